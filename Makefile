@@ -1,0 +1,50 @@
+# `make matrix` measures and reports, `make test` runs the tests; each sets up all it needs first.
+# ARGS goes to the command: make matrix ARGS="--suite seed --rounds 10"
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+# written last: an environment without it is begun anew
+READY := .venv/.ready
+
+.PHONY: matrix test lint format bench schema clean help
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+
+matrix: $(READY) ## TensorFlow 1.14 against 2.0, from the images to the report
+	@$(BIN)/harness matrix $(ARGS)
+
+test: $(READY) ## every test that this machine can run
+	$(BIN)/pytest $(ARGS)
+
+lint: $(READY) ## format, lint, types, the arrows between the folders, and the oldest Python's syntax
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.oldest_python
+
+format: $(READY) ## format and mend what can be mended
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## the figures of docs/performance.md, on this machine
+	$(BIN)/python -m tests.bench $(ARGS)
+
+schema: $(READY) ## docs/schema, from the dataclasses
+	$(BIN)/python -m tests.schemas
+
+clean: ## what make made
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(READY): requirements.txt images/uv.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: the harness needs Python 3.11 or later; none is on the PATH. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Setting up .venv with $(PYTHON)" >&2
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement images/uv.txt
+	@$(BIN)/uv pip sync --quiet --require-hashes requirements.txt
+	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(READY)
