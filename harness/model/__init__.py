@@ -1,0 +1,1 @@
+"""The project's nouns as frozen dataclasses. Nothing here reads, writes or imports anything of ours."""

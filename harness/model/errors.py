@@ -1,0 +1,58 @@
+"""Expected errors: sentences with an exit code.
+
+Whatever a user can cause or meet is raised as a `HarnessError`; the command line prints it to stderr and exits with
+its code. A traceback means a defect of ours.
+"""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    OK = 0
+    CELLS_FAILED = 1
+    USAGE = 2
+    NOTHING_SELECTED = 3
+    CANNOT_RUN_HERE = 4
+    SLOWER = 5
+    INTERRUPTED = 130
+
+
+class HarnessError(Exception):
+    """What went wrong, where, and what to do next, in sentences.
+
+    `message` may have several lines; `advice`, where there is any, is the next thing to type or do.
+    """
+
+    exit = Exit.CANNOT_RUN_HERE
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.advice}" if self.advice else self.message
+
+
+class UsageError(HarnessError):
+    """The command line, or a file it names, is wrong."""
+
+    exit = Exit.USAGE
+
+
+class NothingSelectedError(HarnessError):
+    """The selection is well formed and leaves no cell."""
+
+    exit = Exit.NOTHING_SELECTED
+
+
+class CannotRunHereError(HarnessError):
+    """This machine lacks what the command needs: an engine, a base image, room on the disk."""
+
+    exit = Exit.CANNOT_RUN_HERE
+
+
+class UnavailableError(HarnessError):
+    """One environment cannot be had on this machine; its cells become `not available`, and the others run."""

@@ -1,0 +1,80 @@
+"""Jobs: what a backend hands to the worker inside, as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harness.model.cell import Cell
+
+SCHEMA = 1
+
+
+class Protocol(StrEnum):
+    """How a measurement is taken: bounded by time, or by the source document's own iteration count."""
+
+    TIME = "time"
+    DOCUMENT = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How long a launch warms up and measures, in seconds, and how long a sample lasts at least.
+
+    `calls_per_sample` is how many calls of the scenario's step make one sample; the pilot fixes it for a run's later
+    launches. None: the worker finds it while it warms up. The document's protocol uses none of these.
+    """
+
+    protocol: Protocol = Protocol.TIME
+    warmup_seconds: float = 0.5
+    measure_seconds: float = 1.0
+    sample_seconds: float = 0.05
+    calls_per_sample: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a launch may use: CPUs by number (all where None), memory in bytes (no limit where None), seconds."""
+
+    cpus: tuple[int, ...] | None = None
+    memory_bytes: int | None = None
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One launch to be done.
+
+    `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
+    `environ` holds the axes that are process variables: the scenario does not get them as arguments.
+    """
+
+    cell: Cell
+    script: str
+    files: Mapping[str, bytes]
+    sampling: Sampling
+    limits: Limits
+    environ: Mapping[str, str]
+
+    def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
+        """The JSON document that the worker reads."""
+        sampling = self.sampling
+        return {
+            "schema": SCHEMA,
+            "cell": {
+                "scenario": self.cell.scenario,
+                "axes": {axis: value for axis, value in self.cell.axes.items() if axis not in self.environ},
+                "environment": self.cell.environment,
+                "device": self.cell.device.value,
+            },
+            "script": self.script,
+            "sampling": {
+                "mode": sampling.protocol.value,
+                "warmup_seconds": sampling.warmup_seconds,
+                "measure_seconds": sampling.measure_seconds,
+                "sample_seconds": sampling.sample_seconds,
+                "calls_per_sample": sampling.calls_per_sample,
+            },
+            "limits": {"die_with_parent": die_with_parent},
+            "artifacts": artifacts,
+        }

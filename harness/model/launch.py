@@ -1,0 +1,108 @@
+"""Launches: what came out of one fresh process, as it is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from harness.model.cell import Cell
+
+SCHEMA = 1
+
+
+class Status(StrEnum):
+    """How a launch ended. Statuses are data: each is shown with one line of advice."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    OOM = "oom"
+    NOT_AVAILABLE = "not available"
+    CPU_FALLBACK = "cpu fallback"
+    INTERRUPTED = "interrupted"
+
+
+#: The statuses that make a run end with exit code 1.
+BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK})
+
+
+class Role(StrEnum):
+    """What a launch is for. Only `measure` and `control` launches enter a statistic."""
+
+    PILOT = "pilot"
+    MEASURE = "measure"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One timed batch: its length in seconds, and how many steps it held."""
+
+    seconds: float
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a backend saw of one launch, whatever became of it.
+
+    `phases` are seconds by name, in order; `error` is one line that says what went wrong; `stderr` is the end of the
+    process's standard error; `observations` are what the scenario saw that is no time; `resources` are CPU seconds,
+    wall seconds and peak bytes; `pins` are the packages that were installed where it ran; `image` is what ran: an
+    image's id, or a lock's hash.
+    """
+
+    status: Status
+    phases: Mapping[str, float] = field(default_factory=dict)
+    samples: Sequence[Sample] = ()
+    calls_per_sample: int | None = None
+    observations: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    pins: Mapping[str, str] = field(default_factory=dict)
+    hello: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    image: str = ""
+    error: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One line of launches.jsonl.
+
+    `group` names the group, `round` counts from 0 (the pilot), `attempt` counts how often that round of that group
+    was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
+    """
+
+    group: str
+    round: int
+    attempt: int
+    order: int
+    role: Role
+    cell: Cell
+    status: Status
+    started: str
+    advice: str = ""
+    error: str = ""
+    stderr: str = ""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    samples: Sequence[Sample] = ()
+    calls_per_sample: int | None = None
+    observations: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, float] = field(default_factory=dict)
+    pins: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Sequence[str] = ()
+    image: str = ""
+    schema: int = SCHEMA
+
+    @property
+    def steps(self) -> int:
+        """How many steps were timed."""
+        return sum(sample.steps for sample in self.samples)
+
+    @property
+    def centre(self) -> float:
+        """Seconds per step: all measured time over all steps. Only for a launch that has samples."""
+        return sum(sample.seconds for sample in self.samples) / self.steps

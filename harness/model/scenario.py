@@ -1,0 +1,90 @@
+"""Scenarios: what the header of a scenario file says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+#: The axis name that headers use for the environments themselves.
+ENVIRONMENT = "environment"
+
+Axes = Mapping[str, str]
+
+
+def matches(when: Axes, axes: Axes) -> bool:
+    """Whether `axes` has every value that `when` names."""
+    return all(axes.get(name) == value for name, value in when.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Cells with the axis values `when` need the PEP 508 requirements `requires`; elsewhere they are not available."""
+
+    requires: Sequence[str]
+    when: Axes = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Environments that satisfy `requires` enter a comparison with these axis values."""
+
+    requires: Sequence[str]
+    axes: Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which cells a table sets side by side.
+
+    Along an axis, `plus` is set against `against` (every other value where that is empty), and a percentage is
+    positive when `plus` is faster. Along `environment`, each environment is set against the run's reference, and a
+    percentage is positive when it is faster than the reference; `pick` then chooses axis values by environment.
+    """
+
+    name: str
+    along: str
+    plus: str = ""
+    against: str = ""
+    pick: Sequence[Pick] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One scenario file, as its header describes it.
+
+    `axes` maps each axis to its values in order; `default` maps an axis to the one value it takes unless it is
+    selected; `environ` names those axes that become process variables rather than arguments (an empty value: unset).
+    """
+
+    name: str
+    path: Path
+    title: str
+    source: str
+    tags: Sequence[str]
+    axes: Mapping[str, Sequence[str]]
+    requires_python: str
+    dependencies: Sequence[str]
+    default: Axes = field(default_factory=dict)
+    environ: Sequence[str] = ()
+    exclude: Sequence[Axes] = ()
+    needs: Sequence[Need] = ()
+    compare: Sequence[Comparison] = ()
+
+    @property
+    def compared_axes(self) -> tuple[str, ...]:
+        """The axes, in the header's order, along which cells are compared: a table's columns."""
+        along = {comparison.along for comparison in self.compare}
+        picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
+        return tuple(axis for axis in self.axes if axis in along | picked)
+
+    @property
+    def row_axes(self) -> tuple[str, ...]:
+        """The other axes: they name a group, and a table's row."""
+        return tuple(axis for axis in self.axes if axis not in self.compared_axes)
+
+    def combinations(self, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+        """Every combination of `values` (axis to chosen values) in the header's order, less what `exclude` names."""
+        chosen = [values[axis] for axis in self.axes]
+        combinations = (dict(zip(self.axes, combination, strict=True)) for combination in product(*chosen))
+        return [axes for axes in combinations if not any(matches(excluded, axes) for excluded in self.exclude)]

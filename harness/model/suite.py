@@ -1,0 +1,22 @@
+"""Suites: named selections."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others."""
+
+    scenario: str
+    axes: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What `--suite NAME` runs: the union of its parts, in the environments it names."""
+
+    name: str
+    title: str
+    environments: Sequence[str]
+    parts: Sequence[Part]
