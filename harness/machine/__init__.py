@@ -1,0 +1,1 @@
+"""This machine: its folders, interpreters, facts, CPUs and locks."""

@@ -1,0 +1,43 @@
+"""Facts of this machine that a reader of a report needs. Nothing that identifies its owner."""
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+
+def facts() -> dict[str, Any]:
+    """CPU model, cores (what this process may use), memory in bytes, kernel, system and Python."""
+    return {
+        "cpu": _cpu_model(Path("/proc/cpuinfo")),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "os": _distribution(),
+        "python": platform.python_version(),
+    }
+
+
+def same_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """The facts that differ in a way that makes times incomparable; empty on the same machine."""
+    return [key for key in ("cpu", "cores", "memory_bytes", "kernel") if before.get(key) != now.get(key)]
+
+
+def _cpu_model(cpuinfo: Path) -> str:
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    values = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in values.items()}
+    name = fields.get("model name", platform.machine())
+    numbers = ", ".join(f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields)
+    # cloud machines hide the product's number, so the family and model say which CPU it is
+    return f"{name} ({numbers})" if numbers else name
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    except OSError:
+        return platform.system()

@@ -1,0 +1,37 @@
+"""Locks that the kernel lets go when their holder dies, however it dies."""
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.model.errors import CannotRunHereError
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, busy: str, advice: str = "") -> Iterator[None]:
+    """Hold the lock file `path`. Raises CannotRunHereError with `busy` and its holder's note where it is held."""
+    try:
+        # not O_CREAT on a file that is there: the kernel refuses that for another user's file in /tmp
+        handle = os.open(path, os.O_RDWR if path.exists() else os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise CannotRunHereError(f"{busy} The lock {path} cannot be opened: {error.strerror}.", advice) from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(handle, 200, 0).decode(errors="replace").strip()
+            raise CannotRunHereError(f"{busy} It is held by {holder or 'an unknown process'}.", advice) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def machine_lock() -> Path:
+    """The lock that keeps two runs on one machine from measuring each other; `HARNESS_MACHINE_LOCK` names another."""
+    named = os.environ.get("HARNESS_MACHINE_LOCK")
+    return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"

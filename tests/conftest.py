@@ -1,0 +1,28 @@
+"""What every test stands on: no file of the user's is read or written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.project import Project
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache and a machine lock for each test, unless the environment names ones to share (CI's warm cache does)."""
+    folder = tmp_path_factory.mktemp("machine")
+    if "HARNESS_TEST_CACHE_DIR" in os.environ:
+        monkeypatch.setenv("HARNESS_CACHE_DIR", os.environ["HARNESS_TEST_CACHE_DIR"])
+    else:
+        monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(folder / "lock"))
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+
+
+@pytest.fixture
+def project() -> Project:
+    """This checkout."""
+    return Project(ROOT)
