@@ -1,0 +1,94 @@
+"""Environments, from the list in docker-bake.hcl that the images are built from."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from harness.catalog.project import Project
+from harness.machine.directories import cache_dir, write_atomically
+from harness.model.environment import Environment
+from harness.model.errors import UsageError
+
+VARIABLE = "ENVIRONMENTS"
+_FIELDS = {field.name for field in fields(Environment)}
+_REQUIRED = ("name", "tensorflow", "python", "as_of")
+
+
+def load_environments(project: Project) -> dict[str, Environment]:
+    """Every environment by name, in the catalogue's order. Raises UsageError for a file that is not a catalogue."""
+    try:
+        text = project.bake_file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
+    return {entry["name"]: Environment(**entry) for entry in _cached(text, project.bake_file)}
+
+
+def _cached(text: str, path: Path) -> list[dict[str, str]]:
+    # The HCL parser takes longer than all the rest of a command's start, so what it read is kept by the text's hash.
+    entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    try:
+        return list(json.loads(entry.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        pass
+    entries = [asdict(environment) for environment in parse(text, str(path))]
+    try:
+        write_atomically(entry, json.dumps(entries))
+    except OSError:
+        pass  # a cache that cannot be written costs time only
+    return entries
+
+
+def parse(text: str, where: str) -> list[Environment]:
+    """The environments of a bake file's text. Raises UsageError, which names `where`."""
+    import hcl2
+    from lark.exceptions import LarkError
+
+    options = hcl2.SerializationOptions(strip_string_quotes=True, with_comments=False, explicit_blocks=False)
+    try:
+        document = hcl2.loads(text, serialization_options=options)
+    except LarkError as error:
+        first = str(error).splitlines()[0]
+        raise UsageError(f"{where} is not valid HCL: {first}") from None
+    blocks = [block[VARIABLE] for block in document.get("variable", []) if VARIABLE in block]
+    entries = blocks[0].get("default") if len(blocks) == 1 else None
+    if not isinstance(entries, list):
+        raise UsageError(f'{where} has no `variable "{VARIABLE}"` whose default is a list of environments.')
+    environments = [_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
+    names = [environment.name for environment in environments]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{where} has two environments named {name}.")
+    return environments
+
+
+def _environment(entry: Any, where: str) -> Environment:
+    if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
+        raise UsageError(f"{where}: not an object of strings.")
+    missing = [key for key in _REQUIRED if not entry.get(key)]
+    unknown = sorted(set(entry) - _FIELDS)
+    if missing or unknown:
+        problems = [f"lacks `{key}`" for key in missing] + [f"has the unknown key `{key}`" for key in unknown]
+        raise UsageError(f"{where}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
+    environment = Environment(**entry)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", environment.name):
+        raise UsageError(f"{where}: the name {environment.name!r} is not lower-case letters, digits, `.`, `_`, `-`.")
+    if not re.fullmatch(r"\d+\.\d+", environment.python):
+        raise UsageError(f"{where}: `python` is {environment.python!r}, not X.Y.")
+    if not _is_instant(environment.as_of):
+        raise UsageError(
+            f"{where}: `as_of` is {environment.as_of!r}, not a whole instant such as 2019-09-01T00:00:00Z "
+            "(a bare date would mean local time)."
+        )
+    return environment
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

@@ -1,0 +1,39 @@
+import re
+
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock, normalise, pins
+from harness.catalog.project import Project
+from harness.model.environment import Device, Environment
+from harness.model.errors import UsageError
+from harness.model.requirements import installed
+
+
+def test_pins_are_read_with_normalised_names() -> None:
+    text = "absl_py==0.8.0 \\\n    --hash=sha256:ab\n    # via tensorflow\nGoogle.Pasta==0.1.7 ; python_version < '4'\n"
+    assert pins(text) == {"absl-py": "0.8.0", "google-pasta": "0.1.7"}
+    assert normalise("A__b.-C") == "a-b-c"
+
+
+def test_every_environment_has_a_lock_that_holds_its_tensorflow_and_keras(project: Project) -> None:
+    for environment in load_environments(project).values():
+        lock = load_lock(project, environment, Device.CPU).lock
+        assert installed("tensorflow", lock.pins) == environment.tensorflow
+        assert not environment.keras or lock.pins["keras"] == environment.keras
+        # old source packages are built with the lock's own tools
+        assert {"setuptools", "wheel"} <= set(lock.pins)
+
+
+def test_every_requirement_of_every_lock_is_hashed_and_no_registry_is_named(project: Project) -> None:
+    for path in sorted((project.root / "images" / "locks").glob("*.txt")):
+        text = path.read_text()
+        assert "://" not in re.sub(r"(?m)^#.*$", "", text)
+        for block in re.split(r"(?m)^(?=[A-Za-z])", text)[1:]:
+            assert "--hash=sha256:" in block, block
+
+
+def test_a_missing_lock_says_how_to_make_it(project: Project) -> None:
+    environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
+    with pytest.raises(UsageError, match=r"harness images lock tf9\.9"):
+        load_lock(project, environment, Device.CPU)
