@@ -1,0 +1,1 @@
+"""Selections and axes to cells, cells to groups, groups to seeded rounds. Pure functions."""

@@ -1,0 +1,128 @@
+"""From what was typed to cells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.scenario import Scenario
+from harness.model.suite import Part, Suite
+from harness.plan.names import resolve, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was typed: patterns of environments and scenarios, and of values by axis. Empty means no filter."""
+
+    suite: str = ""
+    environments: Sequence[str] = ()
+    scenarios: Sequence[str] = ()
+    axes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What can be selected, by name."""
+
+    environments: Sequence[str]
+    scenarios: Mapping[str, Scenario]
+    suites: Mapping[str, Suite]
+
+
+def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
+    """`AXIS=VALUE[,VALUE…]`, several of one axis joined. Raises UsageError for a text without `=`."""
+    axes: dict[str, list[str]] = {}
+    for text in texts:
+        axis, equals, values = text.partition("=")
+        if not equals or not axis.strip() or not values.strip():
+            raise UsageError(f"--axis {text!r} is not AXIS=VALUE.", "For example: -a call=fit -a mode=graph,eager")
+        axes.setdefault(axis.strip(), []).extend(value.strip() for value in values.split(",") if value.strip())
+    return axes
+
+
+def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list[Cell], list[str]]:
+    """The cells that the selection means, and the environments it means, the reference first.
+
+    Cells come in the order of suites, scenarios and axes, and the environments innermost. Raises UsageError for a name
+    that does not exist, and NothingSelectedError, which says which filter emptied the selection.
+    """
+    suite = _suite(selection, catalog)
+    scenarios = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
+    environments = resolve(
+        selection.environments or (suite.environments if suite else ["*"]), catalog.environments, "environment"
+    )
+    parts = suite.parts if suite else [Part(scenario=name, axes={}) for name in scenarios]
+    filters = _filters(selection.axes, [catalog.scenarios[name] for name in scenarios])
+
+    points: dict[tuple[str, tuple[tuple[str, str], ...]], None] = {}
+    for part in parts:
+        if part.scenario not in catalog.scenarios:
+            raise unknown(
+                part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
+            )
+        for axes in _points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
+            points[part.scenario, tuple(axes.items())] = None
+    chosen = list(points)
+    if suite and selection.scenarios:
+        kept = [point for point in chosen if point[0] in scenarios]
+        chosen = _nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario")
+    for axis, values in filters.items():
+        kept = [point for point in chosen if dict(point[1]).get(axis) in values]
+        chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis)
+    if not chosen or not environments:
+        raise NothingSelectedError("Nothing is selected: there is no scenario or no environment.")
+    cells = [
+        Cell(scenario=scenario, environment=environment, device=device, axes=dict(axes))
+        for scenario, axes in chosen
+        for environment in environments
+    ]
+    return cells, environments
+
+
+def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
+    if not selection.suite:
+        return None
+    if selection.suite not in catalog.suites:
+        raise unknown(selection.suite, list(catalog.suites), "suite")
+    return catalog.suites[selection.suite]
+
+
+def _filters(axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]) -> dict[str, list[str]]:
+    """Axis to the real values that the patterns mean, over all the scenarios that have the axis."""
+    filters = {}
+    for axis, patterns in axes.items():
+        values = {value: None for scenario in scenarios for value in scenario.axes.get(axis, ())}
+        if not values:
+            raise unknown(axis, list({name: None for scenario in scenarios for name in scenario.axes}), "axis")
+        filters[axis] = resolve(patterns, list(values), f"value of the axis {axis}")
+    return filters
+
+
+def _points(scenario: Scenario, part: Part, selected: set[str]) -> list[dict[str, str]]:
+    """The combinations of a suite's part; an axis with a default has that value alone, unless it is `selected`."""
+    values = {}
+    for axis, known in scenario.axes.items():
+        if axis in part.axes:
+            values[axis] = resolve(part.axes[axis], known, f"value of the axis {axis}")
+        elif axis in scenario.default and axis not in selected:
+            values[axis] = [scenario.default[axis]]
+        else:
+            values[axis] = list(known)
+    for axis in part.axes:
+        if axis not in scenario.axes:
+            raise unknown(axis, list(scenario.axes), f"axis of {scenario.name}")
+    return scenario.combinations(values)
+
+
+Point = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str) -> list[Point]:
+    if kept:
+        return kept
+    had = {point[0] if axis == "scenario" else dict(point[1]).get(axis, "no such axis"): None for point in before}
+    raise NothingSelectedError(
+        f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
+        f"Those have {axis} {', '.join(had)}.",
+    )

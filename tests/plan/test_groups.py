@@ -1,0 +1,46 @@
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.scenario import Comparison, Scenario
+from harness.plan.groups import group, order
+
+SCENARIO = Scenario(
+    name="step",
+    path=Path("step.py"),
+    title="step",
+    source="",
+    tags=[],
+    axes={"call": ["fit", "batch"], "mode": ["graph", "eager"]},
+    requires_python="",
+    dependencies=[],
+    compare=[Comparison(name="modes", along="mode", plus="graph")],
+)
+CELLS = [
+    Cell("step", environment, Device.CPU, {"call": call, "mode": mode})
+    for call in ("fit", "batch")
+    for mode in ("graph", "eager")
+    for environment in ("tf1.14", "tf2.0")
+]
+
+
+def test_cells_that_are_compared_are_one_group() -> None:
+    groups = group(CELLS, {"step": SCENARIO})
+    assert [found.name for found in groups] == ["step cpu call=fit", "step cpu call=batch"]
+    assert [len(found.cells) for found in groups] == [4, 4]
+    assert groups[0].axes == {"call": "fit"}
+
+
+@given(st.integers(0, 2**32), st.integers(0, 20))
+def test_a_round_launches_every_cell_once_in_an_order_of_its_own(seed: int, number: int) -> None:
+    shuffled = order(seed, "g", number, CELLS)
+    assert sorted(shuffled, key=str) == sorted(CELLS, key=str)
+    assert shuffled == order(seed, "g", number, CELLS)
+
+
+def test_orders_differ_from_round_to_round_and_from_group_to_group() -> None:
+    assert len({tuple(order(1, "g", number, CELLS)) for number in range(10)}) > 5
+    assert order(1, "g", 1, CELLS) != order(1, "h", 1, CELLS)

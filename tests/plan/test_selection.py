@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+
+from harness.model.environment import Device
+from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.scenario import Scenario
+from harness.model.suite import Part, Suite
+from harness.plan.selection import Catalog, Selection, parse_axes, select
+
+
+def scenario(name: str, **axes: list[str]) -> Scenario:
+    return Scenario(
+        name=name,
+        path=Path(f"{name}.py"),
+        title=name,
+        source="",
+        tags=[],
+        axes=axes,
+        requires_python="",
+        dependencies=[],
+        default={"dtype": "float32"} if "dtype" in axes else {},
+    )
+
+
+CATALOG = Catalog(
+    environments=["tf1.14", "tf2.0", "tf2.15"],
+    scenarios={
+        "step": scenario("step", call=["fit", "batch"], mode=["graph", "eager"], dtype=["float32", "float64"]),
+        "other": scenario("other", size=["1", "10"]),
+    },
+    suites={
+        "quick": Suite(
+            "quick", "Quick", ["tf1.14", "tf2.0"], [Part("step", {"call": ["fit"]}), Part("step", {"mode": ["eager"]})]
+        )
+    },
+)
+
+
+def chosen(**selection: object) -> list[str]:
+    cells, _ = select(Selection(**selection), CATALOG, Device.CPU)  # type: ignore[arg-type]
+    return [str(cell) for cell in cells]
+
+
+def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_ones() -> None:
+    cells = chosen(scenarios=["step"])
+    assert len(cells) == 2 * 2 * 3
+    assert cells[0] == "step tf1.14 fit graph float32"
+    assert not any("float64" in cell for cell in cells)
+
+
+def test_an_axis_with_a_default_opens_when_it_is_selected() -> None:
+    assert chosen(
+        scenarios=["step"], environments=["tf2.0"], axes={"dtype": ["float*"], "call": ["fit"], "mode": ["graph"]}
+    ) == [
+        "step tf2.0 fit graph float32",
+        "step tf2.0 fit graph float64",
+    ]
+
+
+def test_a_suite_is_the_union_of_its_parts_each_cell_once() -> None:
+    cells = chosen(suite="quick")
+    assert len(cells) == len(set(cells)) == 3 * 2
+
+
+def test_the_reference_is_the_first_environment_typed() -> None:
+    _, environments = select(Selection(scenarios=["other"], environments=["tf2.0", "tf1*"]), CATALOG, Device.CPU)
+    assert environments == ["tf2.0", "tf1.14"]
+
+
+def test_an_axis_leaves_out_scenarios_that_lack_it() -> None:
+    assert {cell.split()[0] for cell in chosen(axes={"size": ["10"]})} == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("selection", "problem"),
+    [
+        ({"environments": ["tf3"]}, "no environment 'tf3'"),
+        ({"scenarios": ["stepp"]}, "Did you mean step?"),
+        ({"suite": "qick"}, "no suite 'qick'. Did you mean quick?"),
+        ({"axes": {"mod": ["graph"]}}, "no axis 'mod'. Did you mean mode?"),
+        ({"axes": {"mode": ["grph"]}}, "no value of the axis mode 'grph'. Did you mean graph?"),
+    ],
+)
+def test_a_misspelt_name_is_a_usage_error(selection: dict[str, object], problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        chosen(**selection)
+    assert problem in str(caught.value)
+
+
+def test_an_empty_selection_says_which_filter_emptied_it() -> None:
+    with pytest.raises(NothingSelectedError) as caught:
+        chosen(suite="quick", axes={"call": ["batch"], "mode": ["graph"]})
+    assert "--axis mode=graph leaves none of the 1 combinations" in str(caught.value)
+    assert "Those have mode eager." in str(caught.value)
+
+
+def test_axes_are_parsed_and_joined() -> None:
+    assert parse_axes(["a=1,2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
+    with pytest.raises(UsageError, match="AXIS=VALUE"):
+        parse_axes(["mode"])
