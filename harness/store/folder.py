@@ -1,0 +1,157 @@
+"""A run's folder: results/RUN with run.json, launches.jsonl, artifacts/ and the reports.
+
+`launches.jsonl` is the truth: one line a finished launch, appended and synced before the next one starts. Everything
+else can be made again from it and run.json.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.store import codec
+
+#: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
+ROOM = 64 * 1024 * 1024
+
+
+class RunFolder:
+    """One run's folder. Raises CannotRunHereError where the disk refuses, with nothing half-written left."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def _launches(self) -> Path:
+        return self.path / "launches.jsonl"
+
+    @classmethod
+    def create(cls, results: Path, run: str) -> "RunFolder":
+        """Make the folder of a new run, and prove now that it can be written and has room."""
+        path = results / run
+        try:
+            path.mkdir(parents=True)
+            free = shutil.disk_usage(path).free
+            if free < ROOM:
+                path.rmdir()
+                raise CannotRunHereError(
+                    f"{results} has {free / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
+                    "Make room, or choose another folder with --results.",
+                )
+            _sync_new(path / "launches.jsonl", b"")
+        except OSError as error:
+            raise CannotRunHereError(
+                f"The results folder {path} cannot be written: {error.strerror}.", "Choose another with --results."
+            ) from None
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """The folder of a run that exists. Raises UsageError where there is none."""
+        if not (path / "run.json").is_file():
+            raise UsageError(f"{path} is not a run's folder: it has no run.json.", "Runs lie under results/.")
+        return cls(path)
+
+    def discard(self) -> None:
+        """Remove the folder of a run that came to nothing before its first launch."""
+        if not (self.path / "run.json").exists():
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def write_run(self, run: Run) -> None:
+        """Write run.json, whole or not at all."""
+        try:
+            _sync_new(self.path / "run.json.part", codec.dump(run, indent=2) + b"\n")
+            (self.path / "run.json.part").replace(self.path / "run.json")
+        except OSError as error:
+            raise self._refused("run.json", error) from None
+
+    def read_run(self) -> Run:
+        """What was asked. Raises UsageError for a damaged file."""
+        path = self.path / "run.json"
+        return codec.load_run(path.read_bytes(), str(path))
+
+    def append(self, launch: Launch) -> None:
+        """Add a finished launch as one line, on the disk when this returns. A write that fails leaves no part."""
+        line = codec.dump(launch) + b"\n"
+        try:
+            handle = os.open(self._launches, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                before = os.fstat(handle).st_size
+                try:
+                    _write_whole(handle, line)
+                    os.fsync(handle)
+                except OSError:
+                    os.ftruncate(handle, before)
+                    raise
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise self._refused("launches.jsonl", error) from None
+
+    def read_launches(self) -> list[Launch]:
+        """Every finished launch, in the order in which they ended; a torn last line is passed over."""
+        lines = self._lines()
+        return [
+            codec.load_launch(line, f"{self._launches}, line {i}") for i, line in enumerate(lines, 1) if line.strip()
+        ]
+
+    def repair(self) -> bool:
+        """Cut off a torn last line, so that the next launch starts on a line of its own; returns whether there was."""
+        whole = sum(len(line) + 1 for line in self._lines())
+        torn = self._launches.stat().st_size > whole
+        if torn:
+            os.truncate(self._launches, whole)
+        return torn
+
+    def _lines(self) -> list[bytes]:
+        try:
+            # the text after the last line feed is a torn line, or nothing
+            return self._launches.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+
+    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
+        """Keep a launch's artifacts under artifacts/`launch`/; returns their paths, relative to the run's folder."""
+        kept = []
+        try:
+            for name, data in artifacts.items():
+                path = self.path / "artifacts" / launch / Path(name).name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                kept.append(path.relative_to(self.path).as_posix())
+        except OSError as error:
+            raise self._refused("artifacts", error) from None
+        return kept
+
+    def write_report(self, name: str, text: str) -> Path:
+        """Write a report beside the launches; returns its path."""
+        path = self.path / name
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise self._refused(name, error) from None
+        return path
+
+    def _refused(self, name: str, error: OSError) -> CannotRunHereError:
+        return CannotRunHereError(
+            f"{self.path / name} cannot be written: {error.strerror}. The launches that were finished are kept.",
+            f"Make room, then go on with: harness matrix --resume {self.path}",
+        )
+
+
+def _write_whole(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _sync_new(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        _write_whole(handle, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,131 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.launch import Status
+from harness.store import folder as store
+from harness.store.codec import dump
+from harness.store.folder import RunFolder
+from tests.runs import launch, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder.create(tmp_path, "run")
+    made.write_run(run())
+    return made
+
+
+def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
+    launches = [launch(round=1), launch(round=2, status=Status.FAILED, error="a | b\nc")]
+    for each in launches:
+        folder.append(each)
+    assert [dump(each) for each in folder.read_launches()] == [dump(each) for each in launches]
+    assert dump(folder.read_run()) == dump(run())
+
+
+def test_each_launch_is_one_line_whatever_its_strings_hold(folder: RunFolder) -> None:
+    folder.append(launch(error="a\nb\u2028c\r\x00", stderr="\ud800".encode("utf-8", "replace").decode()))
+    assert (folder.path / "launches.jsonl").read_bytes().count(b"\n") == 1
+    assert folder.read_launches()[0].error == "a\nb\u2028c\r\x00"
+
+
+def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: RunFolder) -> None:
+    folder.append(launch(round=1))
+    path = folder.path / "launches.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole[: len(whole) // 2])
+    assert len(folder.read_launches()) == 1
+    assert folder.repair()
+    assert path.read_bytes() == whole
+    assert not folder.repair()
+    folder.append(launch(round=2))
+    assert [each.round for each in folder.read_launches()] == [1, 2]
+
+
+def test_damage_in_the_middle_is_named_by_its_line(folder: RunFolder) -> None:
+    folder.append(launch(round=1))
+    with (folder.path / "launches.jsonl").open("ab") as file:
+        file.write(b'{"not": "a launch"}\n')
+    with pytest.raises(UsageError, match=r"launches\.jsonl, line 2 is damaged: .*: Field required"):
+        folder.read_launches()
+
+
+def test_a_newer_schema_is_refused_with_a_sentence(folder: RunFolder) -> None:
+    path = folder.path / "run.json"
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 99'))
+    with pytest.raises(UsageError, match="has schema 99; this harness reads up to 1"):
+        folder.read_run()
+
+
+def test_keys_of_a_later_minor_change_are_passed_over(folder: RunFolder) -> None:
+    folder.append(launch(round=1))
+    path = folder.path / "launches.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'{"group"', b'{"telemetry":{"clock":1},"group"', 1))
+    assert folder.read_launches()[0].round == 1
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a run's folder"):
+        RunFolder.open(tmp_path)
+
+
+def test_a_results_folder_that_cannot_be_made_is_said_before_the_first_launch(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotRunHereError, match=r"cannot be written: Not a directory"):
+        RunFolder.create(tmp_path / "file", "run")
+
+
+def test_a_disk_without_room_is_said_before_the_first_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "ROOM", 2**62)
+    with pytest.raises(CannotRunHereError, match="MiB free; a run needs"):
+        RunFolder.create(tmp_path, "run")
+    assert not (tmp_path / "run").exists()
+
+
+FILL = """
+import resource, sys
+from pathlib import Path
+from harness.model.errors import CannotRunHereError
+from harness.store.folder import RunFolder
+from tests.runs import launch
+folder = RunFolder.open(Path(sys.argv[1]))
+size = (folder.path / "launches.jsonl").stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, size + 100))
+try:
+    folder.append(launch(round=2, error="x" * 10_000))
+except CannotRunHereError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder) -> None:
+    folder.append(launch(round=1))
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, str(folder.path)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "cannot be written: File too large. The launches that were finished are kept." in done.stdout
+    assert f"harness matrix --resume {folder.path}" in done.stdout
+    assert [each.round for each in folder.read_launches()] == [1]
+    assert not folder.repair()
+
+
+def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
+    kept = folder.write_artifacts("g-round1", {"../../evil": b"x", "profile.pstats": b"y"})
+    assert kept == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
+
+
+def test_a_run_that_came_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    made = RunFolder.create(tmp_path, "run")
+    made.discard()
+    assert not made.path.exists()
