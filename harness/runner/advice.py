@@ -1,0 +1,18 @@
+"""One line of advice for each way in which a launch can end without a number."""
+
+from harness.model.launch import Outcome, Status
+
+_ADVICE = {
+    Status.OK: "",
+    Status.FAILED: "Read the end of its stderr; run the scenario by hand in the environment to see all of it.",
+    Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
+    Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
+    Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
+    Status.CPU_FALLBACK: "Check that this TensorFlow sees the GPU: harness doctor",
+    Status.INTERRUPTED: "Go on with: harness matrix --resume RUN",
+}
+
+
+def advice(outcome: Outcome) -> str:
+    """What to do about a launch that ended so; empty for one that is fine."""
+    return _ADVICE[outcome.status]

@@ -1,0 +1,179 @@
+"""The whole walk with a backend that answers at once: no clock, no process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from harness.model.backend import Backend
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.job import Job, Limits, Sampling
+from harness.model.launch import Launch, Outcome, Role, Sample, Status
+from harness.model.run import Plan
+from harness.runner.walk import PILOT, Walk
+from harness.store.codec import dump
+from harness.store.folder import RunFolder
+from tests.runs import plan, run
+
+REQUIREMENTS = {
+    name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))
+    for name in ("old", "new")
+}
+
+
+@dataclass
+class Backstage:
+    """Answers launches with what `answer` says, and keeps the jobs it was given."""
+
+    answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
+        Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7
+    )
+    jobs: list[Job] = field(default_factory=list)
+    name: str = "backstage"
+
+    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+        assert requirement.environment.name == job.cell.environment
+        self.jobs.append(job)
+        return self.answer(len(self.jobs), job)
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.skipped = 0
+
+    def begin(self, cell: Cell, number: int) -> None: ...
+
+    def end(self, launch: Launch) -> None: ...
+
+    def skip(self, launches: int) -> None:
+        self.skipped += launches
+
+
+def job(cell: Cell, sampling: Sampling) -> Job:
+    return Job(cell, "step.py", {}, sampling, Limits(), {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder.create(tmp_path, "run")
+    made.write_run(run())
+    return made
+
+
+def walk(
+    folder: RunFolder, backend: Backend | Backstage, planned: Plan, finished: list[Launch] | None = None
+) -> list[Launch]:
+    return Walk(planned, folder, backend, REQUIREMENTS, job, Silent()).run(finished or [])  # type: ignore[arg-type]
+
+
+def stored(folder: RunFolder) -> list[bytes]:
+    return [dump(launch) for launch in folder.read_launches()]
+
+
+def test_every_round_launches_every_cell_once_and_stores_each(folder: RunFolder) -> None:
+    launches = walk(folder, Backstage(), plan(rounds=3, groups=2))
+    assert len(launches) == 4 * 4
+    assert stored(folder) == [dump(launch) for launch in launches]
+    for number in range(4):
+        cells = [launch.cell for launch in launches if launch.round == number]
+        assert len(cells) == len(set(cells)) == 4
+
+
+def test_round_r_of_every_group_comes_before_the_next_round_of_any(folder: RunFolder) -> None:
+    launches = walk(folder, Backstage(), plan(rounds=3, groups=3))
+    rounds = [launch.round for launch in launches]
+    assert rounds == sorted(rounds)
+
+
+def test_the_pilot_is_short_and_sizes_the_samples_of_the_rounds(folder: RunFolder) -> None:
+    backstage = Backstage()
+    launches = walk(folder, backstage, plan(rounds=1))
+    assert [launch.role for launch in launches] == [Role.PILOT] * 2 + [Role.MEASURE] * 2
+    assert [given.sampling for given in backstage.jobs[:2]] == [PILOT] * 2
+    assert [given.sampling.calls_per_sample for given in backstage.jobs[2:]] == [7, 7]
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT, Status.OOM, Status.NOT_AVAILABLE])
+def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others_run_on(
+    folder: RunFolder, status: Status
+) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        return Outcome(status if given.cell.environment == "new" else Status.OK, samples=[Sample(1, 1)])
+
+    launches = walk(folder, Backstage(answer), plan(rounds=3))
+    assert [launch.status for launch in launches if launch.cell.environment == "new"] == [status]
+    assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
+    assert next(launch for launch in launches if launch.status is status).advice
+
+
+def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        pilot = given.sampling == PILOT
+        return Outcome(Status.OK if pilot or given.cell.environment == "old" else Status.FAILED)
+
+    launches = walk(folder, Backstage(answer), plan(rounds=5))
+    assert len([launch for launch in launches if launch.cell.environment == "new"]) == 1 + 2
+
+
+def test_an_interruption_keeps_what_was_finished_and_says_where_it_stopped(folder: RunFolder) -> None:
+    def answer(count: int, _: Job) -> Outcome:
+        if count == 4:
+            raise KeyboardInterrupt
+        return Outcome(Status.OK)
+
+    with pytest.raises(KeyboardInterrupt):
+        walk(folder, Backstage(answer), plan(rounds=3))
+    assert [launch.status for launch in folder.read_launches()] == [Status.OK] * 3 + [Status.INTERRUPTED]
+
+
+@pytest.mark.parametrize("killed_at", range(1, 13))
+def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
+    folder: RunFolder, killed_at: int
+) -> None:
+    def answer(count: int, _: Job) -> Outcome:
+        if count == killed_at:
+            raise KeyboardInterrupt
+        return Outcome(Status.OK)
+
+    planned = plan(rounds=2, groups=2)
+    with pytest.raises(KeyboardInterrupt):
+        walk(folder, Backstage(answer), planned)
+    before = folder.read_launches()
+    after = walk(folder, Backstage(), planned, before)
+    assert after[: len(before)] == before
+    assert stored(folder) == [dump(launch) for launch in after]
+    for group in planned.groups:
+        for number in range(3):
+            attempts = [launch for launch in after if (launch.group, launch.round) == (group.name, number)]
+            last = [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
+            assert {launch.cell for launch in last} == set(group.cells)
+            assert all(launch.status is Status.OK for launch in last)
+    assert walk(folder, Backstage(), planned, after) == after
+
+
+def test_a_resumed_round_has_the_order_that_the_seed_gives_it(folder: RunFolder, tmp_path: Path) -> None:
+    whole = walk(folder, Backstage(), plan(rounds=3))
+    other = RunFolder.create(tmp_path, "other")
+    resumed = walk(other, Backstage(), plan(rounds=3), whole[:3])
+    again = [launch.cell for launch in resumed if launch.round == 1 and launch.attempt == 1]
+    assert again == [launch.cell for launch in whole if launch.round == 1]
+
+
+def test_stderr_of_a_launch_that_went_well_is_not_kept(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        return Outcome(Status.OK if given.cell.environment == "old" else Status.FAILED, stderr="warnings")
+
+    kept = {launch.status: launch.stderr for launch in walk(folder, Backstage(answer), plan(rounds=1))}
+    assert kept == {Status.OK: "", Status.FAILED: "warnings"}
+
+
+def test_artifacts_are_kept_under_names_of_ours(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        return Outcome(Status.OK, artifacts={"profile": given.cell.environment.encode()})
+
+    launches = walk(folder, Backstage(answer), plan(rounds=1))
+    for launch in launches:
+        (path,) = launch.artifacts
+        assert (folder.path / path).read_text() == launch.cell.environment
