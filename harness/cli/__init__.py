@@ -1,0 +1,37 @@
+"""The command line. Every module here parses, calls and prints; none of them computes.
+
+Start-up is part of the design: a command's modules are imported when the command runs, not for `--help`.
+"""
+
+import sys
+
+import typer
+
+from harness.cli import clean, images, matrix, report, scenarios
+from harness.model.errors import Exit, HarnessError
+
+app = typer.Typer(
+    name="harness",
+    help="Measure one piece of TensorFlow work across TensorFlow releases.",
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command(name="matrix")(matrix.matrix)
+app.command(name="report")(report.report)
+app.command(name="clean")(clean.clean)
+app.add_typer(images.app, name="images")
+app.add_typer(scenarios.app, name="scenarios")
+
+
+def main() -> None:
+    """Run the command that was typed. Expected errors are sentences on stderr, with the exit code of their kind."""
+    try:
+        app()
+    except HarnessError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        sys.exit(error.exit)
+    except KeyboardInterrupt:
+        print("harness: interrupted.", file=sys.stderr)
+        sys.exit(Exit.INTERRUPTED)

@@ -1,0 +1,132 @@
+"""Shows a walk on stderr: a live display on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from harness.model.cell import Cell
+from harness.model.launch import Launch, Status
+from harness.model.run import Plan
+
+
+def describe(launch: Launch) -> str:
+    """What came of a launch, in a few words."""
+    if launch.status is Status.OK:
+        return f"{launch.centre * 1e3:.3g} ms a step" if launch.samples else "ok"
+    return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
+
+
+class _Count:
+    """How many launches are done, and how long the rest will take."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
+        self.total = len(plan.cells) * (plan.rounds + 1)
+        self.done = 0
+        self._clock = clock
+        self._begun = 0.0
+        self._seconds: dict[bool, list[float]] = {True: [], False: []}
+        self._pilots = len(plan.cells)
+
+    def begin(self) -> None:
+        self._begun = self._clock()
+
+    def end(self, launch: Launch) -> None:
+        self.done += 1
+        self._seconds[launch.round == 0].append(self._clock() - self._begun)
+
+    def left(self) -> str:
+        """The time left, from the launches so far; a pilot is shorter than a launch, so it counts for itself."""
+        times = self._seconds[False] or self._seconds[True]
+        if not times or self.done < min(self._pilots, self.total):
+            return "pilot"
+        minutes, rest = divmod(round((self.total - self.done) * sum(times) / len(times)), 60)
+        return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
+
+
+class PlainProgress:
+    """One line a launch."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        self._count = _Count(plan, clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A launch begins."""
+        self._count.begin()
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        self._count.end(launch)
+        name = f"round {launch.round}" if launch.round else "pilot"
+        count = f"[{self._count.done}/{self._count.total}]"
+        print(count, f"{name}: {launch.cell}: {describe(launch)} ({self._count.left()})", file=sys.stderr, flush=True)
+
+    def skip(self, launches: int) -> None:
+        """Some launches will not be done."""
+        self._count.done += launches
+
+
+class LiveProgress:
+    """What runs now, how many are done, time left; a launch that gave no number leaves a line above."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+        self._count = _Count(plan, clock)
+        self._rounds = plan.rounds
+        self._progress = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+            # drawing takes CPU from what is measured: no more often than a reader needs
+            refresh_per_second=2,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=self._count.total, left="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A launch begins."""
+        from rich.markup import escape
+
+        self._count.begin()
+        name = f"round {number} of {self._rounds}" if number else "pilot"
+        self._progress.update(self._task, description=escape(f"{name}: {cell}"), left=self._count.left())
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        from rich.text import Text
+
+        self._count.end(launch)
+        self._progress.update(self._task, completed=self._count.done, left=self._count.left())
+        if launch.status is not Status.OK:
+            self._progress.console.print(Text(f"{launch.cell}: {describe(launch)}"))
+
+    def skip(self, launches: int) -> None:
+        """Some launches will not be done."""
+        self._count.done += launches
+        self._progress.update(self._task, completed=self._count.done)
+
+
+def show(plan: Plan) -> LiveProgress | PlainProgress:
+    """The display that fits where stderr goes."""
+    return LiveProgress(plan) if sys.stderr.isatty() else PlainProgress(plan)

@@ -1,0 +1,240 @@
+"""A run from its first step to its last: prepare, launch, report, exit code."""
+
+import contextlib
+import secrets
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import __version__
+from harness.cli.choice import BackendName, announce, choose
+from harness.cli.jobs import JobMaker
+from harness.cli.request import Prepared, Request, prepare
+from harness.machine import host
+from harness.machine.lock import exclusive, machine_lock
+from harness.model.cell import Cell
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
+from harness.model.launch import BROKEN, Launch
+from harness.model.run import Group, Plan, Run, Unavailable
+
+if TYPE_CHECKING:
+    from harness.model.backend import Backend
+    from harness.store.folder import RunFolder
+
+
+def show_plan(request: Request, *, json: bool) -> None:
+    """Print what would be launched."""
+    prepared = prepare(request)
+    plan = prepared.plan
+    if json:
+        import json as codec
+
+        cells = [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells]
+        missing = [{"cell": str(entry.cell), "reason": entry.reason} for entry in plan.unavailable]
+        print(
+            codec.dumps({"seed": plan.seed, "rounds": plan.rounds, "cells": cells, "not available": missing}, indent=2)
+        )
+        return
+    for group in plan.groups:
+        print(group.name)
+        for cell in group.cells:
+            print(f"  {cell}")
+    for entry in plan.unavailable:
+        print(f"not available: {entry.cell}: {entry.reason}")
+    launches = len(plan.cells) * (plan.rounds + 1)
+    print(
+        f"{len(plan.cells)} cells in {len(plan.groups)} groups, a pilot and {plan.rounds} rounds: {launches} launches; "
+        f"{len(plan.unavailable)} cells are not available."
+    )
+
+
+def measure(request: Request, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
+    """Do what was asked, in a new run's folder. Returns the exit code."""
+    prepared = prepare(request)
+    with _machine_to_itself():
+        return _measure(request, prepared, backend_name, results, json=json)
+
+
+def _measure(request: Request, prepared: Prepared, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
+    from harness.store.folder import RunFolder
+
+    now = datetime.now(UTC)
+    identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    backend, why = choose(backend_name, prepared.project.root, identity, strangers=prepared.has_strangers)
+    announce(why)
+    folder = RunFolder.create(results, identity)
+    try:
+        with _interruptible():
+            images = backend.prepare(list(prepared.requirements.values()), _say)
+    except BaseException:
+        folder.discard()
+        raise
+    prepared = _without_unavailable(prepared, images)
+    requirements = prepared.requirements
+    jobs = JobMaker(prepared.project, prepared.scenarios, prepared.plan.limits)
+    run = Run(
+        id=identity,
+        started=now.isoformat(timespec="seconds"),
+        command=["harness", *sys.argv[1:]],
+        harness=__version__,
+        plan=prepared.plan,
+        reference=prepared.reference,
+        environments=[requirement.environment for requirement in requirements.values()],
+        scenarios=list(prepared.scenarios.values()),
+        backend={"name": backend.name, "why": why, **backend.facts()},
+        host=host.facts(),
+        commit=_commit(prepared.project.root),
+        suite=request.suite,
+        images={name: image for name, image in images.items() if isinstance(image, str)},
+        pins={name: requirement.lock.pins for name, requirement in requirements.items()},
+        sources=jobs.sources(),
+    )
+    folder.write_run(run)
+    return _walk(_Session(folder, run, requirements, jobs, backend), finished=[], json=json)
+
+
+def resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
+    """Go on with the run in a folder. Raises UsageError where what it measures has changed since it began."""
+    with _machine_to_itself():
+        return _resume(path, backend_name, json=json)
+
+
+def _resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
+    from harness.catalog.locks import load_lock
+    from harness.catalog.project import Project
+    from harness.store.folder import RunFolder
+
+    folder = RunFolder.open(path)
+    run = folder.read_run()
+    project = Project.find()
+    requirements = {entry.name: load_lock(project, entry, Device.CPU) for entry in run.environments}
+    scenarios = {scenario.name: scenario for scenario in run.scenarios}
+    jobs = JobMaker(project, scenarios, run.plan.limits)
+    name = BackendName(str(run.backend["name"]))
+    if backend_name not in (BackendName.AUTO, name):
+        raise UsageError(f"{path} was begun with the backend {name.value}; it cannot go on with {backend_name.value}.")
+    changed = host.same_machine(dict(run.host), host.facts())
+    if changed:
+        raise CannotRunHereError(
+            f"{path} was begun on another machine: {', '.join(changed)} differ.", "Start a new run."
+        )
+    different = [name for name, digest in jobs.sources().items() if run.sources.get(name) != digest]
+    if different:
+        raise UsageError(
+            f"Since {path} was begun, the scenario {', '.join(different)} has changed.", "Start a new run."
+        )
+    # the backend is the one that the run was begun with: a stranger's program was allowed or refused then
+    backend, why = choose(name, project.root, run.id, strangers=False)
+    announce(why)
+    with _interruptible():
+        images = backend.prepare([requirements[entry] for entry in run.images], _say)
+    moved = [entry for entry, image in run.images.items() if images.get(entry) != image]
+    if moved:
+        raise UsageError(f"Since {path} was begun, the image of {', '.join(moved)} has changed.", "Start a new run.")
+    return _walk(_Session(folder, run, requirements, jobs, backend), finished=None, json=json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A run that is ready to be launched."""
+
+    folder: "RunFolder"
+    run: Run
+    requirements: Mapping[str, Requirement]
+    jobs: JobMaker
+    backend: "Backend"
+
+
+def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Exit:
+    """Launch what `finished` does not hold (None: what is stored, of a run to go on with), and report."""
+    from harness.cli import progress, report
+    from harness.machine.cpus import keeping_off
+    from harness.runner.walk import Walk
+
+    folder, plan, backend = session.folder, session.run.plan, session.backend
+    again = f"harness matrix --resume {shlex.quote(str(folder.path))}"
+    interrupted = False
+    with exclusive(folder.path / ".lock", f"{folder.path} is being measured."):
+        if finished is None:
+            backend.clean(session.run.id)
+            folder.repair()
+            finished = folder.read_launches()
+        try:
+            with _interruptible(), keeping_off(plan.limits.cpus), progress.show(plan) as listener:
+                Walk(plan, folder, backend, session.requirements, session.jobs, listener).run(finished)
+        except KeyboardInterrupt:
+            interrupted = True
+            backend.clean(session.run.id)
+    if json:
+        sys.stdout.write((folder.path / "launches.jsonl").read_text(encoding="utf-8"))
+    report.write(folder, show=not json)
+    if interrupted:
+        _say(f"Interrupted. Go on with: {again}")
+        return Exit.INTERRUPTED
+    return _exit(folder.read_launches())
+
+
+def _exit(launches: list[Launch]) -> Exit:
+    return Exit.CELLS_FAILED if any(launch.status in BROKEN for launch in launches) else Exit.OK
+
+
+def _without_unavailable(prepared: Prepared, images: dict[str, str | Exception]) -> Prepared:
+    """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
+    missing = {name: error for name, error in images.items() if isinstance(error, UnavailableError)}
+    if not missing:
+        return prepared
+    plan = prepared.plan
+    gone = [cell for cell in plan.cells if cell.environment in missing]
+    unavailable = [
+        Unavailable(cell=cell, reason=missing[cell.environment].message, advice=missing[cell.environment].advice)
+        for cell in gone
+    ]
+    for name, error in missing.items():
+        _say(f"{name} is not available here: {error}")
+    return replace(prepared, plan=_less(plan, gone, unavailable))
+
+
+def _less(plan: Plan, gone: list[Cell], unavailable: list[Unavailable]) -> Plan:
+    groups = [replace(group, cells=[cell for cell in group.cells if cell not in gone]) for group in plan.groups]
+    kept: list[Group] = [group for group in groups if group.cells]
+    return replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable])
+
+
+def _machine_to_itself() -> contextlib.AbstractContextManager[None]:
+    """Two runs on one machine would measure each other, and so would one and the other's builds."""
+    return exclusive(machine_lock(), "Another run is measuring on this machine.", "Wait for it, then type this again.")
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _commit(root: Path) -> str:
+    """The project's git commit, with `+` where the work tree differs; empty outside a checkout."""
+    try:
+        git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

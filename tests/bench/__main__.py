@@ -1,0 +1,28 @@
+"""`make bench`, or `make bench ARGS="startup agreement"`."""
+
+import sys
+from collections.abc import Callable
+
+from harness import __version__
+from harness.machine import host
+from tests.bench import agreement, overhead, startup
+
+PARTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
+    "startup": startup.figures,
+    "overhead": overhead.figures,
+    "agreement": agreement.figures,
+}
+
+
+def main(names: list[str]) -> None:
+    """Measure the named parts, or all, and print a Markdown table."""
+    rows = [row for name in names or PARTS for row in PARTS[name]()]
+    facts = host.facts()
+    print(f"harness {__version__} on {facts['cpu']}, {facts['cores']} cores, {facts['kernel']}, {facts['os']}\n")
+    print("| figure | value |\n| --- | --- |")
+    for name, value in rows:
+        print(f"| {name} | {value} |")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

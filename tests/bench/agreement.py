@@ -1,0 +1,64 @@
+"""Whether a launch's mean is what a plain script of the same protocol gives, in the same environment."""
+
+import math
+import os
+import statistics
+from pathlib import Path
+
+from harness.backends.local import LocalBackend
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.scenarios import load_scenarios
+from harness.cli.jobs import JobMaker
+from harness.machine.cpus import choose
+from harness.model.cell import Cell
+from harness.model.environment import Device, Requirement
+from harness.model.job import Limits, Protocol, Sampling
+from harness.model.launch import Status
+from tests.bench.overhead import AXES
+from tests.bench.pairs import run
+
+SCRIPT = Path(__file__).with_name("plain_step.py")
+
+
+def figures(count: int = 7) -> list[tuple[str, str]]:
+    """Name and value of each figure: the launch's mean over the script's, as a geometric mean over pairs."""
+    project = Project.find()
+    environments = load_environments(project)
+    requirements = [load_lock(project, environments[name], Device.CPU) for name in ("tf1.14", "tf2.0")]
+    backend = LocalBackend(project.root, "bench")
+    backend.prepare(requirements, print)
+    found = []
+    for requirement in requirements:
+        for mode in ("graph", "eager"):
+            for call in ("train_on_batch", "fit"):
+                logs = _ratios(project, backend, requirement, mode, call, count)
+                ratio, spread = math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(count)
+                name = f"{requirement.environment.name}, {mode}, {call}: launch / plain script"
+                found.append((name, f"{ratio:.3f} (standard error {spread:.3f}, {count} pairs)"))
+                print(found[-1], flush=True)
+    return found
+
+
+def _ratios(
+    project: Project, backend: LocalBackend, requirement: Requirement, mode: str, call: str, count: int
+) -> list[float]:
+    cpus = choose("1", os.sched_getaffinity(0))
+    jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, Limits(cpus=cpus))
+    cell = Cell("keras_step", requirement.environment.name, Device.CPU, {**AXES, "call": call, "mode": mode})
+    python = backend.environments.python(requirement)
+    plain = ["taskset", "-c", ",".join(map(str, cpus or ())), str(python), str(SCRIPT), mode, call]
+    variables = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "TF_CPP_MIN_LOG_LEVEL": "2"}
+    logs = []
+    for number in range(count):
+        measured = {}
+        for which in ("launch", "script") if number % 2 == 0 else ("script", "launch"):
+            if which == "launch":
+                outcome = backend.launch(requirement, jobs(cell, Sampling(protocol=Protocol.DOCUMENT)))
+                assert outcome.status is Status.OK, outcome
+                measured[which] = sum(s.seconds for s in outcome.samples) / sum(s.steps for s in outcome.samples)
+            else:
+                measured[which] = float(run(plain, env=variables).stdout.split()[-1])
+        logs.append(math.log(measured["launch"] / measured["script"]))
+    return logs

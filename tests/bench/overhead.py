@@ -1,0 +1,118 @@
+"""What the harness adds to launches: against a bare loop locally, against `docker run --rm` in containers."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness.backends import worker
+from harness.backends.docker import DockerBackend
+from harness.backends.local import LocalBackend
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.scenarios import load_scenarios
+from harness.cli.jobs import JobMaker
+from harness.machine.cpus import choose
+from harness.model.cell import Cell
+from harness.model.environment import Device, Requirement
+from harness.model.job import Job, Limits, Sampling
+from harness.store.folder import RunFolder
+from tests.bench.pairs import Pairs, pairs, run
+
+#: What an import and nothing else is, as a scenario.
+IMPORT = b"""
+def scenario(bench):
+    import tensorflow
+    bench.observe("tensorflow", tensorflow.__version__)
+"""
+AXES = {
+    "model": "small",
+    "data": "small",
+    "call": "train_on_batch",
+    "api": "tf.keras",
+    "inputs": "numpy",
+    "dtype": "float32",
+}
+
+
+def figures(count: int = 7) -> list[tuple[str, str]]:
+    """Name and value of each figure."""
+    return [
+        (
+            "`harness matrix`, 2 cells × (pilot + 3 rounds), local, against the same launches in a bare loop",
+            str(local(count)),
+        ),
+        (
+            "a container launch that imports TensorFlow 1.14, against `docker run --rm` of it",
+            str(container(2 * count + 1)),
+        ),
+    ]
+
+
+def local(count: int) -> Pairs:
+    """The whole command, start and report included, against its launches one after the other without it."""
+    project = Project.find()
+    requirements = {name: _requirement(project, name) for name in ("tf1.14", "tf2.0")}
+    backend = LocalBackend(project.root, "bench")
+    backend.prepare(list(requirements.values()), print)
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results"
+        command = [sys.executable, "-m", "harness", "matrix", "--backend", "local", "-e", "tf1.14", "-e", "tf2.0"]
+        cells = [f"-a{axis}={value}" for axis, value in AXES.items()] + ["-amode=graph", "--rounds=3"]
+        matrix = [*command, "-s", "keras_step", *cells, "--seed", "1", "--results", str(results)]
+        run(matrix)
+        stages = _stages(project, next(results.iterdir()), Path(folder) / "stages")
+
+        def bare() -> None:
+            for stage, environment in stages:
+                python = backend.environments.python(requirements[environment])
+                variables = {"PATH": os.environ["PATH"], "HOME": str(stage), "LANG": "C.UTF-8", **worker.ENVIRON}
+                pinned = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
+                subprocess.run(
+                    [*pinned, str(python), *worker.ARGUMENTS], cwd=stage, env=variables, capture_output=True, check=True
+                )
+
+        return pairs(lambda: run(matrix), bare, count)
+
+
+def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, str]]:
+    """A folder for each launch of a run, with the very job that it did; and its environment."""
+    stored = RunFolder.open(folder)
+    plan = stored.read_run().plan
+    jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, plan.limits)
+    made = []
+    for number, launch in enumerate(stored.read_launches()):
+        from harness.runner.walk import PILOT
+
+        job = jobs(launch.cell, PILOT if launch.round == 0 else plan.sampling)
+        _write(stages / str(number), job)
+        made.append((stages / str(number), launch.cell.environment))
+    return made
+
+
+def _write(folder: Path, job: Job) -> None:
+    for name, content in worker.files(job, die_with_parent=False).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def container(count: int) -> Pairs:
+    """A launch with every limit, against the docker command with the same work and none."""
+    project = Project.find()
+    requirement = _requirement(project, "tf1.14")
+    docker = DockerBackend(project.root, "bench")
+    docker.prepare([requirement], print)
+    cpus = choose("1", os.sched_getaffinity(0))
+    files = JobMaker(project, {}, Limits()).kit | {"bare.py": IMPORT}
+    cell = Cell("bare", "tf1.14", Device.CPU, {})
+    job = Job(cell, "bare.py", files, Sampling(), Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
+    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", docker.images.tag(requirement)]
+    return pairs(
+        lambda: docker.launch(requirement, job), lambda: run([*plain, "python", "-c", "import tensorflow"]), count
+    )
+
+
+def _requirement(project: Project, name: str) -> Requirement:
+    return load_lock(project, load_environments(project)[name], Device.CPU)

@@ -1,0 +1,48 @@
+"""Part A's protocol as anyone would type it: one cell, no harness. Runs in the measured environment.
+
+    python plain_step.py graph|eager train_on_batch|fit
+
+Prints the seconds per step of the small model on small data, in tf.keras.
+"""
+
+import random
+import sys
+from time import time
+
+import numpy as np
+import tensorflow as tf
+
+mode, call = sys.argv[1:]
+if mode == "graph" and tf.executing_eagerly():
+    tf.compat.v1.disable_eager_execution()
+if mode == "eager" and not tf.executing_eagerly():
+    tf.compat.v1.enable_eager_execution()
+
+K = tf.keras.backend
+layers = tf.keras.layers
+K.clear_session()
+np.random.seed(1)
+random.seed(2)
+tf.compat.v1.set_random_seed(3)
+
+ipt = layers.Input(batch_shape=(32, 140, 30))
+x = layers.Conv1D(128, 40, strides=4, padding="same")(ipt)
+x = layers.GlobalAveragePooling1D()(x)
+x = layers.Dropout(0.5)(x)
+x = layers.Dense(64, activation="relu")(x)
+out = layers.Dense(1, activation="sigmoid")(x)
+model = tf.keras.models.Model(ipt, out)
+model.compile(tf.keras.optimizers.Adam(lr=1e-4), "binary_crossentropy")
+
+X = np.random.randn(32, 140, 30).astype("float32")
+Y = np.random.randint(0, 2, (32, 1)).astype("float32")
+model.train_on_batch(X, Y)
+
+iterations = 200
+start = time()
+for _ in range(iterations):
+    if call == "fit":
+        model.fit(X, Y, batch_size=32, epochs=1, verbose=0)
+    else:
+        model.train_on_batch(X, Y)
+print((time() - start) / iterations)

@@ -1,0 +1,149 @@
+"""A project of its own for each test: two environments without packages, and scenarios that need no TensorFlow."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+BAKE = """
+variable "ENVIRONMENTS" {
+  default = [
+    { name = "old", tensorflow = "1.0.0", python = "3.11", as_of = "2019-09-01T00:00:00Z" },
+    { name = "new", tensorflow = "2.0.0", python = "3.11", as_of = "2019-11-01T00:00:00Z" },
+  ]
+}
+"""
+
+#: Does as its axis says, so that every way to end can be selected.
+SCENARIO = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Ways to end"
+# source = "https://example.org/question"
+#
+# [tool.harness.axes]
+# way = ["fine", "raises", "exits", "killed", "prints", "garbage", "endless", "signals"]
+# speed = ["fast", "slow"]
+#
+# [tool.harness.default]
+# speed = "fast"
+#
+# [[tool.harness.needs]]
+# when = { way = "signals" }
+# requires = ["tensorflow>=99"]
+# reason = "no release does this"
+#
+# [[tool.harness.compare]]
+# name = "new against old"
+# along = "environment"
+# ///
+import os, signal, sys, time
+
+
+def scenario(bench, way, speed):
+    if way == "raises":
+        raise ValueError("a | pipe and \\033[31mcolour")
+    if way == "exits":
+        sys.exit(0)
+    if way == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if way == "prints":
+        for _ in range(64):
+            print("x" * 2**16)
+            print("y" * 2**16, file=sys.stderr)
+    if way == "garbage":
+        for number in range(3, 32):
+            try:
+                os.write(number, b"garbage\\n")
+            except OSError:
+                pass
+    if way == "endless":
+        signal.pause()
+    bench.measure(lambda: sum(range(1000 if speed == "fast" else 3000)), document=100)
+"""
+
+
+class Harness:
+    """The command, in a project of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ = {**os.environ, "HARNESS_PROJECT": str(root), "COLUMNS": "200"}
+
+    def command(self, *arguments: str) -> list[str]:
+        """What is executed."""
+        return [sys.executable, "-m", "harness", *arguments]
+
+    def __call__(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.root,
+            env={**self.environ, **environ},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def matrix(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """`harness matrix` in local environments, with launches as short as can be."""
+        short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+        return self("matrix", *arguments, *short, **environ)
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a command, to be interrupted."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.root,
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def run(self) -> Path:
+        """The folder of the one run there is."""
+        (folder,) = (self.root / "results").iterdir()
+        return folder
+
+
+@pytest.fixture(scope="session")
+def _environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for the session: the two environments are made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _environments: Path) -> Harness:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(_environments))
+    root = tmp_path / "project"
+    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
+    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
+    (root / "docker-bake.hcl").write_text(BAKE)
+    (root / "scenarios" / "ways.py").write_text(SCENARIO)
+    (root / "images" / "locks").mkdir()
+    for name in ("old", "new"):
+        (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+    return Harness(root)
+
+
+@pytest.fixture
+def write_scenario(harness: Harness) -> Callable[[str, str], Path]:
+    """Write another scenario beside `ways`, or over it."""
+
+    def write(name: str, text: str) -> Path:
+        path = harness.root / "scenarios" / f"{name}.py"
+        path.write_text(text)
+        return path
+
+    return write

@@ -1,0 +1,268 @@
+"""`harness matrix`, used as a user uses it: real processes in real local environments."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SCENARIO, Harness
+
+
+def launches(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+
+
+def test_one_command_measures_and_reports(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "3")
+    assert done.returncode == 0, done.stderr
+    assert "Backend: local environments, as --backend local asks." in done.stderr
+    assert f"Report: {harness.run.relative_to(harness.root)}/report.md" in done.stderr
+    stored = launches(harness.run)
+    assert [launch["role"] for launch in stored] == ["pilot"] * 2 + ["measure"] * 6
+    report = (harness.run / "report.md").read_text()
+    assert "new against old" in report
+    assert "ways" in done.stdout
+
+
+def test_the_run_says_what_was_asked_and_where_it_ran(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    run = json.loads((harness.run / "run.json").read_text())
+    assert run["command"][:2] == ["harness", "matrix"]
+    assert run["plan"]["seed"] == 1
+    assert run["reference"] == "old"
+    assert run["backend"]["name"] == "local"
+    assert len(run["plan"]["limits"]["cpus"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "error"),
+    [
+        ("raises", "failed", "a | pipe and"),
+        ("exits", "failed", "sys.exit"),
+        ("killed", "failed", "SIGKILL"),
+        ("garbage", "failed", "garbage"),
+        ("endless", "timeout", ""),
+    ],
+)
+def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(
+    harness: Harness, way: str, status: str, error: str
+) -> None:
+    done = harness.matrix("-s", "ways", "-a", f"way=fine,{way}", "--rounds", "1", "--timeout", "2s")
+    assert done.returncode == 1, done.stderr
+    stored = launches(harness.run)
+    broken = [launch for launch in stored if launch["cell"]["axes"]["way"] == way]  # type: ignore[index]
+    assert {launch["status"] for launch in broken} == {status}
+    assert len(broken) == 2, "its pilot in each environment, and no round"
+    assert all(error in str(launch["error"]) for launch in broken)
+    assert len([launch for launch in stored if launch["status"] == "ok"]) == 4
+    report = (harness.run / "report.md").read_text()
+    assert status in report
+    assert "\033" not in report + done.stdout
+
+
+def test_megabytes_of_output_change_nothing(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=prints", "-e", "old", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert (harness.run / "launches.jsonl").stat().st_size < 200_000
+
+
+def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine,signals", "--rounds", "1")
+    assert done.returncode == 0
+    assert "no release does this" in (harness.run / "report.md").read_text()
+    assert len(launches(harness.run)) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-e", "odl"], 2, ["no environment 'odl'", "Did you mean old?", "old, new"]),
+        (["-s", "way"], 2, ["no scenario 'way'", "Did you mean ways?"]),
+        (["-s", "ways", "-a", "sped=fast"], 2, ["no axis 'sped'", "Did you mean speed?"]),
+        (["-s", "ways", "-a", "way=fin"], 2, ["no value of the axis way 'fin'", "Did you mean fine?"]),
+        (["-s", "ways", "-a", "way"], 2, ["AXIS=VALUE"]),
+        (["--suite", "nightly"], 2, ["no suite 'nightly'"]),
+        (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
+        (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
+        (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
+        (["-s", "none.py"], 2, ["none.py cannot be read"]),
+        (["--resume", "results/none"], 2, ["is not a run's folder"]),
+    ],
+)
+def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
+    harness: Harness, arguments: list[str], code: int, words: list[str]
+) -> None:
+    done = harness("matrix", *arguments)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr
+    assert not (harness.root / "results").exists()
+
+
+def test_a_selection_that_leaves_no_cell_says_which_filter_emptied_it(harness: Harness) -> None:
+    (harness.root / "scenarios" / "suites.toml").write_text(
+        '[few]\n[[few.select]]\nscenario = "ways"\nway = ["fine"]\n'
+    )
+    done = harness("matrix", "--suite", "few", "-a", "way=raises")
+    assert done.returncode == 3
+    assert "--axis way=raises leaves none" in done.stderr
+
+
+def test_no_engine_is_exit_4_with_what_was_tried_and_the_way_on(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways", "--backend", "docker", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 4
+    assert "unix:///nowhere/docker.sock" in done.stderr
+    assert "--backend local" in done.stderr
+    assert not (harness.root / "results").exists()
+
+
+def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harness: Harness) -> None:
+    arguments = ("-s", "ways", "-a", "way=fine", "--rounds", "1", "--warmup", "1ms", "--measure", "5ms")
+    done = harness("matrix", *arguments, DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("Backend: ")]
+    assert "local environments, because no Docker Engine answers" in line
+
+
+def test_a_strangers_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger.py"
+    stranger.write_text(SCENARIO)
+    nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    refused = harness("matrix", "-s", str(stranger), **nowhere)
+    assert refused.returncode == 4
+    assert "needs a container" in refused.stderr
+    assert harness.matrix("-s", str(stranger), "-a", "way=fine", "--rounds", "1", **nowhere).returncode == 0
+
+
+def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness: Harness) -> None:
+    (harness.root / "results").write_text("a file is in the way")
+    done = harness.matrix("-s", "ways", "-a", "way=fine")
+    assert done.returncode == 4
+    assert "cannot be written" in done.stderr
+
+
+def test_a_second_run_on_the_machine_is_refused(harness: Harness) -> None:
+    first = harness.start("matrix", "-s", "ways", "-a", "way=endless", "--backend", "local")
+    try:
+        _until(first, "Backend:")
+        _until_running(harness)
+        second = harness.matrix("-s", "ways", "-a", "way=fine")
+        assert second.returncode == 4
+        assert "Another run is measuring on this machine." in second.stderr
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
+    harness: Harness, how: signal.Signals
+) -> None:
+    running = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
+    _until(running, "[1/")
+    running.send_signal(how)
+    _, stderr = running.communicate()
+    assert running.returncode == 130, stderr
+    assert "Go on with: harness matrix --resume" in stderr
+    assert (harness.run / "report.md").exists()
+    before = launches(harness.run)
+    assert before
+    assert "worker" not in _processes(harness)
+
+
+def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: Harness) -> None:
+    arguments = ("-s", "ways", "-a", "way=fine", "--rounds", "3", "--warmup", "1ms", "--measure", "5ms", "--seed", "3")
+    running = harness.start("matrix", *arguments, "--backend", "local")
+    _until(running, "[4/")
+    running.kill()
+    running.communicate()
+    with (harness.run / "launches.jsonl").open("ab") as file:
+        file.write(b'{"group": "torn')
+    whole = (harness.run / "launches.jsonl").read_text().splitlines()[:-1]
+    assert len(whole) >= 4
+    assert harness("report", str(harness.run)).returncode == 0
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
+    lines = (harness.run / "launches.jsonl").read_text().splitlines()
+    assert lines[: len(whole)] == whole
+    rounds = {(launch["round"], launch["cell"]["environment"]) for launch in launches(harness.run)}  # type: ignore[index]
+    assert rounds == {(number, name) for number in range(4) for name in ("old", "new")}
+
+
+def test_a_run_whose_scenario_changed_is_not_resumed(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    path = harness.root / "scenarios" / "ways.py"
+    path.write_text(path.read_text().replace("1000", "2000"))
+    done = harness("matrix", "--resume", str(harness.run))
+    assert done.returncode == 2
+    assert "the scenario ways has changed" in done.stderr
+
+
+def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    path = harness.run / "run.json"
+    path.write_text(path.read_text().replace('"cores": ', '"cores": 99'))
+    done = harness("matrix", "--resume", str(harness.run))
+    assert done.returncode == 4
+    assert "begun on another machine: cores differ" in done.stderr
+
+
+def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways", "--dry-run")
+    assert done.returncode == 0
+    assert "14 cells in 7 groups, a pilot and 5 rounds: 84 launches; 2 cells are not available." in done.stdout
+    assert "not available: ways old signals fast: no release does this" in done.stdout
+    assert not (harness.root / "results").exists()
+    plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)
+    assert plan["seed"] == 5
+    assert len(plan["cells"]) == 14
+
+
+def test_launches_are_printed_as_json_where_that_is_asked(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--json")
+    assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["ok"] * 4
+
+
+def test_an_environment_without_its_python_is_not_available_and_the_others_run(harness: Harness) -> None:
+    bake = harness.root / "docker-bake.hcl"
+    bake.write_text(bake.read_text().replace('"1.0.0", python = "3.11"', '"1.0.0", python = "3.5"'))
+    scenario = harness.root / "scenarios" / "ways.py"
+    scenario.write_text(scenario.read_text().replace('">=3.6"', '">=3.5"'))
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", UV_OFFLINE="1")
+    assert done.returncode == 0, done.stderr
+    report = (harness.run / "report.md").read_text()
+    assert "Python 3.5 is not on this machine" in report
+    assert "pyenv install 3.5" in report
+    assert len(launches(harness.run)) == 2
+
+
+def _until(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignore[name-defined]  # noqa: F821
+    """Read the process's stderr up to a line that starts so."""
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if line.startswith(start):
+            return
+    raise AssertionError("".join(seen))
+
+
+def _until_running(harness: Harness) -> None:
+    """Wait until the first run holds the machine: it writes run.json after it took the lock."""
+    while not list((harness.root / "results").glob("*/run.json")):
+        os.sched_yield()
+
+
+def _processes(harness: Harness) -> str:
+    """The command lines of all processes that have this project in their environment or arguments."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return "\n".join(line for line in lines if str(harness.root) in line)
