@@ -1,5 +1,6 @@
 """Environments, from the list in docker-bake.hcl that the images are built from."""
 
+import contextlib
 import hashlib
 import json
 import re
@@ -31,15 +32,12 @@ def load_environments(project: Project) -> dict[str, Environment]:
 def _cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than all the rest of a command's start, so what it read is kept by the text's hash.
     entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return list(json.loads(entry.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        pass
     entries = [asdict(environment) for environment in parse(text, str(path))]
-    try:
+    # a cache that cannot be written costs time only
+    with contextlib.suppress(OSError):
         write_atomically(entry, json.dumps(entries))
-    except OSError:
-        pass  # a cache that cannot be written costs time only
     return entries
 
 

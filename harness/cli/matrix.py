@@ -11,7 +11,7 @@ from harness.model.job import Protocol
 DEFAULT_SUITE = "headline"
 
 
-def matrix(
+def matrix(  # noqa: PLR0917 - typer reads a command's options from its parameters
     suite: Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")] = "",
     environments: Annotated[
         list[str] | None,

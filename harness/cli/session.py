@@ -88,7 +88,7 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         reference=prepared.reference,
         environments=[requirement.environment for requirement in requirements.values()],
         scenarios=list(prepared.scenarios.values()),
-        backend={"name": backend.name, "why": why, **backend.facts()},
+        backend={**backend.facts(), "name": backend.name, "why": why},
         host=host.facts(),
         commit=_commit(prepared.project.root),
         suite=request.suite,

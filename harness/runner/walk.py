@@ -12,7 +12,7 @@ from harness.model.environment import Requirement
 from harness.model.job import Job, Sampling
 from harness.model.job import Protocol as SamplingProtocol
 from harness.model.launch import Launch, Outcome, Role, Status
-from harness.model.run import Group, Plan
+from harness.model.run import Plan
 from harness.plan.groups import order
 from harness.runner.advice import advice
 from harness.runner.rounds import Ledger

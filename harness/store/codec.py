@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _adapter(kind: type) -> "TypeAdapter[Any]":
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

@@ -33,7 +33,10 @@ def figures(count: int = 7) -> list[tuple[str, str]]:
     for requirement in requirements:
         for mode in ("graph", "eager"):
             for call in ("train_on_batch", "fit"):
-                logs = _ratios(project, backend, requirement, mode, call, count)
+                cell = Cell(
+                    "keras_step", requirement.environment.name, Device.CPU, {**AXES, "call": call, "mode": mode}
+                )
+                logs = _ratios(project, backend, requirement, cell, count)
                 ratio, spread = math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(count)
                 name = f"{requirement.environment.name}, {mode}, {call}: launch / plain script"
                 found.append((name, f"{ratio:.3f} (standard error {spread:.3f}, {count} pairs)"))
@@ -41,14 +44,12 @@ def figures(count: int = 7) -> list[tuple[str, str]]:
     return found
 
 
-def _ratios(
-    project: Project, backend: LocalBackend, requirement: Requirement, mode: str, call: str, count: int
-) -> list[float]:
+def _ratios(project: Project, backend: LocalBackend, requirement: Requirement, cell: Cell, count: int) -> list[float]:
     cpus = choose("1", os.sched_getaffinity(0))
     jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, Limits(cpus=cpus))
-    cell = Cell("keras_step", requirement.environment.name, Device.CPU, {**AXES, "call": call, "mode": mode})
     python = backend.environments.python(requirement)
-    plain = ["taskset", "-c", ",".join(map(str, cpus or ())), str(python), str(SCRIPT), mode, call]
+    plain = ["taskset", "-c", ",".join(map(str, cpus or ())), str(python), str(SCRIPT)]
+    plain += [cell.axes["mode"], cell.axes["call"]]
     variables = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "TF_CPP_MIN_LOG_LEVEL": "2"}
     logs = []
     for number in range(count):

@@ -5,14 +5,14 @@ import pytest
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files, load_scenario, load_scenarios
 from harness.catalog.suites import load_suites
+from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.plan.selection import Catalog, Selection, select
-from harness.model.environment import Device
 
 
 def test_part_a_is_there_whole(project: Project) -> None:
     scenario = load_scenarios(project)["keras_step"]
-    points = scenario.combinations({axis: values for axis, values in scenario.axes.items()})
+    points = scenario.combinations(scenario.axes)
     assert len({(axes["model"], axes["data"]) for axes in points}) == 8
     assert {axes["call"] for axes in points} == {"fit", "fit_epoch", "train_on_batch"}
     assert {axes["api"] for axes in points} == {"keras", "tf.keras"}

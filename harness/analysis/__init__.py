@@ -1,0 +1,1 @@
+"""Stored launches to numbers: pure functions, no I/O, no formatting."""

@@ -1,0 +1,90 @@
+"""What the numbers answer: of each table, the comparison that its scenario is about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.columns import Column, Side
+from harness.analysis.statistics import Estimate
+from harness.analysis.tables import Row, Table
+from harness.model.scenario import ENVIRONMENT, Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row's ratio: how many times as long the answer's subject takes as its base."""
+
+    row: Row
+    ratio: Estimate
+
+    @property
+    def shown(self) -> bool | None:
+        """Whether the interval leaves 1 out, so that a difference is shown; None without an interval."""
+        return None if self.ratio.interval is None else 1.0 not in self.ratio.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One column read as a sentence: `subject` takes so many times as long as `base`.
+
+    Along the environments these are environments, else values of the axis `comparison.along`; `context` holds what
+    both share: the environment, and the compared axes that are equal on both sides; `subject_has` and `base_has` are
+    each side's values of the compared axes in which they differ beside. `findings` go from the lowest ratio to the
+    highest.
+    """
+
+    table: Table
+    comparison: Comparison
+    subject: str
+    base: str
+    context: Mapping[str, str]
+    subject_has: Sequence[str]
+    base_has: Sequence[str]
+    findings: Sequence[Finding]
+
+    @property
+    def common(self) -> dict[str, str]:
+        """The row axes in which all findings agree."""
+        first, *others = (finding.row.axes for finding in self.findings)
+        return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in others)}
+
+
+def answers(table: Table) -> list[Answer]:
+    """A sentence for each column of the table's leading comparison; none where the table compares nothing."""
+    entry = _leading(table)
+    if entry is None:
+        return []
+    return [_answer(table, entry, index, head) for index, head in enumerate(table.columns) if head.comparison is entry]
+
+
+def _leading(table: Table) -> Comparison | None:
+    """What the scenario is about: environments as users meet them, else environments, else the header's first."""
+    entries = [entry for entry in table.scenario.compare if any(head.comparison is entry for head in table.columns)]
+    return min(entries, key=lambda entry: (entry.along != ENVIRONMENT, not entry.pick), default=None)
+
+
+def _answer(table: Table, entry: Comparison, index: int, head: Column) -> Answer:
+    assert head.other is not None, "a column with a comparison has two sides"
+    along_environments = entry.along == ENVIRONMENT
+    ratios = [(row, row.values[index].estimate) for row in table.rows]
+    # a column holds time(other) / time(side): along the environments the sentence is about `side`
+    findings = [
+        Finding(row, estimate.inverse if along_environments else estimate) for row, estimate in ratios if estimate
+    ]
+    subject, base = (
+        _facts(side) for side in ((head.side, head.other) if along_environments else (head.other, head.side))
+    )
+    differing = [axis for axis in subject if subject[axis] != base[axis]]
+    return Answer(
+        table=table,
+        comparison=entry,
+        subject=subject[entry.along],
+        base=base[entry.along],
+        context={axis: subject[axis] for axis in (ENVIRONMENT, *table.column_axes) if axis not in differing},
+        subject_has=[subject[axis] for axis in differing if axis != entry.along],
+        base_has=[base[axis] for axis in differing if axis != entry.along],
+        findings=sorted(findings, key=lambda finding: finding.ratio.value),
+    )
+
+
+def _facts(side: Side) -> dict[str, str]:
+    return {ENVIRONMENT: side.environment, **side.axes}

@@ -1,0 +1,82 @@
+"""Names for sets of cells: forty cells that share a reason become one line that says which they are."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from harness.model.cell import Cell
+from harness.model.scenario import ENVIRONMENT
+
+_DEVICE = "device"
+
+# a cell as a point: axis, environment or device to value
+_Point = dict[str, str]
+_Sides = dict[str, set[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """All cells of a scenario whose values lie in `values`; an axis (or `environment`) not named takes every value.
+
+    `count` is how many cells of the run that is.
+    """
+
+    scenario: str
+    values: Mapping[str, Sequence[str]]
+    count: int
+
+
+def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tuple[list[Box], int]:
+    """Boxes that together hold exactly `cells`, each once; and how many cells are left over after `limit` boxes.
+
+    Greedy: the first cell not yet covered grows along one axis after the other, as far as nothing else of `universe`
+    and no cell of an earlier box falls in; along the environment last, so that it stays named.
+    """
+    wanted = list(dict.fromkeys(cells))
+    boxes: list[Box] = []
+    left = 0
+    everything = list(universe)
+    for scenario in dict.fromkeys(cell.scenario for cell in wanted):
+        points = {cell: _point(cell) for cell in everything if cell.scenario == scenario}
+        remaining = dict.fromkeys(cell for cell in wanted if cell.scenario == scenario)
+        while remaining and len(boxes) < limit:
+            sides = _grow(next(iter(remaining)), points, remaining.keys())
+            inside = [cell for cell, point in points.items() if _within(point, sides)]
+            boxes.append(Box(scenario, _named(sides, points.values()), len(inside)))
+            for cell in inside:
+                del remaining[cell]
+        left += len(remaining)
+    return boxes, left
+
+
+def _point(cell: Cell) -> _Point:
+    return {**cell.axes, _DEVICE: cell.device.value, ENVIRONMENT: cell.environment}
+
+
+def _within(point: _Point, sides: _Sides, but: str = "") -> bool:
+    return all(point[axis] in values for axis, values in sides.items() if axis != but)
+
+
+def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sides:
+    sides = {axis: {value} for axis, value in _point(seed).items()}
+    if len(allowed) == 1:
+        return sides
+    for axis in sides:
+        foreign: set[str] = set()
+        friendly: set[str] = set()
+        for cell, point in points.items():
+            if _within(point, sides, but=axis):
+                (friendly if cell in allowed else foreign).add(point[axis])
+        # with nothing foreign in the way, values that no cell has here are as good as covered
+        sides[axis] = friendly - foreign if foreign else {point[axis] for point in points.values()}
+    return sides
+
+
+def _named(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
+    """The sides that leave something out, with their values in the order in which the run has them."""
+    everything = list(points)
+    named = {}
+    for axis, values in sides.items():
+        occurring = dict.fromkeys(point[axis] for point in everything)
+        if not values.issuperset(occurring):
+            named[axis] = tuple(value for value in occurring if value in values)
+    return named

@@ -1,0 +1,88 @@
+"""Centres to estimates: geometric means, paired ratios, and their t intervals.
+
+Everything is done on the log scale, where a launch that takes twice as long and one that takes half as long lie
+equally far from the middle, and where a ratio of times is a difference.
+
+Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in
+reasonable time", ISMM 2013.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: How often an interval contains the true value.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `low` to `high`, in the unit of the value it belongs to."""
+
+    low: float
+    high: float
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A positive number (seconds per step, or a ratio of two such) from `rounds` rounds; one round has no interval."""
+
+    value: float
+    rounds: int
+    interval: Interval | None = None
+
+    @property
+    def inverse(self) -> "Estimate":
+        """The ratio seen from the other side; its interval is the same one, turned over."""
+        turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
+        return Estimate(1.0 / self.value, self.rounds, turned)
+
+
+def combine(centres: Sequence[float]) -> Estimate:
+    """The geometric mean of one cell's centres (seconds per step, at least one), with its t interval."""
+    return _estimate([math.log(centre) for centre in centres])
+
+
+def ratio(longer: Mapping[int, float], shorter: Mapping[int, float]) -> Estimate | None:
+    """How many times as long the first cell takes as the second; both map rounds to centres in seconds per step.
+
+    exp of the mean over rounds of log(longer / shorter), with its t interval. The pairs are by round, so whatever slows
+    a whole round cancels; rounds in which either is missing do not count. None where no round has both.
+    """
+    both = sorted(longer.keys() & shorter.keys())
+    logs = [math.log(longer[number]) - math.log(shorter[number]) for number in both]
+    return _estimate(logs) if logs else None
+
+
+def percent(ratio: float) -> float:
+    """A ratio time(other) / time(plus) as the source defines it: (longer / shorter - 1) × 100, positive if plus wins.
+
+    Monotone and continuous (0 at 1, slope 100 on both sides), so an interval's ends map to an interval's ends.
+    """
+    return (ratio - 1.0) * 100.0 if ratio >= 1.0 else (1.0 - 1.0 / ratio) * 100.0
+
+
+@lru_cache(maxsize=256)
+def student(freedom: int, level: float = LEVEL) -> float:
+    """The two-sided Student quantile: a t variable of `freedom` degrees lies within ± this with probability `level`."""
+    # scipy.stats has it too, and takes a second to import
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + level / 2.0))
+
+
+def _estimate(logs: Sequence[float]) -> Estimate:
+    """exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df."""
+    n = len(logs)
+    mean = math.fsum(logs) / n
+    if n == 1:
+        return Estimate(math.exp(mean), rounds=1)
+    variance = math.fsum((value - mean) ** 2 for value in logs) / (n - 1)
+    half = student(n - 1) * math.sqrt(variance / n)
+    # two rounds far apart give a half-width that exp cannot hold
+    low, high = math.exp(mean - half), math.exp(min(mean + half, 700.0))
+    return Estimate(math.exp(mean), rounds=n, interval=Interval(low, high))

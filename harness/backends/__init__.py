@@ -1,0 +1,1 @@
+"""What executes launches, behind the protocol of `harness.model.backend`: containers, or local environments."""

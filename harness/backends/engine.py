@@ -1,0 +1,129 @@
+"""The Docker Engine: how it is reached, and what it is."""
+
+import os
+import socket
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from harness.model.errors import CannotRunHereError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+ADVICE = "Start it (`sudo systemctl start docker`, or Docker Desktop), or measure without one: --backend local"
+
+#: What `docker info` says an engine can limit, by the name it has here.
+_LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A connection that has answered. `address` is where, as a URL."""
+
+    api: "APIClient"
+    address: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the engine is this machine, as far as its address tells: then its clock and its CPUs are ours."""
+        return self.address.startswith(("unix://", "http+unix://"))
+
+    @cached_property
+    def info(self) -> Mapping[str, Any]:
+        """What `docker info` says."""
+        with sentences("say what it is"):
+            return dict(self.api.info())
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the engine."""
+        info = self.info
+        options = [option.split(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
+        return {
+            "name": "Docker Engine",
+            "version": info.get("ServerVersion", ""),
+            "api": self.api.api_version,
+            "where": "this machine" if self.is_here else "remote",
+            "system": info.get("OperatingSystem", ""),
+            "kernel": info.get("KernelVersion", ""),
+            "architecture": info.get("Architecture", ""),
+            "cpus": info.get("NCPU", 0),
+            "memory_bytes": info.get("MemTotal", 0),
+            "storage": info.get("Driver", ""),
+            "cgroup": f"{info.get('CgroupVersion', '1')} ({info.get('CgroupDriver', '')})",
+            "rootless": "rootless" in options,
+            "security": options,
+            "not limited": [name for key, name in _LIMITS.items() if info.get(key) is False],
+        }
+
+
+def connect() -> Engine:
+    """The engine that the `docker` command would use: DOCKER_HOST, else the current context, else the usual socket.
+
+    Raises CannotRunHereError where none answers, with what was tried.
+    """
+    import docker
+    from docker.context import ContextAPI
+    from docker.errors import DockerException
+
+    address, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    try:
+        if not address:
+            context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
+            if context is None:
+                raise DockerException("there is no such context")
+            address, tried = str(context.Host), f"the context {context.name!r}"
+        _knock(address)
+        engine = Engine(docker.from_env().api, address)
+    except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
+        where = f"{tried} ({address})" if address else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", _advice(error)) from None
+    weakref.finalize(engine, engine.api.close)
+    return engine
+
+
+def _knock(address: str) -> None:
+    """Raise the system's own OSError where nobody listens on a socket; the SDK wraps it, and leaves its end open."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.connect(address.removeprefix("unix://"))
+
+
+@contextmanager
+def sentences(what: str) -> Iterator[None]:
+    """Turn what the SDK raises when the engine will not or cannot do `what` into a sentence."""
+    from docker.errors import APIError, DockerException
+
+    try:
+        yield
+    except APIError as error:
+        words = error.explanation or str(error)
+        raise CannotRunHereError(f"The Docker Engine would not {what}: {words}") from error
+    except (DockerException, OSError) as error:
+        message = f"The Docker Engine stopped answering when it was asked to {what}: {_cause(error)}."
+        raise CannotRunHereError(message, "`docker info` shows whether it is back.") from error
+
+
+def _root(error: BaseException) -> BaseException:
+    """The system's own error at the bottom of those that libraries put around one another."""
+    below = [each for each in (error.__cause__, error.__context__, *error.args) if isinstance(each, Exception)]
+    for each in below:
+        root = _root(each)
+        if isinstance(root, OSError) and root.strerror:
+            return root
+    return error
+
+
+def _cause(error: BaseException) -> str:
+    root = _root(error)
+    return (root.strerror if isinstance(root, OSError) and root.strerror else str(root)).rstrip(".")
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(_root(error), PermissionError):
+        return "Let your user talk to it (`sudo usermod -aG docker $USER`, then log in anew), or: --backend local"
+    return ADVICE

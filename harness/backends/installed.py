@@ -1,0 +1,69 @@
+"""What is installed in an environment, set against its lock."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.model.errors import CannotRunHereError
+
+#: Prints the installed packages as one JSON object. It runs on any Python from 3.6 on, so it reads the packages' own
+#: metadata: importlib.metadata is younger.
+SCRIPT = """
+import json, pathlib, sys
+found = {}
+for folder in sys.path:
+    for kind in ("*.dist-info/METADATA", "*.egg-info/PKG-INFO"):
+        for path in pathlib.Path(folder or ".").glob(kind):
+            head = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")[0].splitlines()
+            fields = dict(line.split(": ", 1) for line in head if line.startswith(("Name: ", "Version: ")))
+            found.setdefault(fields["Name"], fields["Version"])
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How an environment differs from its lock, by package.
+
+    `missing` has the locked version, `extra` the installed one, `changed` first the locked and then the installed.
+    """
+
+    missing: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.changed)
+
+
+def listed(printed: str) -> dict[str, str]:
+    """What the script printed, with the names normalised. Raises CannotRunHereError where it is not its print."""
+    try:
+        packages = json.loads(printed)
+        return {re.sub(r"[-_.]+", "-", name).lower(): str(version) for name, version in packages.items()}
+    except (ValueError, AttributeError):
+        raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
+
+
+def compare(pins: Mapping[str, str], installed: Mapping[str, str]) -> Differences:
+    """What a reader should know of an environment that should have `pins` and has `installed`."""
+    return Differences(
+        missing={name: pins[name] for name in sorted(pins.keys() - installed.keys())},
+        extra={name: installed[name] for name in sorted(installed.keys() - pins.keys())},
+        changed={
+            name: (pins[name], installed[name])
+            for name in sorted(pins.keys() & installed.keys())
+            if not _same(pins[name], installed[name])
+        },
+    )
+
+
+def _same(left: str, right: str) -> bool:
+    """Whether two spellings mean one version: 2019.02 and 2019.2."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(left) == Version(right)
+    except InvalidVersion:
+        return left == right

@@ -1,0 +1,51 @@
+"""Strangers' bytes as text that is safe to keep and to show."""
+
+#: What a message shows of a line that was not understood, in characters.
+SHOWN = 200
+
+
+def escaped(text: str, keep: str = "") -> str:
+    r"""The text with each control character that is not in `keep`, and what is no character, written like `\x1b`."""
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
+def one_line(text: str, limit: int = 500) -> str:
+    """The text's words on one line of at most `limit` characters."""
+    line = escaped(" ".join(text[: 10 * limit].split()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def shown(line: bytes) -> str:
+    """The start of a line of bytes, for an error that says what was read."""
+    text = escaped(line[: 4 * SHOWN].decode("utf-8", "backslashreplace"))
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+class Tail:
+    """The end of a stream of bytes, in bounded memory, and how much came before it."""
+
+    def __init__(self, limit: int = 64 * 1024) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self._dropped = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._kept += chunk
+        # trimmed at twice the limit, so that a byte is moved about once, however small the chunks
+        if len(self._kept) > 2 * self._limit:
+            self._trim()
+
+    def text(self) -> str:
+        """What is kept, as text; its first line says what is missing."""
+        self._trim()
+        text = escaped(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
+        return f"[{self._dropped} bytes before this are not kept]\n{text}" if self._dropped else text
+
+    def _trim(self) -> None:
+        surplus = len(self._kept) - self._limit
+        if surplus > 0:
+            del self._kept[:surplus]
+            self._dropped += surplus

@@ -1,0 +1,65 @@
+"""Strings of strangers made harmless: names of scenarios, errors and standard error are untrusted (DESIGN 5)."""
+
+import re
+import unicodedata
+from urllib.parse import quote, urlsplit
+
+#: More of one string than this is not shown in a line.
+LINE_CHARACTERS = 500
+
+# CSI, OSC and other strings up to their end, then the two-character escapes; ECMA-48 (5.4, 5.6), both 7 and 8 bit
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+# what starts emphasis, code, a link, a cell, strike-through or GitHub's mathematics in the middle of a line
+_MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
+
+
+def clean(text: str) -> str:
+    """Without terminal sequences, control and direction-changing characters; lines and tabs are kept."""
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+def plain(text: str) -> str:
+    """One line for a terminal: clean, white space made single spaces, bounded."""
+    # bounded twice: cleaning 10 MB to show a line of it would take seconds
+    line = " ".join(clean(text[: 4 * LINE_CHARACTERS]).split())
+    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
+
+
+def markdown(text: str) -> str:
+    """One line for GitHub's Markdown, in a table's cell too, that shows the text as it is.
+
+    A space of no width after an @ keeps a pasted report from calling people.
+    """
+    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text))
+    escaped = "".join(_ENTITIES.get(character, character) for character in escaped)
+    return re.sub(r"@(?=\w)", "@\u200b", escaped)
+
+
+def html(text: str) -> str:
+    """One line of text or attribute in HTML, where Markdown's own escapes would be shown."""
+    return "".join({**_ENTITIES, '"': "&quot;", "'": "&#39;"}.get(character, character) for character in plain(text))
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """A fenced code block that its content cannot close."""
+    lines = clean(text).rstrip()
+    longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{lines}\n{fence}"
+
+
+def link(title: str, address: str) -> str:
+    """A Markdown link for an http(s) address; the escaped text where it is none."""
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return markdown(address)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        return markdown(address)
+    return f"[{markdown(title)}]({quote(clean(address.strip()), safe=':/?#@!$&+,;=%-._~')})"

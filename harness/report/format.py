@@ -1,0 +1,114 @@
+"""Numbers to text: three significant digits, intervals, units."""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.statistics import Estimate, Interval, percent
+
+# an interval whose sides differ by more than this is shown as a range, not as ±
+_LOPSIDED = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of time: its symbol, and how many of it make a second."""
+
+    symbol: str
+    per_second: float
+
+
+SECONDS = Unit("s", 1.0)
+MILLISECONDS = Unit("ms", 1e3)
+MICROSECONDS = Unit("µs", 1e6)
+
+
+def unit(seconds: Sequence[float]) -> Unit:
+    """One unit for a table of times: milliseconds, unless its median lies below 0.1 ms or from 10 s on."""
+    median = statistics.median(seconds) if seconds else 1e-3
+    if median >= 10.0:
+        return SECONDS
+    return MILLISECONDS if median >= 1e-4 else MICROSECONDS
+
+
+def number(value: float) -> str:
+    """Three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
+    return _fixed(value, _decimals(value))
+
+
+def time(estimate: Estimate, unit: Unit) -> str:
+    """Seconds per step in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
+    scaled = estimate.interval and Interval(
+        estimate.interval.low * unit.per_second, estimate.interval.high * unit.per_second
+    )
+    return _spread(estimate.value * unit.per_second, scaled, _decimals, number)
+
+
+def gain(ratio: Estimate) -> str:
+    """A ratio as the source's percentage, signed, with the interval: `+176 ± 8 %`, `-3.1 % (-9.0 to +2.7)`."""
+    interval = ratio.interval and Interval(percent(ratio.interval.low), percent(ratio.interval.high))
+    return _spread(percent(ratio.value), interval, _percent_decimals, _signed, " %")
+
+
+def times(ratio: Estimate) -> str:
+    """A ratio as a factor: `2.70`."""
+    return number(ratio.value)
+
+
+def between(interval: Interval | None) -> str:
+    """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
+    return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+
+
+def bytes_(count: float) -> str:
+    """Bytes in the largest binary unit that keeps them above 1: `15.5 GiB`."""
+    for symbol in ("B", "KiB", "MiB"):
+        if count < 1024.0:
+            return f"{number(count)} {symbol}"
+        count /= 1024.0
+    return f"{number(count)} GiB"
+
+
+def _spread(
+    value: float,
+    interval: Interval | None,
+    decimals: Callable[[float], int],
+    text: Callable[[float], str],
+    suffix: str = "",
+) -> str:
+    if interval is None:
+        return f"{text(value)}{suffix}"
+    above, below = interval.high - value, value - interval.low
+    if not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12:
+        return f"{text(value)}{suffix} ({text(interval.low)} to {text(interval.high)})"
+    return f"{text(value)} ± {_half(max(above, below), decimals(value))}{suffix}"
+
+
+def _half(half: float, decimals: int) -> str:
+    """A half-width to the digits of its value, rounded up: an interval never looks narrower than it is."""
+    step = 10.0**-decimals
+    return _fixed(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
+
+
+def _decimals(value: float) -> int:
+    """How many decimals show three significant digits; negative where digits before the point are rounded too."""
+    rounded = abs(float(f"{value:.2e}"))
+    return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
+
+
+def _percent_decimals(value: float) -> int:
+    """One decimal below 10 %, none above: no run resolves more."""
+    return min(_decimals(value), 1 if abs(value) < 9.95 else 0)
+
+
+def _signed(value: float) -> str:
+    text = _fixed(value, _percent_decimals(value))
+    return text if text.startswith("-") else f"+{text}"
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if not math.isfinite(value) or abs(value) >= 1e12:
+        return f"{value:.2e}"
+    # adding zero turns a negative zero into zero
+    return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}"

@@ -1,0 +1,34 @@
+"""Loads the project's templates. Whatever a template prints is escaped, unless a function of ours made it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+#: The project's `templates/`, beside the package.
+FOLDER = Path(__file__).resolve().parents[2] / "templates"
+
+
+def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
+    """A jinja environment in which every value that a template prints goes through `escape`.
+
+    Autoescape is on so that macros and our own functions return Markup, which is left alone; all else is escaped by
+    `escape` in place of the rules for HTML. A misspelt name in a template raises.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def finalize(value: Any) -> Any:
+        return value if hasattr(value, "__html__") else Markup(escape(str(value)))
+
+    return Environment(
+        loader=FileSystemLoader(folder or FOLDER),
+        autoescape=True,
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

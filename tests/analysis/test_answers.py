@@ -1,0 +1,66 @@
+"""What the numbers answer."""
+
+import pytest
+
+from harness.analysis.answers import answers
+from harness.analysis.lookup import lookup
+from harness.analysis.tables import tables
+from tests.factories import COMPARE, cell, cells, launch, rounds, run, scenario
+
+TIMES = {
+    cell(environment, call=call, mode=mode): seconds * (2 if call == "fit" else 1)
+    for (environment, mode), seconds in {
+        ("tf1.14", "graph"): 0.010,
+        ("tf1.14", "eager"): 0.020,
+        ("tf2.0", "graph"): 0.011,
+        ("tf2.0", "eager"): 0.027,
+    }.items()
+    for call in ("fit", "train_on_batch")
+}
+
+
+def answered(times=TIMES, **changes):
+    asked = run(list(times), **changes)
+    return answers(tables(asked, lookup(asked, rounds(times, spread=0.001)))[0])
+
+
+def test_the_comparison_with_a_pick_leads():
+    (answer,) = answered()
+    assert (answer.subject, answer.base) == ("tf2.0", "tf1.14")
+    assert (answer.subject_has, answer.base_has) == (["eager"], ["graph"])
+    assert answer.context == {}
+    assert [finding.ratio.value for finding in answer.findings] == pytest.approx([2.7, 2.7], rel=0.01)
+    assert all(finding.shown for finding in answer.findings)
+    assert answer.common == {}
+
+
+def test_without_a_pick_the_environments_lead_one_answer_a_mode():
+    found = answered(scenarios=[scenario(compare=COMPARE[:2])])
+    assert [answer.context for answer in found] == [{"mode": "graph"}, {"mode": "eager"}]
+
+
+def test_with_one_environment_the_axis_answers_about_the_other_value():
+    (answer,) = answered({of: time for of, time in TIMES.items() if of.environment == "tf1.14"})
+    assert (answer.subject, answer.base, answer.context) == ("eager", "graph", {"environment": "tf1.14"})
+    assert answer.findings[0].ratio.value == pytest.approx(2.0, rel=0.01)
+
+
+def test_what_the_rows_share_is_told_once():
+    (answer,) = answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})
+    assert answer.common == {"call": "fit"}
+
+
+def test_an_interval_that_holds_1_shows_no_difference():
+    same = dict.fromkeys(cells(modes=["graph"]), 0.01)
+    (answer,) = answered(same, scenarios=[scenario(compare=COMPARE[:1])])
+    assert answer.findings[0].shown is False
+
+
+def test_one_round_shows_neither():
+    asked = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
+    (table,) = tables(asked, lookup(asked, [launch(of) for of in cells(modes=["graph"])]))
+    assert answers(table)[0].findings[0].shown is None
+
+
+def test_a_table_that_compares_nothing_has_no_answer():
+    assert answered({cell(): 0.01}) == []

@@ -1,0 +1,42 @@
+"""What gave no number."""
+
+from harness.analysis.lookup import lookup
+from harness.analysis.missing import STDERR_CHARACTERS, missing, tail
+from harness.model.launch import Status
+from harness.model.run import Unavailable
+from tests.factories import broken, cell, cells, launch, rounds, run
+
+
+def found(run, launches):
+    return missing(lookup(run, launches))
+
+
+def test_where_every_cell_has_its_number_nothing_is_missing():
+    assert found(run([cell()]), rounds({cell(): 0.01})) == []
+
+
+def test_equal_reasons_are_one_entry():
+    entries = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
+    (entry,) = found(run([cell()], unavailable=entries), rounds({cell(): 0.01}))
+    assert (entry.status, entry.reason, entry.advice) == (Status.NOT_AVAILABLE, "needs keras<2.4", "Choose another.")
+    assert entry.cells == cells(["tf2.1"])
+
+
+def test_what_broke_comes_before_what_was_not_available():
+    members = [cell(), cell(mode="eager")]
+    launches = [broken(members[0], Status.OOM, error="killed", advice="Give it memory.", stderr="end")]
+    entries = found(run(members, unavailable=[Unavailable(cell("tf2.1"), "why")]), launches)
+    assert [entry.status for entry in entries] == [Status.OOM, Status.NOT_AVAILABLE, Status.INTERRUPTED]
+    assert (entries[0].reason, entries[0].advice, entries[0].stderr) == ("killed", "Give it memory.", "end")
+
+
+def test_a_number_with_launches_that_broke_is_told_as_partial():
+    (entry,) = found(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
+    assert entry.partial
+    assert entry.status is Status.TIMEOUT
+
+
+def test_the_end_of_standard_error_is_bounded():
+    assert tail("a\n" * 100).count("a") == 20
+    assert len(tail("x" * 10_000_000)) == STDERR_CHARACTERS
+    assert tail("") == ""

@@ -1,0 +1,57 @@
+"""Which launches count."""
+
+from harness.analysis.rounds import counted, pilots, series
+from harness.model.launch import Role, Status
+from tests.factories import broken, cell, launch, run
+
+GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
+PLAN = run([GRAPH, EAGER]).plan
+
+
+def test_the_pilot_does_not_count():
+    assert counted(PLAN, [launch(GRAPH, number=0)]) == []
+
+
+def test_controls_count():
+    control = launch(GRAPH, role=Role.CONTROL)
+    assert counted(PLAN, [control, launch(EAGER)]) == [control, launch(EAGER)]
+
+
+def test_launches_of_a_group_that_the_plan_lacks_do_not_count():
+    assert counted(PLAN, [launch(GRAPH, group="another")]) == []
+
+
+def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
+    first = [launch(GRAPH), launch(EAGER)]
+    second = [launch(GRAPH, 0.02, attempt=1), launch(EAGER, 0.02, attempt=1)]
+    torn = [launch(GRAPH, 0.03, attempt=2)]
+    assert counted(PLAN, [*first, *second, *torn]) == second
+
+
+def test_where_no_attempt_is_complete_the_latest_counts():
+    assert counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
+
+
+def test_an_attempt_is_complete_without_the_cells_that_the_pilot_broke():
+    torn = launch(GRAPH, 0.02, attempt=1)
+    assert counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]
+
+
+def test_a_broken_entry_makes_an_attempt_complete_too():
+    attempt = [launch(GRAPH, attempt=1), broken(EAGER, Status.TIMEOUT, 1, attempt=1)]
+    assert counted(PLAN, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
+
+
+def test_the_latest_pilot_is_a_cells_pilot():
+    early, late = broken(GRAPH, Status.INTERRUPTED), launch(GRAPH, number=0, attempt=1)
+    assert pilots([late, early, launch(GRAPH)]) == {GRAPH: late}
+
+
+def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
+    launches = [launch(GRAPH, 0.01, 1), broken(GRAPH, Status.FAILED, 2), launch(GRAPH, (), 3), launch(GRAPH, 0.02, 4)]
+    assert {number: round(centre, 9) for number, centre in series(launches)[GRAPH].items()} == {1: 0.01, 4: 0.02}
+
+
+def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
+    joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
+    assert round(joined[GRAPH][1], 9) == 0.02

@@ -1,0 +1,87 @@
+"""A scenario's table."""
+
+import pytest
+
+from harness.analysis.lookup import lookup
+from harness.analysis.statistics import percent
+from harness.analysis.tables import tables
+from harness.model.environment import Device
+from harness.model.launch import Status
+from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+
+TIMES = {
+    cell("tf1.14", mode="graph"): 0.010,
+    cell("tf1.14", mode="eager"): 0.020,
+    cell("tf2.0", mode="graph"): 0.011,
+    cell("tf2.0", mode="eager"): 0.027,
+}
+
+
+def table(run, launches):
+    return tables(run, lookup(run, launches))[0]
+
+
+def by_name(table, row=0):
+    return {
+        (c.comparison.name if c.comparison else "time", c.side.environment, c.side.axes["mode"]): value
+        for c, value in zip(table.columns, table.rows[row].values, strict=True)
+    }
+
+
+def test_times_and_the_sources_percentages_of_one_group():
+    values = by_name(table(run(), rounds(TIMES, spread=0.0)))
+    assert values["time", "tf1.14", "graph"].estimate.value == pytest.approx(0.010)
+    assert values["time", "tf1.14", "graph"].estimate.rounds == 5
+    assert percent(values["graph against eager", "tf1.14", "graph"].estimate.value) == pytest.approx(100.0)
+    assert percent(values["TF 2 against TF 1", "tf2.0", "graph"].estimate.value) == pytest.approx(-10.0)
+    assert percent(values["each release's default mode", "tf2.0", "eager"].estimate.value) == pytest.approx(-170.0)
+
+
+def test_a_row_for_each_group_and_only_rows_that_have_a_number():
+    members = cells(calls=("fit", "train_on_batch"))
+    assert [row.axes["call"] for row in table(run(members), rounds(TIMES)).rows] == ["fit"]
+
+
+def test_a_column_in_which_no_row_has_a_number_is_left_out():
+    launches = [broken(cell("tf2.0", mode="eager"), Status.OOM), launch(cell("tf2.0")), launch(cell("tf1.14"))]
+    found = table(run(), launches)
+    assert ("time", "tf2.0", "eager") not in by_name(found)
+    assert [c.comparison.name for c in found.columns if c.comparison] == ["TF 2 against TF 1"]
+
+
+def test_without_a_number_there_is_the_status():
+    members = cells(calls=("fit", "train_on_batch"))
+    launches = [*rounds(TIMES), launch(cell(call="train_on_batch"))]
+    launches += [broken(cell(call="train_on_batch", mode="eager"), Status.TIMEOUT, 1)]
+    values = by_name(table(run(members), launches), row=1)
+    assert values["time", "tf1.14", "eager"].status is Status.TIMEOUT
+    assert values["time", "tf2.0", "graph"].status is Status.INTERRUPTED
+    assert values["graph against eager", "tf1.14", "graph"].estimate is None
+
+
+def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs():
+    assert list(table(run(), rounds(TIMES)).row_axes) == ["call"]
+    double = [cell(dtype="float64"), cell()]
+    assert list(table(run(double), [launch(c) for c in double]).row_axes) == ["call", "dtype"]
+
+
+def test_devices_are_rows_of_their_own():
+    members = [cell(), cell(device=Device.GPU)]
+    found = table(run(members), [launch(member) for member in members])
+    assert found.several_devices
+    assert [row.device for row in found.rows] == [Device.CPU, Device.GPU]
+
+
+def test_every_scenario_has_its_own_table():
+    other = scenario("other", axes={"size": ["1", "2"]}, default={}, compare=[])
+    member = cell(of="other")
+    plain = type(member)("other", "tf1.14", Device.CPU, {"size": "1"})
+    two = run([cell(), plain], scenarios=[scenario(), other])
+    found = tables(two, lookup(two, [launch(cell()), launch(plain)]))
+    assert [t.scenario.name for t in found] == ["step", "other"]
+    assert [list(t.row_axes) for t in found] == [["call"], ["size"]]
+
+
+def test_a_run_without_launches_has_an_empty_table():
+    assert not table(run(), []).rows
+    assert table(run(), []).rounds == 0

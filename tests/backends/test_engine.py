@@ -1,0 +1,79 @@
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness.backends.engine import Engine, connect, sentences
+from harness.model.errors import CannotRunHereError
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user without Docker's settings."""
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{home}/none.sock")
+    with pytest.raises(CannotRunHereError) as error:
+        connect()
+    assert error.value.message == (
+        f"No Docker Engine answers at DOCKER_HOST (unix://{home}/none.sock): No such file or directory."
+    )
+    assert "--backend local" in error.value.advice
+
+
+def test_a_machine_that_refuses_is_named(home, monkeypatch):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{closed.getsockname()[1]}")
+        with pytest.raises(CannotRunHereError, match="Connection refused"):
+            connect()
+
+
+def test_nonsense_as_an_address_is_a_sentence(home, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "carrier pigeon")
+    with pytest.raises(CannotRunHereError, match=r"DOCKER_HOST \(carrier pigeon\)"):
+        connect()
+
+
+def test_the_current_context_is_taken(home):
+    config = home / ".docker"
+    config.mkdir()
+    (config / "config.json").write_text(json.dumps({"currentContext": "far"}))
+    from docker.context.config import get_meta_dir
+
+    meta = Path(get_meta_dir("far"))
+    meta.mkdir(parents=True)
+    endpoint = {"Host": f"unix://{home}/far.sock", "SkipTLSVerify": False}
+    (meta / "meta.json").write_text(json.dumps({"Name": "far", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
+    with pytest.raises(CannotRunHereError, match=rf"at the context 'far' \(unix://{home}/far.sock\): No such file"):
+        connect()
+
+
+def test_a_context_that_is_not_there_is_named(home, monkeypatch):
+    monkeypatch.setenv("DOCKER_CONTEXT", "lost")
+    with pytest.raises(CannotRunHereError, match="the context 'lost'"):
+        connect()
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [("unix:///var/run/docker.sock", True), ("http+unix:///run/x.sock", True), ("tcp://10.0.0.1:2376", False)],
+)
+def test_an_engine_behind_a_socket_is_this_machine(address, here):
+    assert Engine(None, address).is_here is here
+
+
+def test_what_the_engine_would_not_do_has_its_words():
+    from docker.errors import APIError
+
+    with (
+        pytest.raises(CannotRunHereError, match="would not run a container: Requested CPUs are not available"),
+        sentences("run a container"),
+    ):
+        raise APIError("500", explanation="Requested CPUs are not available")

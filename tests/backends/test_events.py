@@ -1,0 +1,147 @@
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.events import LINE_LIMIT, TOTAL_LIMIT, Events
+from harness.model.launch import Sample, Status
+
+
+def line(**event):
+    return json.dumps(event).encode() + b"\n"
+
+
+def read(*chunks):
+    events = Events()
+    for chunk in chunks:
+        events.feed(chunk)
+    return events
+
+
+def state(events):
+    return {name: value for name, value in vars(events).items() if name != "_total"}
+
+
+WELL_FORMED = [
+    line(event="hello", schema=1, time=10.5, started=10.0, pid=7, python="3.7.16", affinity=[1]),
+    line(event="pins", packages={"numpy": "1.16.4"}),
+    line(event="phase", name="import", start=10.5, seconds=0.8),
+    line(event="phase", name="import", start=12.5, seconds=0.2),
+    line(event="samples", name="step", samples=[{"seconds": 0.05, "steps": 6}], calls_per_sample=6),
+    line(event="observation", name="traces", value=[1, {"a": None}]),
+    line(event="fingerprint", values={"parameters": 162_945}),
+    line(event="artifact", name="profile.json", bytes=3),
+    line(event="resources", cpu_seconds=2.5, wall_seconds=3, max_rss_bytes=10**9, later="x"),
+    line(event="something newer", values=3),
+    line(event="end", status="ok", reason="", traceback=None),
+]
+
+
+def test_every_event_is_taken():
+    events = read(b"".join(WELL_FORMED))
+    assert not events.error
+    assert not events.torn
+    assert events.hello["python"] == "3.7.16"
+    assert events.pins == {"numpy": "1.16.4"}
+    assert events.phases == {"import": 1.0}
+    assert events.samples == [Sample(0.05, 6)]
+    assert events.calls_per_sample == 6
+    assert events.observations == {"traces": [1, {"a": None}]}
+    assert events.fingerprint == {"parameters": 162_945}
+    assert events.artifacts == {"profile.json"}
+    assert events.resources == {"cpu_seconds": 2.5, "wall_seconds": 3.0, "max_rss_bytes": 1e9}
+    assert events.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (b"hello\n", "a line is not JSON: hello"),
+        (b"\n", "not JSON"),
+        (b"\xff\n", r"not JSON: \xff"),
+        (b"\x1b[31mred\n", r"not JSON: \x1b[31mred"),
+        (b"[1]\n", "no event"),
+        (b"{}\n", "no event"),
+        (b'{"event": 3}\n', "no event"),
+        (b'{"event": "observation", "name": "x", "value": NaN}\n', "not JSON"),
+        (b'{"event": "observation", "name": "x", "value": 1e999}\n', "not JSON"),
+        (b"[" * 100_000 + b"\n", "not JSON"),
+        (b'{"event": "x", "value": ' + b"[" * 40 + b"]" * 40 + b"}\n", "nested deeper"),
+        (line(event="samples", samples=[{"seconds": 0, "steps": 1}]), "not positive"),
+        (line(event="samples", samples=[{"seconds": -0.1, "steps": 1}]), "not positive"),
+        (line(event="samples", samples=[{"seconds": 0.1, "steps": 0}]), "steps is not a positive"),
+        (line(event="samples", samples=[{"seconds": 0.1, "steps": 1.5}]), "steps is not a positive"),
+        (line(event="samples", samples=[{"seconds": True, "steps": 1}]), "seconds is not a number"),
+        (line(event="samples", samples={"seconds": 1}), "not a list"),
+        (line(event="samples", samples=[], calls_per_sample="many"), "calls_per_sample"),
+        (line(event="pins", packages={"numpy": 1}), "numpy is not text"),
+        (line(event="phase", name="x", seconds=-1), "negative"),
+        (line(event="fingerprint", values=[1]), "not an object"),
+        (line(event="hello", time="now"), "time is not a number"),
+        (line(event="end", status="splendid"), "status is not known"),
+        (line(event="end", status=["ok"]), "status is not known"),
+        (b"x" * (LINE_LIMIT + 1), "longer than 1 MiB: xxx"),
+    ],
+)
+def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(bad, why):
+    events = read(WELL_FORMED[1], bad, WELL_FORMED[-1])
+    assert why in events.error
+    assert len(events.error) < 300
+    assert events.error.isprintable()
+    assert events.pins == {"numpy": "1.16.4"}
+    assert events.status is None
+
+
+def test_a_flood_of_events_ends_at_the_limit():
+    flood = line(event="?", padding="x" * 1000) * 1000
+    events = Events()
+    fed = 0
+    while not events.feed(flood):
+        fed += len(flood)
+    assert fed <= TOTAL_LIMIT
+    assert "more than 16 MiB" in events.error
+
+
+def test_half_a_surrogate_pair_can_be_written_to_a_file():
+    events = read(b'{"event": "end", "status": "failed", "reason": "\\ud83d \\ud83d\\ude00"}\n')
+    assert events.reason == "? 😀"
+
+
+def test_a_launch_ends_once():
+    events = read(line(event="end", status="failed", reason="first"), line(event="end", status="ok"))
+    assert (events.status, events.reason) == (Status.FAILED, "first")
+
+
+def test_a_line_without_its_end_is_torn():
+    assert read(b'{"event"').torn
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+keys = st.sampled_from(["name", "seconds", "samples", "values", "packages", "status", "reason", "time", "steps"])
+some_events = st.builds(
+    lambda kind, rest: json.dumps({**rest, "event": kind}).encode(),
+    st.sampled_from(
+        ["hello", "pins", "phase", "samples", "observation", "fingerprint", "artifact", "resources", "end"]
+    ),
+    st.dictionaries(keys, values),
+)
+streams = st.lists(some_events | st.sampled_from(WELL_FORMED) | st.binary(max_size=40)).map(b"\n".join)
+
+
+@given(streams, st.lists(st.integers(0, 2000)))
+def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
+    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    chunks = [stream[start:end] for start, end in pairwise(places)]
+    assert state(read(*chunks)) == state(read(stream)) == state(read(*(bytes([byte]) for byte in stream)))
+
+
+@given(streams)
+def test_what_was_read_can_be_stored(stream):
+    events = read(stream)
+    text = json.dumps([events.observations, events.fingerprint, events.hello, events.pins], allow_nan=False)
+    text.encode("utf-8")

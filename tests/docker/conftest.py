@@ -1,0 +1,100 @@
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness.backends.docker import DockerBackend
+from harness.backends.engine import connect
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.errors import CannotRunHereError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """A Docker Engine. Without one, tests are skipped; where HARNESS_REQUIRE_ENGINE is 1, they fail."""
+    try:
+        return connect()
+    except CannotRunHereError as error:
+        if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1":
+            pytest.fail(f"HARNESS_REQUIRE_ENGINE is 1, and: {error}")
+        pytest.skip(error.message)
+
+
+class Project:
+    """A project of the tests' own: our images/ and bake file, with other environments, whose locks name nothing."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "images").mkdir()
+        for path in (ROOT / "images").iterdir():
+            if path.is_file():
+                shutil.copy(path, root / "images")
+        (root / "images" / "locks").mkdir()
+        self.requirements: list[Requirement] = []
+
+    def add(self, name: str, python: str, lock: str = "") -> Requirement:
+        path = self.root / "images" / "locks" / f"{name}-cpu.txt"
+        path.write_text(lock or f"# {name}: nothing\n")
+        environment = Environment(name, "0", python, "2020-01-01T00:00:00Z")
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.requirements.append(Requirement(environment, Device.CPU, Lock(path, sha256, {})))
+        self._write()
+        return self.requirements[-1]
+
+    def _write(self) -> None:
+        lines = [
+            f'{{ name = "{e.name}", tensorflow = "0", python = "{e.python}", as_of = "{e.as_of}" }},'
+            for e in (requirement.environment for requirement in self.requirements)
+        ]
+        listed = "default = [\n" + "\n".join(lines) + "\n  ]"
+        text = (ROOT / "docker-bake.hcl").read_text()
+        bake = re.sub(r"default = \[.*?\n  \]", lambda _: listed, text, count=1, flags=re.DOTALL)
+        (self.root / "docker-bake.hcl").write_text(bake)
+
+
+@pytest.fixture
+def project(tmp_path, engine, monkeypatch):
+    """An empty project; its images are removed at the end."""
+    monkeypatch.delenv("REGISTRY", raising=False)
+    project = Project(tmp_path)
+    yield project
+    _remove_images(engine, project)
+
+
+@pytest.fixture(scope="session")
+def made(engine, tmp_path_factory):
+    """A project whose one image, of an empty lock, is built."""
+    project = Project(tmp_path_factory.mktemp("made"))
+    requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11")
+    DockerBackend(project.root, "test").prepare(project.requirements, lambda line: None)
+    yield project, requirement
+    _remove_images(engine, project)
+
+
+@pytest.fixture
+def requirement(made):
+    return made[1]
+
+
+@pytest.fixture
+def docker(made, engine):
+    """A backend with that image and a run of its own, of which nothing may be left."""
+    backend = DockerBackend(made[0].root, f"test-{secrets.token_hex(8)}")
+    backend.engine = engine
+    yield backend
+    assert backend.clean(backend._run) == 0
+
+
+def _remove_images(engine, project):
+    from docker.errors import ImageNotFound
+
+    for requirement in project.requirements:
+        with contextlib.suppress(ImageNotFound):
+            engine.api.remove_image(f"harness/{requirement.environment.name}:cpu", force=True)

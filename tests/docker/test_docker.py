@@ -1,0 +1,217 @@
+"""Launches in real containers."""
+
+import dataclasses
+import os
+import resource
+
+import pytest
+
+from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker import DockerBackend
+from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.job import Limits
+from harness.model.launch import Status
+from tests.backends.conftest import requirement_of
+from tests.backends.workers import BEHAVIOURS, job
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_whatever_a_worker_does_its_launch_gets_a_status(docker, requirement, name):
+    behaviour = BEHAVIOURS[name]
+    outcome = docker.launch(requirement, job(behaviour.source, behaviour.seconds))
+    assert outcome.status is behaviour.status
+    assert behaviour.error in outcome.error
+    assert outcome.image.startswith("sha256:")
+    assert len(outcome.stderr) < 70_000
+
+
+def observed(docker, requirement, source, **limits):
+    outcome = docker.launch(requirement, job(f"{source}\nsay('end', status='ok')", **limits))
+    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+    return outcome.observations
+
+
+def test_stderr_says_what_raised(docker, requirement):
+    assert "ValueError: boom" in docker.launch(requirement, job("raise ValueError('boom')")).stderr
+
+
+def test_a_scenario_has_no_rights(docker, requirement):
+    source = (
+        "lines = open('/proc/self/status').read().splitlines()\n"
+        "status = dict(line.split(':\\t', 1) for line in lines if ':\\t' in line)\n"
+        "say('observation', name='user', value=[os.getuid(), os.getgid(), os.getcwd(), os.environ['HOME']])\n"
+        "say('observation', name='capabilities', value=int(status['CapEff'], 16) | int(status['CapBnd'], 16))\n"
+        "say('observation', name='new privileges', value=status['NoNewPrivs'])\n"
+        "say('observation', name='interfaces', value=[name for _, name in socket.if_nameindex() if name != 'lo' "
+        "and open('/sys/class/net/%s/operstate' % name).read().strip() == 'up'])\n"
+        "say('observation', name='mounts', value=[line.split()[4] for line in open('/proc/self/mountinfo')])\n"
+        "say('observation', name='input', value=sys.stdin.read())\n"
+    )
+    seen = observed(docker, requirement, source)
+    assert seen["user"] == [1000, 1000, "/harness", "/home/harness"]
+    assert seen["capabilities"] == 0
+    assert seen["new privileges"] == "1"
+    assert seen["interfaces"] == []
+    assert not [mount for mount in seen["mounts"] if mount.startswith("/harness")]
+    assert seen["input"] == ""
+
+
+def test_there_is_no_network(docker, requirement):
+    source = (
+        "try:\n  socket.create_connection(('192.0.2.1', 80), timeout=5); reached = True\n"
+        "except OSError as error:\n  reached = error.errno\n"
+        "say('observation', name='reached', value=reached)"
+    )
+    assert observed(docker, requirement, source)["reached"] == 101  # ENETUNREACH
+
+
+def test_a_launch_is_pinned(docker, requirement):
+    source = "say('observation', name='cpus', value=sorted(os.sched_getaffinity(0)))"
+    assert observed(docker, requirement, source)["cpus"] == [0]
+
+
+def test_only_what_is_needed_is_in_the_environment(docker, requirement, monkeypatch):
+    monkeypatch.setenv("SECRET", "x")
+    source = "say('observation', name='v', value=dict(os.environ))"
+    seen = observed(docker, requirement, source, TF_XLA_FLAGS="--axis")["v"]
+    assert seen["TF_CPP_MIN_LOG_LEVEL"] == "2"
+    assert seen["TF_XLA_FLAGS"] == "--axis"
+    assert "SECRET" not in seen
+
+
+def test_too_much_memory_is_oom(docker, requirement):
+    outcome = docker.launch(requirement, job("x = b'x' * 2**28", memory_bytes=2**26))
+    assert outcome.status is Status.OOM
+    assert outcome.error == "it was killed for want of memory"
+
+
+def test_a_fork_bomb_stays_in_its_container(docker, requirement):
+    source = (
+        "count = 0\n"
+        "try:\n"
+        "  while count < 5000:\n"
+        "    if not os.fork(): signal.pause()\n"
+        "    count += 1\n"
+        "except OSError: pass\n"
+        "say('observation', name='count', value=count)"
+    )
+    most = 512 + 16 * (os.cpu_count() or 1)
+    assert most - 10 < observed(docker, requirement, source)["count"] < most
+
+
+def test_artifacts_come_back_and_links_do_not(docker, requirement):
+    source = (
+        "os.makedirs('artifacts/p'); open('artifacts/p/t.json', 'w').write('{}')\n"
+        "os.symlink('/etc/passwd', 'artifacts/link'); os.symlink('/etc', 'artifacts/folder')\n"
+        "os.mkfifo('artifacts/pipe')\n"
+        "say('artifact', name='p/t.json', bytes=2); say('end', status='ok')"
+    )
+    outcome = docker.launch(requirement, job(source))
+    assert outcome.artifacts == {"p/t.json": b"{}"}
+    assert "link: no regular file" in outcome.stderr
+    assert "folder: no regular file" in outcome.stderr
+    assert "pipe: no regular file" in outcome.stderr
+
+
+def test_artifacts_over_the_limit_are_not_read(docker, requirement):
+    source = (
+        "open('artifacts/huge', 'w').truncate(2**40)\nsay('artifact', name='huge', bytes=1); say('end', status='ok')"
+    )
+    outcome = docker.launch(requirement, job(source))
+    assert outcome.artifacts == {}
+    assert "64 MiB" in outcome.stderr
+
+
+def test_a_folder_of_artifacts_that_is_gone_is_none(docker, requirement):
+    outcome = docker.launch(
+        requirement, job("os.rmdir('artifacts'); say('artifact', name='x'); say('end', status='ok')")
+    )
+    assert (outcome.status, outcome.artifacts) == (Status.OK, {})
+
+
+def test_printing_takes_no_memory_of_ours(docker, requirement):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = docker.launch(
+        requirement, job("[os.write(2, b'x' * 2**20) for _ in range(100)]; say('end', status='ok')")
+    )
+    assert outcome.status is Status.OK
+    assert outcome.stderr.startswith(f"[{100 * 2**20 - 64 * 1024} bytes before this are not kept]")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024  # KiB
+
+
+def test_phases_before_the_worker_come_from_its_clock(docker, requirement):
+    source = "now = time.time(); say('hello', time=now, started=now - 0.01); say('end', status='ok')"
+    phases = docker.launch(requirement, job(source)).phases
+    assert list(phases) == ["container start", "interpreter start"]
+    assert 0 < phases["container start"] < 30
+
+
+class Interrupted:
+    """An engine's API that is interrupted in one call, once the engine has done it."""
+
+    def __init__(self, api, call):
+        self._api, self._call = api, call
+
+    def __getattr__(self, name):
+        real = getattr(self._api, name)
+        if name != self._call:
+            return real
+
+        def interrupted(*arguments, **options):
+            done = real(*arguments, **options)
+            if name == "attach_socket":
+                done._response.close()
+            raise KeyboardInterrupt
+
+        return interrupted
+
+
+@pytest.mark.parametrize("call", ["create_container", "put_archive", "attach_socket", "start", "wait"])
+def test_an_interrupted_launch_leaves_no_container(docker, engine, requirement, call):
+    docker.engine = dataclasses.replace(engine, api=Interrupted(engine.api, call))
+    source = "say('end', status='ok')" if call == "wait" else "signal.pause()"
+    with pytest.raises(KeyboardInterrupt):
+        docker.launch(requirement, job(source))
+    docker.engine = engine
+    assert docker.clean(docker._run) == 0
+
+
+def test_cleaning_finds_what_a_killed_harness_left(docker, engine, requirement):
+    image = docker._image(requirement)
+    runs = [f"{docker._run}-{number}" for number in (1, 2)]
+    specifications = [Specification(image, ["true"], {}, {RUN_LABEL: run, CELL_LABEL: "x"}, Limits()) for run in runs]
+    with created(engine, specifications[0]), created(engine, specifications[1]):
+        assert docker.clean(runs[0]) == 1
+        assert docker.clean(runs[0]) == 0
+        assert docker.clean(runs[1]) == 1
+
+
+def test_a_cpu_that_the_engine_lacks_is_a_sentence(docker, requirement):
+    wrong = dataclasses.replace(job("pass"), limits=Limits(cpus=(1000,)))
+    with pytest.raises(CannotRunHereError, match=r"The Docker Engine would not .*(CPU|cpu)"):
+        docker.launch(requirement, wrong)
+
+
+def test_an_image_that_was_not_made_is_unavailable(docker, tmp_path):
+    with pytest.raises(UnavailableError, match="There is no image harness/never:cpu"):
+        docker.launch(requirement_of(tmp_path, "never"), job("pass"))
+
+
+def test_facts_say_what_is_measured_on(docker):
+    facts = docker.facts()
+    assert facts["name"] == "Docker Engine"
+    assert facts["cpus"] >= 1
+    assert facts["memory_bytes"] > 0
+
+
+def test_an_engine_that_is_elsewhere_gives_no_phase_from_its_clock(docker, engine, requirement):
+    docker.engine = dataclasses.replace(engine, address="tcp://192.0.2.1:2376")
+    source = "now = time.time(); say('hello', time=now, started=now - 0.5); say('end', status='ok')"
+    assert list(docker.launch(requirement, job(source)).phases) == ["interpreter start"]
+
+
+def test_nothing_is_asked_of_an_engine_before_it_is_needed(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    assert DockerBackend(tmp_path, "run").name == "docker"

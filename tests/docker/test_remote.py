@@ -1,0 +1,68 @@
+"""An engine behind a network address: here, a relay to this machine's own."""
+
+import socket
+import threading
+from contextlib import suppress
+
+import pytest
+
+from harness.backends.docker import DockerBackend
+from harness.backends.engine import connect
+from harness.model.launch import Status
+from tests.backends.workers import job
+
+pytestmark = pytest.mark.docker
+
+
+def relay(source, target):
+    """Pass on what comes from one socket to the other, and its end."""
+    with suppress(OSError):
+        while chunk := source.recv(2**16):
+            target.sendall(chunk)
+        target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def remote(engine, monkeypatch):
+    """The engine, connected to by a TCP address."""
+    if not engine.is_here:
+        pytest.skip("the engine is remote already")
+    path = engine.address.partition("://")[2]
+    ends, threads = [], []
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                near = server.accept()[0]
+                far = socket.socket(socket.AF_UNIX)
+                ends.extend([near, far])
+                far.connect(path)
+                for pair in ((near, far), (far, near)):
+                    threads.append(threading.Thread(target=relay, args=pair, daemon=True))
+                    threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepting = threading.Thread(target=serve, daemon=True)
+        accepting.start()
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        yield connect()
+        server.shutdown(socket.SHUT_RDWR)
+        accepting.join()
+    for end in ends:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        thread.join()
+    for end in ends:
+        end.close()
+
+
+def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
+    backend = DockerBackend(made[0].root, "test-remote")
+    backend.engine = remote
+    assert backend.facts()["where"] == "remote"
+    source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
+    outcome = backend.launch(requirement, job(source))
+    assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})
+    assert backend.launch(requirement, job("while True: pass", 1.0)).status is Status.TIMEOUT
+    assert backend.clean("test-remote") == 0

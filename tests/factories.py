@@ -1,0 +1,152 @@
+"""Small runs and launches for tests: `scenario()`, `run()`, `launch()`, `rounds()`; every argument has a default."""
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment
+from harness.model.job import Limits, Sampling
+from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.run import Group, Plan, Run, Unavailable
+from harness.model.scenario import Comparison, Pick, Scenario
+
+STARTED = "2026-11-21T04:10:00Z"
+
+ENVIRONMENTS = [
+    Environment("tf1.14", "1.14.0", "3.7", "2019-09-01T00:00:00Z", keras="2.2.5"),
+    Environment("tf2.0", "2.0.0", "3.7", "2019-11-01T00:00:00Z", keras="2.3.1"),
+    Environment("tf2.1", "2.1.0", "3.7", "2020-02-01T00:00:00Z", keras="2.3.1"),
+]
+
+COMPARE = [
+    Comparison("TF 2 against TF 1", along="environment"),
+    Comparison("graph against eager", along="mode", plus="graph", against="eager"),
+    Comparison(
+        "each release's default mode",
+        along="environment",
+        pick=[Pick(["tensorflow<2"], {"mode": "graph"}), Pick(["tensorflow>=2"], {"mode": "eager"})],
+    ),
+]
+
+
+def scenario(name: str = "step", **changes: Any) -> Scenario:
+    """A scenario with the row axes `call` and `dtype` (which has a default) and the compared axis `mode`."""
+    fields: dict[str, Any] = {
+        "name": name,
+        "path": Path(f"{name}.py"),
+        "title": "One training step",
+        "source": "https://example.org/question/1",
+        "tags": [],
+        "axes": {"call": ["fit", "train_on_batch"], "dtype": ["float32", "float64"], "mode": ["graph", "eager"]},
+        "requires_python": ">=3.6",
+        "dependencies": ["tensorflow"],
+        "default": {"dtype": "float32"},
+        "compare": COMPARE,
+    }
+    return Scenario(**{**fields, **changes})
+
+
+def cell(environment: str = "tf1.14", *, of: str = "step", device: Device = Device.CPU, **axes: str) -> Cell:
+    """A cell of `scenario()`: `cell("tf2.0", mode="eager")`."""
+    return Cell(of, environment, device, {"call": "fit", "dtype": "float32", "mode": "graph", **axes})
+
+
+def cells(
+    environments: Sequence[str] = ("tf1.14", "tf2.0"),
+    calls: Sequence[str] = ("fit",),
+    modes: Sequence[str] = ("graph", "eager"),
+) -> list[Cell]:
+    """Every combination, group by group."""
+    return [cell(e, call=call, mode=mode) for call in calls for e in environments for mode in modes]
+
+
+def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",)) -> list[Group]:
+    """The cells in groups that differ in environment and the compared axes only."""
+    found: dict[str, list[Cell]] = {}
+    for member in members:
+        shared = [f"{axis}={value}" for axis, value in member.axes.items() if axis not in compared]
+        found.setdefault(" ".join([member.scenario, member.device.value, *shared]), []).append(member)
+    return [
+        Group(
+            name=name,
+            scenario=part[0].scenario,
+            device=part[0].device.value,
+            axes={axis: value for axis, value in part[0].axes.items() if axis not in compared},
+            cells=part,
+        )
+        for name, part in found.items()
+    ]
+
+
+def run(
+    planned: Iterable[Cell] | None = None,
+    *,
+    unavailable: Sequence[Unavailable] = (),
+    scenarios: Sequence[Scenario] | None = None,
+    **changes: Any,
+) -> Run:
+    """A run of `planned` (all of `cells()` by default), five rounds, seed 7."""
+    planned = cells() if planned is None else list(planned)
+    named = {c.environment for c in planned} | {entry.cell.environment for entry in unavailable}
+    fields: dict[str, Any] = {
+        "id": "2026-11-21T04-10-00Z-3f2a",
+        "started": STARTED,
+        "command": ["harness", "matrix", "-s", "step"],
+        "harness": "0.1.0",
+        "plan": Plan(
+            groups=groups(planned),
+            rounds=5,
+            seed=7,
+            sampling=Sampling(),
+            limits=Limits(cpus=(0,)),
+            unavailable=unavailable,
+        ),
+        "reference": "tf1.14",
+        "environments": [known for known in ENVIRONMENTS if known.name in named],
+        "scenarios": scenarios or [scenario()],
+        "backend": {"name": "docker", "why": "An engine answers.", "engine": "26.1.5"},
+        "host": {"cpu": "Some CPU", "cores": 2, "memory_bytes": 8 * 1024**3, "kernel": "Linux 6.1"},
+        "commit": "0123abcd",
+        "images": dict.fromkeys(sorted(named), "sha256:" + "ab" * 32),
+        "pins": {
+            known.name: {"tensorflow": known.tensorflow, "keras": known.keras, "numpy": "1.17.4", "six": "1.13.0"}
+            for known in ENVIRONMENTS
+            if known.name in named
+        },
+    }
+    return Run(**{**fields, **changes})
+
+
+def launch(of: Cell, seconds: float | Sequence[float] = 0.01, number: int = 1, **changes: Any) -> Launch:
+    """A launch of round `number` with samples of 10 steps, each step taking `seconds` (one sample for each)."""
+    rates = [seconds] if isinstance(seconds, int | float) else seconds
+    fields: dict[str, Any] = {
+        "group": groups([of])[0].name,
+        "round": number,
+        "attempt": 0,
+        "order": 0,
+        "role": Role.MEASURE if number else Role.PILOT,
+        "cell": of,
+        "status": Status.OK,
+        "started": STARTED,
+        "samples": [Sample(rate * 10, 10) for rate in rates],
+    }
+    return Launch(**{**fields, **changes})
+
+
+def broken(of: Cell, status: Status, number: int = 0, **changes: Any) -> Launch:
+    """A launch that ended as `status`, with no sample; the pilot by default."""
+    return launch(of, (), number, status=status, **changes)
+
+
+def rounds(seconds: Mapping[Cell, float], count: int = 5, spread: float = 0.02, seed: int = 1) -> list[Launch]:
+    """A pilot and `count` rounds; each centre is its cell's `seconds` times log-normal noise of that spread."""
+    draw = random.Random(seed)
+    return [
+        launch(of, rate * math.exp(draw.gauss(0.0, spread)), number)
+        for number in range(count + 1)
+        for of, rate in seconds.items()
+    ]

@@ -1,0 +1,81 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.machine import interpreters
+from harness.machine.interpreters import find_python, installed, probe
+from harness.model.errors import UnavailableError
+
+HERE = ".".join(map(str, sys.version_info[:2]))
+
+
+def program(path, script):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A user with nothing: no pyenv, no conda, and a PATH with one empty folder."""
+    for name in ("PYENV_ROOT", "ASDF_DATA_DIR", "RYE_HOME", "UV_PYTHON_INSTALL_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def test_the_interpreter_that_runs_this_is_found():
+    python = find_python(HERE)
+    assert probe(python, HERE) == python
+
+
+def test_a_candidate_is_asked_and_not_believed(tmp_path):
+    assert probe(Path(sys.executable), HERE) is not None
+    assert probe(Path(sys.executable), "3.7") is None
+    assert probe(tmp_path / "none", HERE) is None
+    assert probe(program(tmp_path / "shim", "echo 'command not found' >&2; exit 127"), HERE) is None
+    assert probe(program(tmp_path / "chatty", "echo hello"), HERE) is None
+    assert probe(program(tmp_path / "pypy", "echo PyPy 3.7 /x"), "3.7") is None
+
+
+def test_a_shim_that_fails_is_passed_over(bare):
+    program(bare / "bin" / f"python{HERE}", "exit 127")
+    real = bare / ".pyenv" / "versions" / f"{HERE}.1" / "bin" / f"python{HERE}"
+    real.parent.mkdir(parents=True)
+    real.symlink_to(sys.executable)
+    assert find_python(HERE, [installed]).exists()
+
+
+def test_condas_environments_are_found_without_being_active(bare):
+    python = program(bare / "envs" / "old" / "bin" / "python3.7", "echo CPython 3.7 /envs/old/python")
+    (bare / ".conda").mkdir()
+    (bare / ".conda" / "environments.txt").write_text(f"{bare}/gone\n{python.parent.parent}\n")
+    assert find_python("3.7", [installed]) == Path("/envs/old/python")
+
+
+def test_the_environment_alone_hides_an_interpreter(bare):
+    assert list(installed("3.7")) == []
+    program(bare / "bin" / "python3", "echo CPython 3.7 /bin/python3.7")
+    assert find_python("3.7", [installed]) == Path("/bin/python3.7")
+
+
+def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
+    def cannot(version):
+        raise UnavailableError("uv cannot fetch it: no download")
+
+    monkeypatch.setattr(interpreters, "fetched_by_uv", cannot)
+    with pytest.raises(UnavailableError) as error:
+        find_python("3.7")
+    assert error.value.message == "Python 3.7 is not on this machine.\nuv cannot fetch it: no download"
+    for way in ("pyenv install 3.7", "conda create", "--backend docker"):
+        assert way in error.value.advice
+
+
+def test_uv_itself_says_that_it_has_no_3_7(bare):
+    with pytest.raises(UnavailableError, match=r"uv cannot fetch it: .*3\.7"):
+        list(interpreters.fetched_by_uv("3.7"))

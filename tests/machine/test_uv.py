@@ -1,0 +1,60 @@
+import os
+
+import pytest
+
+from harness.machine import uv
+from harness.machine.uv import environ, find_uv, last_words, run_uv
+from harness.model.errors import CannotRunHereError
+
+
+@pytest.fixture
+def fresh():
+    """uv is looked for anew, before and after."""
+    find_uv.cache_clear()
+    yield
+    find_uv.cache_clear()
+
+
+def test_uv_runs():
+    done = run_uv(["--version"])
+    assert done.returncode == 0
+    assert done.stdout.startswith("uv ")
+
+
+def test_only_where_things_come_from_is_taken_from_the_user():
+    given = {
+        "PATH": "/bin",
+        "HOME": "/home/someone",
+        "HTTPS_PROXY": "http://proxy",
+        "UV_INDEX_URL": "https://mirror",
+        "UV_CACHE_DIR": "/cache",
+        "UV_EXCLUDE_NEWER": "2020-01-01",
+        "UV_CONSTRAINT": "x.txt",
+        "UV_PYTHON": "3.12",
+        "VIRTUAL_ENV": "/venv",
+        "PYTHONPATH": "/x",
+    }
+    assert environ(given) == {
+        "PATH": os.pathsep.join([str(find_uv().parent), "/bin"]),
+        "HOME": "/home/someone",
+        "HTTPS_PROXY": "http://proxy",
+        "UV_INDEX_URL": "https://mirror",
+        "UV_CACHE_DIR": "/cache",
+        "UV_NO_CONFIG": "1",
+    }
+
+
+@pytest.mark.usefixtures("fresh")
+def test_without_the_package_the_path_is_searched(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "uv", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotRunHereError, match=r"not on this machine.\nGet it with"):
+        find_uv()
+    (tmp_path / "uv").write_text("#!/bin/sh\n")
+    (tmp_path / "uv").chmod(0o755)
+    assert find_uv() == tmp_path / "uv"
+
+
+def test_last_words_are_the_end():
+    assert last_words("a\n\nb\nc \n", 2) == "b\nc"
+    assert uv.last_words("") == ""

@@ -1,0 +1,44 @@
+"""Free-form facts."""
+
+import pytest
+
+from harness.report.facts import cpus, environments, other_packages, pairs
+from tests.factories import run
+
+
+def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
+    host = {
+        "cpu": "Some CPU",
+        "memory_bytes": 2**30,
+        "os": "",
+        "gpus": [],
+        "kernel": None,
+        "swap_on": False,
+        "n": [1, 2],
+    }
+    assert pairs(host) == [("CPU", "Some CPU"), ("memory", "1.00 GiB"), ("swap on", "no"), ("n", "1, 2")]
+    assert pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
+
+
+def test_an_environment_shows_its_leading_packages_and_what_ran():
+    assert environments(run())[0] == {
+        "name": "tf1.14",
+        "tensorflow": "1.14.0",
+        "keras": "2.2.5",
+        "numpy": "1.17.4",
+        "python": "3.7",
+        "image": "sha256:abababababab",
+    }
+    assert environments(run(images={}, pins={}))[0]["numpy"] == ""
+
+
+def test_the_other_packages_stand_side_by_side():
+    assert other_packages(run(pins={"tf1.14": {"six": "1.12.0", "numpy": "1"}, "tf2.0": {"gast": "0.2.2"}})) == [
+        ["gast", "", "0.2.2"],
+        ["six", "1.12.0", ""],
+    ]
+
+
+@pytest.mark.parametrize(("numbers", "text"), [([0], "0"), ([3, 0, 1, 2, 8], "0-3, 8"), ([], "")])
+def test_cpu_numbers(numbers, text):
+    assert cpus(numbers) == text

@@ -1,0 +1,83 @@
+"""Numbers to text."""
+
+import pytest
+
+from harness.analysis.statistics import Estimate, Interval, percent
+from harness.report.format import MICROSECONDS, MILLISECONDS, SECONDS, between, bytes_, gain, number, time, times, unit
+
+
+def estimate(value, low=None, high=None):
+    return Estimate(value, 5, None if low is None else Interval(low, high))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0123, "0.0123"),
+        (5.523, "5.52"),
+        (9.999, "10.0"),
+        (55.25, "55.2"),
+        (552.4, "552"),
+        (12345.0, "12,300"),
+        (0.0, "0.00"),
+    ],
+)
+def test_three_significant_digits(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [([5e-6, 2e-5], MICROSECONDS), ([1e-4], MILLISECONDS), ([2e-4, 0.3, 9.0], MILLISECONDS), ([12.0], SECONDS)],
+)
+def test_one_unit_for_a_table(seconds, expected):
+    assert unit(seconds) is expected
+    assert unit([]) is MILLISECONDS
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (estimate(0.00552, 0.00544, 0.00560), "5.52 ± 0.08"),
+        (estimate(0.00552, 0.00552, 0.00552), "5.52 ± 0.01"),
+        (estimate(0.00552, 0.0031, 0.0098), "5.52 (3.10 to 9.80)"),
+        (estimate(0.00552), "5.52"),
+        (estimate(12.3456, 12.2, 12.5), "12,300 ± 200"),
+    ],
+)
+def test_a_time_with_its_interval(value, text):
+    assert time(value, MILLISECONDS) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (estimate(2.76, 2.68, 2.84), "+176 ± 8 %"),
+        (estimate(1 / 2.76, 1 / 2.84, 1 / 2.68), "-176 ± 8 %"),
+        (estimate(1.0, 0.99, 1.0101), "+0.0 ± 1.1 %"),
+        (estimate(1.05, 0.9, 1.1), "+5.0 % (-11 to +10)"),
+        (estimate(1.05), "+5.0 %"),
+    ],
+)
+def test_a_gain_is_signed_and_has_its_interval(value, text):
+    assert gain(value) == text
+
+
+def test_an_interval_never_looks_narrower_than_it_is():
+    assert gain(estimate(1.5, 1.4899, 1.5101)) == f"+{percent(1.5):.0f} ± 2 %"
+
+
+def test_a_factor_and_its_ends():
+    assert times(estimate(2.7)) == "2.70"
+    assert between(Interval(2.651, 2.76)) == "2.65 to 2.76"
+    assert between(None) == ""
+
+
+@pytest.mark.parametrize(("count", "text"), [(512, "512 B"), (8 * 1024**3, "8.00 GiB"), (2000 * 1024**3, "2,000 GiB")])
+def test_bytes(count, text):
+    assert bytes_(count) == text
+
+
+def test_what_no_digits_can_hold_is_still_text():
+    assert number(float("inf")) == "inf"
+    assert number(1e300) == "1.00e+300"

@@ -1,0 +1,94 @@
+"""A scenario run by hand prints what a person can read."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCENARIO = """
+# /// script
+# requires-python = ">=3.6"
+#
+# [tool.harness]
+# title = "A wait"
+# [tool.harness.axes]
+# length = ["short", "long"]
+# ///
+import time
+from kit import NotAvailable, main
+
+def scenario(bench, length="short", colour="red"):
+    if colour == "none":
+        raise NotAvailable("there is no such colour")
+    with bench.phase("build"):
+        time.sleep(0.002)
+    bench.measure(lambda: time.sleep(0.002), document=5)
+    bench.observe("colour", colour)
+    bench.fingerprint(length=length, steps=1)
+
+if __name__ == "__main__":
+    main(scenario)
+"""
+
+
+@pytest.fixture
+def by_hand(tmp_path, scenarios):
+    def run(*options, python=sys.executable):
+        (tmp_path / "given.py").write_text(SCENARIO)
+        return subprocess.run(
+            [python, str(tmp_path / "given.py"), *options],
+            env={"PYTHONPATH": str(scenarios)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_it_runs_with_no_options(by_hand):
+    done = by_hand("--seconds", "0.1")
+    assert done.returncode == 0, done.stderr
+    labels = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    assert labels == ["build", "warm up", "steady state", "step", "colour", "fingerprint"]
+    assert "mean 2." in done.stdout
+    assert "length short, steps 1" in done.stdout
+
+
+def test_the_document_is_a_choice(by_hand):
+    done = by_hand("--sampling", "document", "--length", "long", "--colour", "blue")
+    assert "(5 samples of 1 steps)" in done.stdout
+    assert "length long" in done.stdout
+    assert "blue" in done.stdout
+
+
+def test_not_available_is_one_sentence(by_hand):
+    done = by_hand("--colour", "none")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "not available: there is no such colour\n", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--size", "big"], "unrecognized arguments: --size big"),
+        (["--length", "middling"], "invalid choice: 'middling'"),
+        (["--seconds", "0"], "invalid positive value"),
+        (["--sampling", "guess"], "invalid choice: 'guess'"),
+    ],
+)
+def test_a_wrong_option_is_refused(by_hand, options, complaint):
+    done = by_hand(*options)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def test_help_names_the_axes_and_the_title(by_hand):
+    text = by_hand("--help").stdout
+    assert "A wait" in text
+    assert "{short,long}" in text
+
+
+def test_an_interpreter_without_toml_takes_any_value(by_hand, interpreter):
+    done = by_hand("--seconds", "0.1", "--length", "middling", python=interpreter("3.6"))
+    assert "length middling" in done.stdout, done.stderr

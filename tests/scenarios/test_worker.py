@@ -1,0 +1,203 @@
+"""One job in, events out: the contents of each event, and every way in which a scenario ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import pytest
+
+MEASURES = """
+import time
+def scenario(bench, model="small"):
+    with bench.phase("build"):
+        time.sleep(0.01)
+    taken = bench.measure(lambda: time.sleep(0.001), steps=4, document=10)
+    bench.observe("steps", taken)
+    bench.observe("document", bench.document)
+    bench.observe("seen", [model, bench.axes, bench.environment, bench.device_name])
+"""
+# The oldest release's, the project's own, and the newest interpreter of the list.
+VERSIONS = ["3.6", "3.7", "3.8", "3.11", "3.13"]
+
+
+def test_hello_says_who_speaks(launch):
+    before = time.time()
+    hello = launch(MEASURES).events[0]
+    assert (hello["event"], hello["schema"], hello["executable"]) == ("hello", 1, sys.executable)
+    assert hello["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert hello["implementation"] == "cpython"
+    assert before - 0.02 <= hello["started"] <= hello["time"] <= time.time()
+    assert set(hello["affinity"]) <= set(range(os.cpu_count()))
+
+
+def test_phases_follow_one_another(launch):
+    phases = launch(MEASURES).of("phase")
+    assert [phase["name"] for phase in phases] == ["build", "warm up", "steady state"]
+    assert phases[0]["seconds"] >= 0.01
+    for earlier, later in pairwise(phases):
+        assert 0 <= earlier["start"] < earlier["start"] + earlier["seconds"] <= later["start"]
+
+
+def test_samples_carry_their_steps(launch):
+    done = launch(MEASURES)
+    (event,) = done.of("samples")
+    assert event["name"] == "step"
+    assert {sample["steps"] for sample in done.samples} == {event["calls_per_sample"] * 4}
+    assert all(sample["seconds"] >= 0.01 for sample in done.samples)
+    steps = next(event["value"] for event in done.of("observation") if event["name"] == "steps")
+    assert steps > sum(sample["steps"] for sample in done.samples)
+
+
+def test_the_document_is_counted_in_steps(launch):
+    done = launch(MEASURES, sampling={"mode": "document"})
+    assert [sample["steps"] for sample in done.samples] == [4, 4, 4]
+    assert [event["value"] for event in done.of("observation")][:2] == [12, True]
+    assert [phase["name"] for phase in done.of("phase")] == ["build", "steady state"]
+
+
+def test_many_samples_come_in_lines_that_are_short_enough(launch):
+    source = "def scenario(bench):\n    bench.measure(lambda: None, document=25000)\n"
+    done = launch(source, sampling={"mode": "document"})
+    assert [len(event["samples"]) for event in done.of("samples")] == [10000, 10000, 5000]
+
+
+def test_a_scenario_knows_its_cell(launch):
+    done = launch(MEASURES, axes={"model": "large"})
+    assert done.of("observation")[-1]["value"] == ["large", {"model": "large"}, "here", "cpu"]
+
+
+def test_pins_and_resources_come_last(launch):
+    done = launch(MEASURES)
+    pins, resources, end = done.events[-3:]
+    assert pins["packages"]["pytest"] == pytest.__version__
+    assert 0 < resources["cpu_seconds"] < 60
+    assert 0 < resources["wall_seconds"] < 60
+    assert 1e6 < resources["max_rss_bytes"] < 1e10
+    assert end == {"event": "end", "status": "ok", "reason": None, "traceback": None}
+    assert done.status == 0
+
+
+def body(*lines):
+    return "import sys\ndef scenario(bench):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (body("raise ValueError('two\\nlines')"), "ValueError: two lines"),
+        (body("sys.exit(0)"), "the scenario called sys.exit(0)"),
+        (body("sys.exit()"), "the scenario called sys.exit()"),
+        (body("raise MemoryError"), "MemoryError: "),
+        (body("raise GeneratorExit"), "GeneratorExit: "),
+        (body("pass"), "the scenario measured nothing"),
+        (body("bench.measure(int)", "bench.measure(int)"), "RuntimeError: bench.measure was called twice"),
+        (body("bench.artifact('nowhere')"), "ValueError: the artifact 'nowhere' is no file"),
+        (body("bench.device()"), "RuntimeError: bench.device() was called before"),
+        (body("def recurse(): recurse()", "recurse()"), "RecursionError: "),
+        ("this is no Python", "cannot be loaded: SyntaxError: "),
+        ("import sys; sys.exit(3)", "cannot be loaded: the scenario called sys.exit(3)"),
+        ("x = 1", "cannot be loaded: AttributeError: "),
+    ],
+)
+def test_failures_are_told_in_one_line(launch, source, reason):
+    done = launch(source)
+    assert (done.status, done.end["status"]) == (1, "failed")
+    assert reason in done.end["reason"]
+    assert "\n" not in done.end["reason"]
+
+
+def test_a_failure_keeps_the_end_of_its_traceback(launch):
+    done = launch(body("raise ValueError('x' * 20000)"))
+    assert done.end["traceback"].endswith("x\n")
+    assert len(done.end["traceback"]) == 8000
+    assert "Traceback" in done.stderr
+
+
+def test_what_a_failed_scenario_measured_is_kept(launch):
+    done = launch(body("bench.measure(int)", "raise ValueError"))
+    assert done.end["status"] == "failed"
+    assert done.samples
+
+
+def test_not_available_is_no_failure(launch):
+    done = launch("from kit import NotAvailable\n" + body("raise NotAvailable('no GPU here')"))
+    assert (done.status, done.end["status"], done.end["reason"]) == (0, "not available", "no GPU here")
+
+
+def test_an_observation_is_enough(launch):
+    assert launch(body("bench.observe('traces', 3)")).end["status"] == "ok"
+
+
+def test_axes_that_the_scenario_does_not_take(launch):
+    done = launch(body("pass"), axes={"colour": "red"})
+    assert "does not take these axes: got an unexpected keyword argument 'colour'" in done.end["reason"]
+
+
+def test_ctrl_c_ends_without_an_end(launch):
+    done = launch(body("raise KeyboardInterrupt"))
+    assert (done.status, done.of("end")) == (130, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"schema": 2}, "is not of schema 1"),
+        ({"sampling": {"mode": "guess"}}, "no sampling 'guess'"),
+        ({"sampling": {"mode": "time"}}, "lacks 'warmup_seconds'"),
+        ({"cell": {"axes": {}}}, "lacks 'environment'"),
+        ({"script": "nowhere.py"}, "nowhere.py cannot be loaded: FileNotFoundError"),
+    ],
+)
+def test_a_bad_job_is_a_failure_with_a_sentence(launch, changes, reason):
+    done = launch(MEASURES, **changes)
+    assert (done.status, done.end["status"]) == (1, "failed")
+    assert reason in done.end["reason"]
+
+
+def test_artifacts_are_copied(launch, tmp_path):
+    (tmp_path / "trace.txt").write_text("a trace")
+    done = launch(body(f"bench.artifact({str(tmp_path / 'trace.txt')!r})", "bench.observe('done', 1)"))
+    assert done.of("artifact") == [{"event": "artifact", "name": "trace.txt", "bytes": 7}]
+    assert (tmp_path / "artifacts" / "trace.txt").read_text() == "a trace"
+
+
+def test_a_scenario_named_like_a_module_hides_nothing(launch, tmp_path):
+    source = body("import json", "bench.observe('json', json.dumps([1]))")
+    (tmp_path / "json.py").write_text(source)
+    assert launch("", script=str(tmp_path / "json.py")).end["status"] == "ok"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_interpreter_speaks_the_same(launch, interpreter, version):
+    done = launch(MEASURES, python=interpreter(version))
+    assert done.end == {"event": "end", "status": "ok", "reason": None, "traceback": None}
+    assert done.events[0]["python"].startswith(version + ".")
+    assert done.events[0]["started"] is not None
+    assert done.of("pins")[0]["packages"] is not None
+
+
+@pytest.mark.parametrize("version", VERSIONS[:2])
+def test_the_oldest_interpreters_compile_every_file(interpreter, version, scenarios):
+    code = "import sys\nfor path in sys.argv[1:]: compile(open(path, encoding='utf-8').read(), path, 'exec')"
+    files = [str(path) for path in scenarios.rglob("*.py")]
+    subprocess.run([interpreter(version), "-c", code, *files], check=True)
+
+
+def test_a_worker_dies_with_the_process_that_started_it(tmp_path, scenarios):
+    """The one that starts it is killed, as `kill -9` kills a harness; a worker that waits for ever must go too."""
+    (tmp_path / "given.py").write_text(body("import time", "bench.observe('waits', 1)", "time.sleep(60)"))
+    (tmp_path / "job.json").write_text(
+        '{"schema": 1, "cell": {"axes": {}, "environment": "here", "device": "cpu"}, "script": "%s",'
+        ' "sampling": {"mode": "document"}, "limits": {"die_with_parent": true}}' % (tmp_path / "given.py")
+    )
+    starter = "import subprocess, sys, time\nsubprocess.Popen(sys.argv[1:])\ntime.sleep(60)"
+    command = [sys.executable, "-c", starter, sys.executable, "-m", "kit", str(tmp_path / "job.json")]
+    with subprocess.Popen(command, cwd=scenarios, stdout=subprocess.PIPE) as parent:
+        assert b'"hello"' in parent.stdout.readline()
+        assert b'"waits"' in parent.stdout.readline()
+        parent.send_signal(signal.SIGKILL)
+        # The worker holds the pipe's other end: it ends when, and only when, the worker does.
+        assert parent.stdout.read() == b""
