@@ -44,8 +44,7 @@ class Engine:
         info = self.info
         options = [option.split(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
         return {
-            "name": "Docker Engine",
-            "version": info.get("ServerVersion", ""),
+            "engine": f"Docker Engine {info.get('ServerVersion', '')}",
             "api": self.api.api_version,
             "where": "this machine" if self.is_here else "remote",
             "system": info.get("OperatingSystem", ""),

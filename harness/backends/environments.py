@@ -29,9 +29,10 @@ class Environments:
     find_python: Callable[[str], Path] = find_python
 
     def folder(self, requirement: Requirement) -> Path:
-        """Where the environment is: its name says which lock was installed, and how."""
+        """Where the environment is: its name says which lock was installed, on which Python, and how."""
         recipe = (self.root / "images" / "install.sh").read_bytes()
-        key = sha256(requirement.lock.sha256.encode() + recipe).hexdigest()[:16]
+        what = f"{requirement.lock.sha256} {requirement.environment.python} "
+        key = sha256(what.encode() + recipe).hexdigest()[:16]
         return cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
 
     def python(self, requirement: Requirement) -> Path:

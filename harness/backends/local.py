@@ -48,7 +48,7 @@ class LocalBackend:
     def facts(self) -> Mapping[str, Any]:
         """What the report says: there is no engine, and what is not enforced."""
         pinning = "CPU affinity" if hasattr(os, "sched_setaffinity") else "none: this system has no CPU affinity"
-        return {"name": "virtual environments", "pinning": pinning, "memory limit": "not enforced"}
+        return {"engine": "none: virtual environments", "pinning": pinning, "memory limit": "not enforced"}
 
     def prepare(self, requirements: list[Requirement], progress: Progress) -> dict[str, str | Exception]:
         """Make the environments that are not there; returns for each its lock's hash, or its UnavailableError."""

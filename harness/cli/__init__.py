@@ -7,7 +7,11 @@ import sys
 
 import typer
 
-from harness.cli import clean, images, matrix, report, scenarios
+from harness.cli.clean import clean as clean_command
+from harness.cli.images import app as images_app
+from harness.cli.matrix import matrix as matrix_command
+from harness.cli.report import report as report_command
+from harness.cli.scenarios import app as scenarios_app
 from harness.model.errors import Exit, HarnessError
 
 app = typer.Typer(
@@ -18,11 +22,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command(name="matrix")(matrix.matrix)
-app.command(name="report")(report.report)
-app.command(name="clean")(clean.clean)
-app.add_typer(images.app, name="images")
-app.add_typer(scenarios.app, name="scenarios")
+app.command(name="matrix")(matrix_command)
+app.command(name="report")(report_command)
+app.command(name="clean")(clean_command)
+app.add_typer(images_app, name="images")
+app.add_typer(scenarios_app, name="scenarios")
 
 
 def main() -> None:

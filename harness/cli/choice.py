@@ -26,7 +26,7 @@ def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple
         return _local(root, run), "local environments, as --backend local asks"
     try:
         docker = _docker(root, run)
-        engine = docker.facts().get("version", "")
+        engine = docker.facts().get("engine", "")
     except CannotRunHereError as error:
         if name is BackendName.DOCKER:
             raise
@@ -39,7 +39,7 @@ def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple
             root, run
         ), f"local environments, because no Docker Engine answers ({_first_sentence(error.message)})"
     why = "as --backend docker asks" if name is BackendName.DOCKER else "because it answers"
-    return docker, f"Docker Engine {engine}, {why}"
+    return docker, f"{engine}, {why}"
 
 
 def announce(why: str) -> None:

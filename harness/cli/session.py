@@ -17,7 +17,7 @@ from harness.cli.choice import BackendName, announce, choose
 from harness.cli.jobs import JobMaker
 from harness.cli.request import Prepared, Request, prepare
 from harness.machine import host
-from harness.machine.lock import exclusive, machine_lock
+from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
@@ -58,7 +58,7 @@ def show_plan(request: Request, *, json: bool) -> None:
 def measure(request: Request, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
     prepared = prepare(request)
-    with _machine_to_itself():
+    with machine_to_itself():
         return _measure(request, prepared, backend_name, results, json=json)
 
 
@@ -88,8 +88,9 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         reference=prepared.reference,
         environments=[requirement.environment for requirement in requirements.values()],
         scenarios=list(prepared.scenarios.values()),
-        backend={**backend.facts(), "name": backend.name, "why": why},
+        backend={"name": backend.name, "why": why, **backend.facts()},
         host=host.facts(),
+        folder=str(folder.path),
         commit=_commit(prepared.project.root),
         suite=request.suite,
         images={name: image for name, image in images.items() if isinstance(image, str)},
@@ -102,7 +103,7 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
 
 def resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
     """Go on with the run in a folder. Raises UsageError where what it measures has changed since it began."""
-    with _machine_to_itself():
+    with machine_to_itself():
         return _resume(path, backend_name, json=json)
 
 
@@ -205,11 +206,6 @@ def _less(plan: Plan, gone: list[Cell], unavailable: list[Unavailable]) -> Plan:
     groups = [replace(group, cells=[cell for cell in group.cells if cell not in gone]) for group in plan.groups]
     kept: list[Group] = [group for group in groups if group.cells]
     return replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable])
-
-
-def _machine_to_itself() -> contextlib.AbstractContextManager[None]:
-    """Two runs on one machine would measure each other, and so would one and the other's builds."""
-    return exclusive(machine_lock(), "Another run is measuring on this machine.", "Wait for it, then type this again.")
 
 
 @contextlib.contextmanager

@@ -7,14 +7,14 @@ from typing import Any
 
 
 def facts() -> dict[str, Any]:
-    """CPU model, cores (what this process may use), memory in bytes, kernel, system and Python."""
+    """CPU model, cores (what this process may use), memory in bytes, kernel, system, and the harness's own Python."""
     return {
         "cpu": _cpu_model(Path("/proc/cpuinfo")),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",
-        "os": _distribution(),
-        "python": platform.python_version(),
+        "system": _distribution(),
+        "harness_python": platform.python_version(),
     }
 
 

@@ -35,3 +35,8 @@ def machine_lock() -> Path:
     """The lock that keeps two runs on one machine from measuring each other; `HARNESS_MACHINE_LOCK` names another."""
     named = os.environ.get("HARNESS_MACHINE_LOCK")
     return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"
+
+
+def machine_to_itself() -> contextlib.AbstractContextManager[None]:
+    """Hold the machine: two runs would measure each other, and so would a run and another one's builds."""
+    return exclusive(machine_lock(), "Another run is measuring on this machine.", "Wait for it, then type this again.")

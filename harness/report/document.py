@@ -91,7 +91,7 @@ class Document:
 
     `more_answers`: answers beyond the three that are shown. `cpus` are the CPUs that launches were pinned to, `0-3`,
     and `cpu_count` is how many (empty and 0: all of them). `command` runs it again; `folder` is where commands find it,
-    from where it was started and unless it was told another place.
+    from where it was started.
     """
 
     run: Run
@@ -122,7 +122,7 @@ def build(run: Run, launches: Sequence[Launch]) -> Document:
         tables=[_view(table) for table in made],
         absences=[_absence(entry, found) for entry in missing(found)],
         command=_again(run),
-        folder=f"results/{run.id}",
+        folder=run.folder or f"results/{run.id}",
     )
 
 

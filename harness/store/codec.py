@@ -20,7 +20,8 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
 
 def dump(value: runs.Run | launches.Launch, *, indent: int | None = None) -> bytes:
     """A run or a launch as JSON; without `indent`, on one line. Numbers that are not finite become null."""
-    data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
+    kind = runs.Run if isinstance(value, runs.Run) else launches.Launch
+    data: bytes = _adapter(kind).dump_json(value, indent=indent)
     return data
 
 

@@ -18,7 +18,7 @@ def main(names: list[str]) -> None:
     """Measure the named parts, or all, and print a Markdown table."""
     rows = [row for name in names or PARTS for row in PARTS[name]()]
     facts = host.facts()
-    print(f"harness {__version__} on {facts['cpu']}, {facts['cores']} cores, {facts['kernel']}, {facts['os']}\n")
+    print(f"harness {__version__} on {facts['cpu']}, {facts['cores']} cores, {facts['kernel']}, {facts['system']}\n")
     print("| figure | value |\n| --- | --- |")
     for name, value in rows:
         print(f"| {name} | {value} |")

@@ -3,7 +3,7 @@ from harness.machine.host import facts, same_machine
 
 def test_the_facts_a_reader_needs_are_there() -> None:
     found = facts()
-    assert {"cpu", "cores", "memory_bytes", "kernel", "os", "python"} <= set(found)
+    assert {"cpu", "cores", "memory_bytes", "kernel", "system", "harness_python"} <= set(found)
     assert found["cores"] >= 1
     assert found["memory_bytes"] > 2**20
 
