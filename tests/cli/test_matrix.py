@@ -78,7 +78,7 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["-e", "odl"], 2, ["no environment 'odl'", "Did you mean old?", "old, new"]),
+        (["-s", "ways", "-e", "odl"], 2, ["no environment 'odl'", "Did you mean old?", "old, new"]),
         (["-s", "way"], 2, ["no scenario 'way'", "Did you mean ways?"]),
         (["-s", "ways", "-a", "sped=fast"], 2, ["no axis 'sped'", "Did you mean speed?"]),
         (["-s", "ways", "-a", "way=fin"], 2, ["no value of the axis way 'fin'", "Did you mean fine?"]),

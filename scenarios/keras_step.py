@@ -1,0 +1,299 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "One Keras training step"
+# source = "https://stackoverflow.com/a/58653636"
+# tags   = ["seed", "keras", "training"]
+#
+# [tool.harness.axes]
+# model  = ["small", "medium", "large"]
+# data   = ["small", "medium", "large"]
+# call   = ["train_on_batch", "fit", "fit_epoch"]
+# api    = ["keras", "tf.keras"]
+# inputs = ["numpy", "dataset"]
+# dtype  = ["float32", "float64"]
+# mode   = ["graph", "eager", "op_by_op"]
+#
+# [tool.harness.default]            # the axis takes other values only where they are selected
+# dtype = "float32"                 # float64 is the document's own, and times the cast as well
+#
+# [[tool.harness.exclude]]          # the sequence is shorter than the first filter
+# model = "large"
+# data  = "small"
+#
+# [[tool.harness.needs]]
+# when     = { api = "keras" }
+# requires = ["keras<2.4"]
+# reason   = "From 2.4 on the package keras is tf.keras itself, or cannot be trained without it."
+# [[tool.harness.needs]]
+# when     = { api = "keras", mode = "eager" }
+# requires = ["tensorflow>=2.0"]
+# reason   = "The package keras makes placeholders, and TensorFlow 1 has none in eager mode."
+# [[tool.harness.needs]]
+# when     = { api = "keras", mode = "op_by_op" }
+# requires = ["keras>=2.4"]
+# reason   = "The package keras has no run_eagerly before 2.4."
+# [[tool.harness.needs]]
+# when     = { api = "keras", inputs = "dataset", call = "fit" }
+# requires = ["keras>=2.4"]
+# reason   = "The package keras fits no datasets before 2.4."
+# [[tool.harness.needs]]
+# when     = { api = "keras", inputs = "dataset", call = "fit_epoch" }
+# requires = ["keras>=2.4"]
+# reason   = "The package keras fits no datasets before 2.4."
+# [[tool.harness.needs]]
+# when     = { mode = "graph" }
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, trains nothing when eager execution is disabled."
+#
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"             # positive when the environment that is not the reference is faster
+# [[tool.harness.compare]]
+# name    = "graph against eager"
+# along   = "mode"
+# plus    = "graph"                 # positive when graph is faster
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "each release as it comes"
+# along = "environment"             # by its default mode
+# pick  = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
+# ///
+"""One Keras training step: "Why is TensorFlow 2 much slower than TensorFlow 1?", answered for any release.
+
+Models, data, optimizer, seeds and iteration counts are those of https://stackoverflow.com/a/58653636. The axes:
+
+call    train_on_batch: one a step; fit: one `fit` of one batch a step, as in the source, so that it times the set-up;
+        fit_epoch: many batches in one `fit`, per step
+api     keras: the separate package; tf.keras: the one in TensorFlow
+mode    graph, eager: what the release does in that mode, be it a compiled function; op_by_op: eager and never compiled
+inputs  numpy: arrays; dataset: one batch, repeated without end; `train_on_batch` is given the next one's tensors
+dtype   float32; float64: what NumPy's randn and randint give, so float64 batches and int64 targets
+"""
+
+import random
+import re
+import sys
+
+from kit import main
+
+BATCH = 32
+CHANNELS = 30
+SEQUENCE_LENGTH = {"small": 140, "medium": 1400, "large": 14000}  # by data
+DOCUMENT_ITERATIONS = {"small": 200, "medium": 100, "large": 50}  # by model
+# Filters, width, stride and padding of each model's convolutions.
+CONVOLUTIONS = {
+    "small": [(128, 40, 4, "same")],
+    "medium": [(filters, 20, 1, "valid") for filters in (64, 128, 256, 256, 128, 64)],
+    "large": [
+        (64, 400, 4, "valid"),
+        (128, 200, 1, "valid"),
+        *[(256, 12, 1, "same")] * 40,
+        (512, 20, 2, "valid"),
+        (1028, 10, 2, "valid"),
+        (256, 1, 1, "valid"),
+    ],
+}
+
+# Batches in one `fit` of fit_epoch, by the larger of model and data: many, because in graph mode the set-up of a `fit`
+# on a dataset costs as much as 15 small steps, but few enough for several samples in seconds.
+EPOCH_BATCHES = {"small": 50, "medium": 10, "large": 4}
+# The most batches that are held as one array, by data: half a gigabyte of float32, which TensorFlow copies again.
+ARRAY_BATCHES = {"small": 200, "medium": 50, "large": 10}
+# A GPU's clocks and algorithm choices settle in the first iterations, which the source leaves out.
+GPU_FIRST_CALLS = 10
+
+
+def scenario(
+    bench,
+    *,
+    model="small",
+    data="small",
+    call="train_on_batch",
+    api="tf.keras",
+    inputs="numpy",
+    dtype="float32",
+    mode="eager",
+):
+    """Measure one cell: choose the mode, wake the device, build the model, train, and prove the training."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        choose_mode(tf, mode)  # before anything else: Keras, too, asks for the mode when it is imported
+        keras = import_keras(tf, api)
+    bench.device()
+
+    batches = batches_in_call(bench, model, data, call, inputs)
+    with bench.phase("build"):
+        keras.backend.clear_session()
+        set_seeds(tf)
+        network = make_model(keras, model, (BATCH, SEQUENCE_LENGTH[data], CHANNELS))
+        compile_model(tf, keras, network, mode)
+        batch = make_batch(SEQUENCE_LENGTH[data], dtype)
+        step = STEPS[inputs](tf, network, batch, call, batches)
+    # The source's own first call, whatever is timed later: it builds the training function and the optimizer's slots.
+    first = step if call == "train_on_batch" else lambda: network.train_on_batch(*batch)
+    with bench.phase("first call"):
+        first()
+    settling = GPU_FIRST_CALLS if bench.device_name == "gpu" else 0
+    for _ in range(settling):
+        first()
+
+    steps = bench.measure(step, steps=batches, document=DOCUMENT_ITERATIONS[model])
+    report(bench, tf, keras, network, 1 + settling + steps)
+
+
+def choose_mode(tf, mode):
+    """Switch between graph and eager mode where the release starts in the other one."""
+    if mode == "graph":
+        if tf.executing_eagerly():
+            tf.compat.v1.disable_eager_execution()
+    elif not tf.executing_eagerly():
+        tf.compat.v1.enable_eager_execution()
+
+
+def import_keras(tf, api):
+    """The module that `api` names, loaded: later releases load tf.keras when something of it is first asked for."""
+    if api == "keras":
+        import keras
+    else:
+        keras = tf.keras
+    keras.layers  # noqa: B018
+    return keras
+
+
+def set_seeds(tf):
+    """The source's seeds, in its order."""
+    import numpy as np
+
+    np.random.seed(1)
+    random.seed(2)
+    tf.compat.v1.set_random_seed(3)
+
+
+def make_batch(length, dtype):
+    """One batch of normal noise, (32, length, 30), and targets of 0 and 1, (32, 1)."""
+    import numpy as np
+
+    x, y = np.random.randn(BATCH, length, CHANNELS), np.random.randint(0, 2, (BATCH, 1))
+    return (x, y) if dtype == "float64" else (x.astype("float32"), y.astype("float32"))
+
+
+def make_model(keras, name, batch_shape):
+    """The source's model of that name, not compiled."""
+    layers = keras.layers
+    inputs = x = layers.Input(batch_shape=batch_shape)
+    for filters, width, stride, padding in CONVOLUTIONS[name]:
+        x = layers.Conv1D(filters, width, strides=stride, padding=padding)(x)
+    x = layers.GlobalAveragePooling1D()(x)
+    if name == "small":
+        x = layers.Dropout(0.5)(x)
+    else:
+        x = layers.Dense(256, activation="relu")(x)
+        x = layers.Dropout(0.5)(x)
+        x = layers.Dense(128, activation="relu")(x)
+    x = layers.Dense(64, activation="relu")(x)
+    return keras.models.Model(inputs, layers.Dense(1, activation="sigmoid")(x))
+
+
+def compile_model(tf, keras, network, mode):
+    """Compile with Adam at 1e-4 and binary cross-entropy."""
+    options = {"run_eagerly": True} if mode == "op_by_op" else {}
+    network.compile(optimizer=make_adam(tf, keras, mode), loss="binary_crossentropy", **options)
+
+
+def make_adam(tf, keras, mode):
+    """Adam at 1e-4: the optimizer itself, because a name would mean a rate of 1e-3."""
+    # Keras 2.2 knows only `lr`, Keras 3 only `learning_rate`.
+    rate = "lr" if version(getattr(keras, "__version__", tf.__version__)) < (2, 3) else "learning_rate"
+    # From 2.11 on the default optimizers have no graph mode, the ones before them are kept beside them.
+    legacy = mode == "graph" and version(tf.__version__) >= (2, 11)
+    optimizers = keras.optimizers.legacy if legacy else keras.optimizers
+    return optimizers.Adam(**{rate: 1e-4})
+
+
+def version(text):
+    """The first two numbers of a version, to be compared as numbers: "2.15.1" is (2, 15)."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+
+
+def batches_in_call(bench, model, data, call, inputs):
+    """How many steps one call takes: for fit_epoch, as many as the source took where that is asked for and fits."""
+    if call != "fit_epoch":
+        return 1
+    if not bench.document:
+        return min(EPOCH_BATCHES[model], EPOCH_BATCHES[data])
+    if inputs == "dataset":
+        return DOCUMENT_ITERATIONS[model]
+    return min(DOCUMENT_ITERATIONS[model], ARRAY_BATCHES[data])
+
+
+def numpy_step(tf, network, batch, call, batches):
+    """The function that is timed, on arrays: one call of it takes `batches` steps."""
+    import numpy as np
+
+    x, y = (np.concatenate([array] * batches) for array in batch)
+    if call == "train_on_batch":
+        return lambda: network.train_on_batch(x, y)
+    return lambda: network.fit(x, y, batch_size=BATCH, epochs=1, verbose=0)
+
+
+def dataset_step(tf, network, batch, call, batches):
+    """The same on a dataset that repeats one batch for ever: each release ends an exhausted one in its own way."""
+    dataset = tf.data.Dataset.from_tensors(batch).repeat()
+    if call != "train_on_batch":
+        return lambda: network.fit(dataset, steps_per_epoch=batches, epochs=1, verbose=0)
+    if tf.executing_eagerly():
+        iterator = iter(dataset)
+        return lambda: network.train_on_batch(*next(iterator))
+    tensors = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()
+    return lambda: network.train_on_batch(*tensors)
+
+
+STEPS = {"numpy": numpy_step, "dataset": dataset_step}
+
+
+def report(bench, tf, keras, network, steps):
+    """What ran, and the proof that it trained: the optimizer's counter beside the steps that were called."""
+    parameters = int(network.count_params())
+    bench.observe("tensorflow", tf.__version__)
+    bench.observe("keras", keras_version(tf, network))
+    bench.observe("optimizer", type(network.optimizer).__name__)
+    bench.observe("parameters", parameters)
+    bench.fingerprint(parameters=parameters, steps_called=steps)
+    counted, problem = optimizer_steps(tf, keras, network)
+    if problem:
+        bench.observe("optimizer's counter", problem)
+    else:
+        bench.fingerprint(optimizer_steps=counted)
+
+
+def keras_version(tf, network):
+    """The version of the Keras that the model is made of: tf.keras is the package keras from TF 2.6 on."""
+    root = sys.modules[type(network).__module__.partition(".")[0]]
+    return tf.keras.__version__ if root is tf else root.__version__
+
+
+def optimizer_steps(tf, keras, network):
+    """The optimizer's own count of its steps and None, or None and why it cannot be read.
+
+    No one reader works everywhere: Keras 2.3.1's own fails on TF 2 in graph mode, and Keras 3 has none in the package.
+    """
+    counter = network.optimizer.iterations
+    problems = []
+    for read in (
+        lambda: keras.backend.get_value(counter),
+        lambda: tf.keras.backend.get_value(counter),
+        lambda: counter.numpy(),  # noqa: PLW0108, not every counter has it
+    ):
+        try:
+            return int(read()), None
+        except Exception as error:  # noqa: BLE001, each release has its own
+            problems.append("{}: {}".format(type(error).__name__, error))
+    return None, "; ".join(problems)
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,93 @@
+"""Bench: the kit's only face to a scenario."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from time import perf_counter
+
+from . import device as tensorflow_device
+
+# A sample is about 45 bytes of JSON, so that a line of them stays far under the 1 MiB a reader takes.
+SAMPLES_PER_EVENT = 10000
+
+
+class Bench:
+    """What a scenario is given: it says what is a phase, what is a step, and what was seen.
+
+    axes: the cell's values by axis; environment: its name, or None by hand; device_name: "cpu" or "gpu".
+    """
+
+    def __init__(self, emit, sampling, *, axes, environment=None, device_name="cpu", artifacts="artifacts"):
+        self.axes = axes
+        self.environment = environment
+        self.device_name = device_name
+        self.measured = False
+        self.observed = False
+        self._emit = emit
+        self._sampling = sampling
+        self._artifacts = artifacts
+        self._artifact_names = set()
+        self._zero = perf_counter()
+
+    @property
+    def document(self):
+        """Whether the source's own protocol was asked for, instead of the time-bounded one."""
+        return self._sampling.mode == "document"
+
+    @contextmanager
+    def phase(self, name):
+        """Time a part of the launch. A part that raises is not reported."""
+        started = perf_counter()
+        yield
+        ended = perf_counter()
+        self._emit("phase", name=name, start=started - self._zero, seconds=ended - started)
+
+    def device(self):
+        """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built."""
+        with self.phase("device"):
+            tensorflow_device.initialise()
+
+    def measure(self, step, steps=1, document=1):
+        """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
+
+        steps: how many steps one call of `step` takes; document: how many steps the source took. What `step` returns
+        is fetched to the host inside the timing. Nothing is written meanwhile.
+        """
+        if self.measured:
+            raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
+        calls = -(-document // steps)
+        measurement = self._sampling.run(step, calls, self.phase)
+        self.measured = True
+        in_sample = measurement.calls * steps
+        samples = [{"seconds": seconds, "steps": in_sample} for seconds in measurement.seconds]
+        for first in range(0, len(samples), SAMPLES_PER_EVENT):
+            self._emit(
+                "samples",
+                name="step",
+                samples=samples[first : first + SAMPLES_PER_EVENT],
+                calls_per_sample=measurement.calls,
+            )
+        return measurement.before * steps + len(samples) * in_sample
+
+    def observe(self, name, value):
+        """Record something that is no time: a count, a class, a version."""
+        self.observed = True
+        self._emit("observation", name=name, value=value)
+
+    def fingerprint(self, **values):
+        """Record proof of the work done, by which cells that are compared must agree."""
+        self._emit("fingerprint", values=values)
+
+    def artifact(self, path):
+        """Keep a file that the scenario wrote: a profile, a trace. Its name must be new in this launch."""
+        name = os.path.basename(path)
+        if not os.path.isfile(path):
+            raise ValueError("the artifact '{}' is no file".format(path))
+        if name in self._artifact_names:
+            raise ValueError("two artifacts are called '{}'".format(name))
+        self._artifact_names.add(name)
+        os.makedirs(self._artifacts, exist_ok=True)
+        kept = os.path.join(self._artifacts, name)
+        if not (os.path.exists(kept) and os.path.samefile(path, kept)):
+            shutil.copyfile(path, kept)
+        self._emit("artifact", name=name, bytes=os.path.getsize(kept))

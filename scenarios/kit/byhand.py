@@ -1,0 +1,123 @@
+"""A scenario run by hand: options from its own signature, numbers that a person can read."""
+
+import inspect
+import re
+import sys
+
+from .bench import Bench
+from .outcome import NotAvailable
+from .sampling import Document, TimeBounded
+
+WARMUP_SECONDS = 0.5
+SAMPLE_SECONDS = 0.05
+MILLISECONDS = 1000
+
+
+def main(scenario, arguments=None):
+    """Run `scenario` with the command line's options, print what was seen, and end the process.
+
+    It ends with 0 when the scenario ran or is not available here, 1 when it measured nothing, 130 at Ctrl-C; an error
+    in the scenario shows its traceback.
+    """
+    options = vars(parser(scenario).parse_args(arguments))
+    seconds = options.pop("seconds")
+    sampling = Document()
+    if options.pop("sampling") == TimeBounded.mode:
+        sampling = TimeBounded(WARMUP_SECONDS, seconds, SAMPLE_SECONDS)
+    device = options.pop("device")
+    bench = Bench(show, sampling, axes=options, device_name=device)
+    try:
+        scenario(bench, **options)
+    except NotAvailable as reason:
+        print("not available: {}".format(reason))
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    if not (bench.measured or bench.observed):
+        sys.exit("the scenario measured nothing")
+    sys.exit(0)
+
+
+def parser(scenario):
+    """An argparse parser with an option for each of the scenario's axes and for the sampling."""
+    import argparse  # here, because the worker imports this module too and has no use for it
+
+    header = read_header(inspect.getsourcefile(scenario))
+    result = argparse.ArgumentParser(
+        description=header.get("title"), formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    values = header.get("axes", {})
+    for axis, parameter in list(inspect.signature(scenario).parameters.items())[1:]:
+        default = parameter.default
+        required = default is inspect.Parameter.empty
+        result.add_argument(
+            "--" + axis,
+            choices=values.get(axis),
+            required=required,
+            default=None if required else default,
+            help="the axis '{}'".format(axis),
+        )
+    result.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="what the scenario is to run on")
+    result.add_argument(
+        "--sampling",
+        choices=[TimeBounded.mode, Document.mode],
+        default=TimeBounded.mode,
+        help="for so many seconds, or as the source did",
+    )
+    result.add_argument("--seconds", type=positive, default=2.0, help="how long to measure")
+    return result
+
+
+def positive(text):
+    """A number of seconds above zero, for argparse."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def read_header(path):
+    """The table [tool.harness] of a script's PEP 723 header; empty where there is none, or no tomllib (before 3.11)."""
+    try:
+        import tomllib
+    except ImportError:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        block = re.search(r"(?m)^# /// script\s*$\n((?:#(?: .*)?\n)+?)# ///\s*$", file.read())
+    if block is None:
+        return {}
+    lines = (line[2:] for line in block.group(1).splitlines())
+    return tomllib.loads("\n".join(lines)).get("tool", {}).get("harness", {})
+
+
+def show(event, **fields):
+    """Print one event as it comes."""
+    if event == "phase":
+        line = "{:.1f} ms".format(fields["seconds"] * MILLISECONDS)
+        label = fields["name"]
+    elif event == "samples":
+        label, line = fields["name"], summary(fields["samples"])
+    elif event == "fingerprint":
+        label, line = event, ", ".join("{} {}".format(*item) for item in fields["values"].items())
+    elif event == "artifact":
+        label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
+    else:
+        label, line = fields["name"], fields["value"]
+    print("{:<16} {}".format(label, line), flush=True)
+
+
+def summary(samples):
+    """Milliseconds per step over samples, on one line: the mean is all time over all steps."""
+    each = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
+    mean = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples) * MILLISECONDS
+    return "mean {:.3f} ms, median {:.3f}, p10 {:.3f}, p90 {:.3f} ({} samples of {} steps)".format(
+        mean, quantile(each, 0.5), quantile(each, 0.1), quantile(each, 0.9), len(samples), samples[0]["steps"]
+    )
+
+
+def quantile(ordered, share):
+    """The value below which `share` of the sorted values lie, interpolated linearly."""
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)

@@ -1,0 +1,56 @@
+"""The job: what the harness asks of one worker, read from a JSON file and checked."""
+
+import json
+from collections import namedtuple
+
+from .sampling import Document, TimeBounded
+
+SCHEMA = 1
+
+# script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path.
+Job = namedtuple("Job", "script axes environment device sampling die_with_parent artifacts")
+
+
+class JobError(Exception):
+    """The job cannot be done as it is written; the message is a sentence."""
+
+
+def read_job(path):
+    """Read the job file at `path`. Raises JobError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as error:
+        raise JobError("the job {} cannot be read: {}".format(path, error)) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise JobError("the job {} is not of schema {}, which is all this worker knows".format(path, SCHEMA))
+    try:
+        cell = data["cell"]
+        return Job(
+            script=data["script"],
+            axes=dict(cell["axes"]),
+            environment=cell["environment"],
+            device=cell["device"],
+            sampling=read_sampling(data["sampling"]),
+            die_with_parent=bool(data.get("limits", {}).get("die_with_parent", False)),
+            artifacts=data.get("artifacts", "artifacts"),
+        )
+    except KeyError as missing:
+        raise JobError("the job {} lacks {}".format(path, missing)) from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise JobError("the job {} is malformed: {}".format(path, error)) from None
+
+
+def read_sampling(data):
+    """The sampling that a job asks for. Raises KeyError, TypeError or ValueError."""
+    if data["mode"] == Document.mode:
+        return Document()
+    if data["mode"] != TimeBounded.mode:
+        raise ValueError("there is no sampling '{}', only 'time' and 'document'".format(data["mode"]))
+    calls = data.get("calls_per_sample")
+    if calls is not None and (not isinstance(calls, int) or calls < 1):
+        raise ValueError("calls_per_sample is {!r}, which is no count".format(calls))
+    warmup, measure, sample = (float(data[key]) for key in ("warmup_seconds", "measure_seconds", "sample_seconds"))
+    if not (0 <= warmup < float("inf") and 0 < measure < float("inf") and 0 < sample < float("inf")):
+        raise ValueError("its sampling's seconds are no lengths of time")
+    return TimeBounded(warmup, measure, sample, calls)

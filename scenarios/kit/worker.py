@@ -1,0 +1,95 @@
+"""The worker: one job in, events out (DESIGN 4.3). It runs the scenario in the main thread, as Keras needs."""
+
+import importlib.util
+import inspect
+import os
+import sys
+import time
+
+from . import process
+from .bench import Bench
+from .events import EventWriter, ReaderGone, take_standard_output
+from .job import SCHEMA, JobError, read_job
+from .outcome import FAILED, OK, Outcome, attempt, failure
+
+INTERRUPTED = 130  # what a shell reports for Ctrl-C
+
+
+def work(path):
+    """Do the job in the file `path` and return the process's exit status.
+
+    0: the scenario ran, or said that it is not available; 1: it failed; 130: interrupted, and then no event ends it.
+    """
+    emit = EventWriter(take_standard_output()).emit
+    try:
+        return report(path, emit)
+    except ReaderGone:
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def report(path, emit):
+    """Write every event of a job, "hello" before anything of the scenario's is touched."""
+    try:
+        job, problem = read_job(path), None
+    except JobError as error:
+        job, problem = None, str(error)
+    if job is not None and job.die_with_parent:
+        process.die_with_parent()
+    now, started = time.time(), process.start_time()
+    emit(
+        "hello",
+        schema=SCHEMA,
+        time=now,
+        started=started,
+        pid=os.getpid(),
+        python=".".join(map(str, sys.version_info[:3])),
+        implementation=sys.implementation.name,
+        executable=sys.executable,
+        affinity=process.affinity(),
+    )
+    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit)
+    # Last, so that looking through the packages costs no phase anything.
+    emit("pins", packages=process.installed_packages())
+    emit("resources", wall_seconds=time.time() - (started or now), **process.usage())
+    emit("end", **outcome._asdict())
+    return 1 if outcome.status == FAILED else 0
+
+
+def perform(job, emit):
+    """Run the job's scenario and say how it ended."""
+    bench = Bench(
+        emit,
+        job.sampling,
+        axes=job.axes,
+        environment=job.environment,
+        device_name=job.device,
+        artifacts=job.artifacts,
+    )
+    functions = []
+    outcome = attempt(lambda: functions.append(load(job.script)))
+    if outcome.status != OK:
+        return outcome._replace(reason="{} cannot be loaded: {}".format(job.script, outcome.reason))
+    (scenario,) = functions
+    try:
+        inspect.signature(scenario).bind(bench, **job.axes)
+    except TypeError as error:
+        return failure("{} does not take these axes: {}".format(job.script, error))
+    outcome = attempt(lambda: scenario(bench, **job.axes))
+    if outcome.status == OK and not (bench.measured or bench.observed):
+        return Outcome(FAILED, "the scenario measured nothing", None)
+    return outcome
+
+
+def load(script):
+    """The function `scenario` of the file `script`.
+
+    It is loaded from its file, because AutoGraph reads the source again, and under a name that hides no other module.
+    """
+    name = "scenario_" + os.path.splitext(os.path.basename(script))[0]
+    spec = importlib.util.spec_from_file_location(name, os.path.abspath(script))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.scenario
