@@ -57,8 +57,9 @@ class Run:
     """run.json: everything a report needs beside the launches.
 
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
-    against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for a reader; `images` maps environment to what runs there (an image's id
-    or a lock's hash); `sources` maps scenario to the hash of its files, so that a changed one is refused on resuming.
+    against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for
+    a reader; `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to
+    the hash of its files, so that a changed one is refused on resuming.
     """
 
     id: str

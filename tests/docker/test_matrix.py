@@ -1,0 +1,114 @@
+"""The whole thing: real TensorFlow 1.14 and 2.0 in real containers, from one command to a report."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
+
+
+def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def run(engine, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """One run of both releases, as short as can be."""
+    results = tmp_path_factory.mktemp("results")
+    environments = ["-e", "tf1.14", "-e", "tf2.0", "-a", "mode=graph,eager"]
+    short = ["--rounds", "2", "--warmup", "50ms", "--measure", "200ms", "--seed", "1", "--backend", "docker"]
+    done = harness("matrix", *STEP, *environments, *short, "--results", str(results))
+    assert done.returncode == 0, done.stderr
+    (folder,) = results.iterdir()
+    return done, folder
+
+
+def test_images_are_as_their_locks_say(run) -> None:
+    done = harness("images", "verify", "tf1.14", "tf2.0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"tf1\.14: all \d+ packages are as locked", done.stdout)
+
+
+def test_images_that_are_right_are_not_built_again(run) -> None:
+    done = harness("images", "build", "tf1.14", "tf2.0")
+    assert done.returncode == 0
+    assert "building" not in done.stderr
+    assert "sha256:" in done.stdout
+
+
+def test_every_cell_that_exists_has_its_samples_and_took_the_steps_it_says(run) -> None:
+    _, folder = run
+    launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+    assert {launch["status"] for launch in launches} == {"ok"}
+    assert len(launches) == 7 * 3
+    for launch in launches:
+        assert launch["fingerprint"]["optimizer_steps"] == launch["fingerprint"]["steps_called"]
+        assert launch["fingerprint"]["parameters"] == 162049
+        assert launch["phases"]["container start"] > 0
+        assert launch["image"].startswith("sha256:")
+
+
+def test_the_report_answers_the_famous_question(run) -> None:
+    done, folder = run
+    report = (folder / "report.md").read_text()
+    assert "TensorFlow 2.0.0 + Keras 2.3.1 (eager) takes" in report.split("## What was measured")[0]
+    assert "| train_on_batch | tf.keras" in report
+    assert "The package keras makes placeholders" in report
+    assert "Docker Engine" in report
+    assert "graph against" in done.stdout
+
+
+def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
+    _, folder = run
+    times: dict[tuple[str, str], float] = {}
+    for line in (folder / "launches.jsonl").read_text().splitlines():
+        launch = json.loads(line)
+        if launch["cell"]["axes"]["api"] == "tf.keras" and launch["role"] == "measure":
+            samples = launch["samples"]
+            centre = sum(each["seconds"] for each in samples) / sum(each["steps"] for each in samples)
+            times[launch["cell"]["environment"], launch["cell"]["axes"]["mode"]] = centre
+    assert times["tf2.0", "eager"] > times["tf1.14", "graph"]
+
+
+def test_an_interruption_leaves_no_container(run, engine, tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "harness",
+            "matrix",
+            *STEP,
+            "-e",
+            "tf1.14",
+            "--backend",
+            "docker",
+            "--results",
+            tmp_path,
+        ],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=dict(os.environ),
+    )
+    with running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if line.startswith("[1/"):
+                break
+        running.send_signal(signal.SIGINT)
+        words = running.stderr.read()
+    assert running.returncode == 130
+    assert "Go on with: harness matrix --resume" in words
+    (folder,) = tmp_path.iterdir()
+    assert not engine.api.containers(all=True, filters={"label": f"harness.run={folder.name}"})
+    assert (folder / "report.md").exists()
