@@ -66,12 +66,7 @@ class LocalBackend:
         """Execute one launch in a folder of its own, and remove that."""
         python = self._python(requirement)
         events, stderr = Events(), Tail()
-        with self._scratch() as folder:
-            for name, content in worker.files(job, die_with_parent=True).items():
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            (folder / worker.ARTIFACTS).mkdir()
+        with self._scratch(worker.files(job, die_with_parent=True)) as folder:
             command: list[str | Path] = [python, *worker.ARGUMENTS]
             variables = _variables(python, folder, job)
             ending = run_process(command, folder, variables, job.limits, stdout=events.feed, stderr=stderr.feed)
@@ -103,11 +98,13 @@ class LocalBackend:
         return self.environments.python(requirement)
 
     @contextmanager
-    def _scratch(self) -> Iterator[Path]:
+    def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
+        """A new folder with the files of a launch."""
         parent = _scratch(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
+            _fill(folder, files)
         except OSError as error:
             raise CannotRunHereError(
                 f"The folder {parent} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."
@@ -118,6 +115,14 @@ class LocalBackend:
             shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # another launch of this run may be there
                 parent.rmdir()
+
+
+def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (folder / worker.ARTIFACTS).mkdir()
 
 
 def _scratch(run: str) -> Path:

@@ -19,6 +19,8 @@ def exclusive(path: Path, busy: str, advice: str = "") -> Iterator[None]:
     except OSError as error:
         raise CannotRunHereError(f"{busy} The lock {path} cannot be opened: {error.strerror}.", advice) from None
     try:
+        with contextlib.suppress(PermissionError):  # whoever made it: other users must be able to open it
+            os.fchmod(handle, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

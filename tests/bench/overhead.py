@@ -18,6 +18,7 @@ from harness.machine.cpus import choose
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.job import Job, Limits, Sampling
+from harness.runner.walk import PILOT
 from harness.store.folder import RunFolder
 from tests.bench.pairs import Pairs, pairs, run
 
@@ -37,16 +38,16 @@ AXES = {
 }
 
 
-def figures(count: int = 7) -> list[tuple[str, str]]:
+def figures(count: int = 5) -> list[tuple[str, str]]:
     """Name and value of each figure."""
     return [
         (
-            "`harness matrix`, 2 cells × (pilot + 3 rounds), local, against the same launches in a bare loop",
+            "`harness matrix`, 2 cells × (pilot + 5 rounds), local, against the same launches in a bare loop",
             str(local(count)),
         ),
         (
             "a container launch that imports TensorFlow 1.14, against `docker run --rm` of it",
-            str(container(2 * count + 1)),
+            str(container(3 * count)),
         ),
     ]
 
@@ -60,7 +61,7 @@ def local(count: int) -> Pairs:
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results"
         command = [sys.executable, "-m", "harness", "matrix", "--backend", "local", "-e", "tf1.14", "-e", "tf2.0"]
-        cells = [f"-a{axis}={value}" for axis, value in AXES.items()] + ["-amode=graph", "--rounds=3"]
+        cells = [f"-a{axis}={value}" for axis, value in AXES.items()] + ["-amode=graph"]
         matrix = [*command, "-s", "keras_step", *cells, "--seed", "1", "--results", str(results)]
         run(matrix)
         stages = _stages(project, next(results.iterdir()), Path(folder) / "stages")
@@ -84,8 +85,6 @@ def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, st
     jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, plan.limits)
     made = []
     for number, launch in enumerate(stored.read_launches()):
-        from harness.runner.walk import PILOT
-
         job = jobs(launch.cell, PILOT if launch.round == 0 else plan.sampling)
         _write(stages / str(number), job)
         made.append((stages / str(number), launch.cell.environment))
