@@ -21,27 +21,36 @@ class NotAvailable(Exception):  # noqa: N818, it is no error
     """Raised by a scenario that cannot run in this environment: its message is shown, and it is no failure."""
 
 
-def attempt(action):
-    """Run `action()` and say how it ended. Only KeyboardInterrupt and ReaderGone come through.
+class Attempt:
+    """Runs what stands in its `with` block, and keeps in `outcome` how that ended.
 
-    The traceback of a failure is printed to standard error too.
+    Only KeyboardInterrupt and ReaderGone come through. The traceback of a failure is printed to standard error too. It
+    is no function that calls another, because frames cost: TensorFlow walks the whole stack for every operation that
+    it puts into a graph.
     """
-    try:
-        action()
-    except (KeyboardInterrupt, ReaderGone):
-        raise
-    except NotAvailable as reason:
-        return Outcome(NOT_AVAILABLE, one_line(reason), None)
-    except SystemExit as leaving:
-        code = "" if leaving.code is None else repr(leaving.code)
-        return failure("the scenario called sys.exit({})".format(code))
-    except BaseException as error:  # noqa: BLE001, whatever a stranger raises
-        return failure("{}: {}".format(type(error).__name__, one_line(error)))
-    return Outcome(OK, None, None)
+
+    outcome = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, (KeyboardInterrupt, ReaderGone)):
+            return False
+        if error is None:
+            self.outcome = Outcome(OK, None, None)
+        elif isinstance(error, NotAvailable):
+            self.outcome = Outcome(NOT_AVAILABLE, one_line(error), None)
+        elif isinstance(error, SystemExit):
+            code = "" if error.code is None else repr(error.code)
+            self.outcome = failure("the scenario called sys.exit({})".format(code))
+        else:
+            self.outcome = failure("{}: {}".format(type(error).__name__, one_line(error)))
+        return True
 
 
 def failure(reason):
-    """A failed outcome; inside an `except` block with that exception's traceback."""
+    """A failed outcome; while an exception is handled, with its traceback."""
     text = None
     if sys.exc_info()[0] is not None:
         text = traceback.format_exc()

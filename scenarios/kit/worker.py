@@ -10,7 +10,7 @@ from . import process
 from .bench import Bench
 from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
-from .outcome import FAILED, OK, Outcome, attempt, failure
+from .outcome import FAILED, OK, Attempt, Outcome, failure
 
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
@@ -67,19 +67,19 @@ def perform(job, emit):
         device_name=job.device,
         artifacts=job.artifacts,
     )
-    functions = []
-    outcome = attempt(lambda: functions.append(load(job.script)))
-    if outcome.status != OK:
-        return outcome._replace(reason="{} cannot be loaded: {}".format(job.script, outcome.reason))
-    (scenario,) = functions
+    with Attempt() as loading:
+        scenario = load(job.script)
+    if loading.outcome.status != OK:
+        return loading.outcome._replace(reason="{} cannot be loaded: {}".format(job.script, loading.outcome.reason))
     try:
         inspect.signature(scenario).bind(bench, **job.axes)
     except TypeError as error:
         return failure("{} does not take these axes: {}".format(job.script, error))
-    outcome = attempt(lambda: scenario(bench, **job.axes))
-    if outcome.status == OK and not (bench.measured or bench.observed):
+    with Attempt() as attempt:
+        scenario(bench, **job.axes)
+    if attempt.outcome.status == OK and not (bench.measured or bench.observed):
         return Outcome(FAILED, "the scenario measured nothing", None)
-    return outcome
+    return attempt.outcome
 
 
 def load(script):
