@@ -40,6 +40,14 @@ def test_the_other_commands_run(command: str) -> None:
     assert done.stdout
 
 
+def test_the_table_is_a_real_reports() -> None:
+    report = (ROOT / "docs" / "examples" / "headline.md").read_text()
+    table = [line for line in README.splitlines() if line.startswith("| small")]
+    assert table
+    for line in [*table, next(line[2:] for line in README.splitlines() if line.startswith("> "))]:
+        assert line in report
+
+
 def test_every_link_to_a_file_finds_it() -> None:
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):

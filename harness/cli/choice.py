@@ -35,9 +35,7 @@ def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple
                 f"{error.message}\nA scenario from outside the project's scenarios/ needs a container.",
                 "Start Docker, or, if you trust the file, type --backend local.",
             ) from None
-        return _local(
-            root, run
-        ), f"local environments, because no Docker Engine answers ({_first_sentence(error.message)})"
+        return _local(root, run), f"local environments, because {_clause(error.message)}"
     why = "as --backend docker asks" if name is BackendName.DOCKER else "because it answers"
     return docker, f"{engine}, {why}"
 
@@ -59,5 +57,7 @@ def _local(root: Path, run: str) -> Backend:
     return LocalBackend(root, run)
 
 
-def _first_sentence(text: str) -> str:
-    return text.splitlines()[0].rstrip(".")
+def _clause(text: str) -> str:
+    """An error's first line as a part of another sentence."""
+    line = text.splitlines()[0].rstrip(".")
+    return line[:1].lower() + line[1:]

@@ -126,7 +126,7 @@ def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harn
     done = harness("matrix", *arguments, DOCKER_HOST="unix:///nowhere/docker.sock")
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Backend: ")]
-    assert "local environments, because no Docker Engine answers" in line
+    assert "local environments, because no Docker Engine answers at DOCKER_HOST" in line
 
 
 def test_a_strangers_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:

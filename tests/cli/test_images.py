@@ -1,0 +1,65 @@
+"""`harness images`, for the parts that need no engine; tests/docker has the others."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.catalog.resolve import inputs, resolve
+from harness.machine.interpreters import find_python
+from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError, UnavailableError
+from tests.cli.conftest import Harness
+
+
+def test_environments_are_listed_also_without_an_engine(harness: Harness) -> None:
+    done = harness("images", "list", "--json", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 0
+    assert [(row["name"], row["image"], row["lock"]) for row in json.loads(done.stdout)] == [
+        ("old", "no engine", "yes"),
+        ("new", "no engine", "yes"),
+    ]
+    assert "tensorflow" in harness("images", "list", "old", DOCKER_HOST="unix:///nowhere/docker.sock").stdout
+
+
+def test_an_unknown_environment_is_a_usage_error(harness: Harness) -> None:
+    done = harness("images", "verify", "tf3")
+    assert done.returncode == 2
+    assert "There are: old, new." in done.stderr
+
+
+def test_building_without_an_engine_is_exit_4(harness: Harness) -> None:
+    done = harness("images", "build", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 4
+    assert "No Docker Engine answers" in done.stderr
+
+
+def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project) -> None:
+    environments = load_environments(project)
+    assert inputs(environments["tf2.0"], Device.CPU)[:2] == ["tensorflow==2.0.0", "keras==2.3.1"]
+    assert inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
+
+
+@pytest.mark.parametrize("name", ["tf1.14", "tf2.0", "tf2.1", "tf2.15"])
+def test_a_lock_made_again_elsewhere_is_the_same(
+    project: Project, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = load_environments(project)[name]
+    try:
+        find_python(environment.python)
+    except UnavailableError as error:
+        (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    monkeypatch.chdir(tmp_path)
+    assert resolve(environment, Device.CPU) == project.lock_file(name, Device.CPU).read_text()
+
+
+def test_what_does_not_resolve_gets_the_resolvers_own_words(project: Project) -> None:
+    from dataclasses import replace
+
+    environment = replace(load_environments(project)["tf2.15"], tensorflow="2.15.99")
+    with pytest.raises(CannotRunHereError, match=r"tf2\.15 does not resolve:(.|\n)*tensorflow-cpu==2\.15\.99"):
+        resolve(environment, Device.CPU)
