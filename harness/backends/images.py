@@ -1,6 +1,7 @@
 """The images of environments: which are right, and how the others are made.
 
-An image is right when its labels say that it was made from this lock, by this recipe, on the base that this engine has.
+An image is right when its labels say that it was made from this lock, by this recipe, for this Python, on the base that
+this engine has.
 A base that the engine does not have is pulled by the builder, which keeps it to itself: then its id is not known and
 not compared, and what is recorded of a launch is the image's own id.
 """
@@ -24,6 +25,7 @@ from harness.model.errors import CannotRunHereError, HarnessError, UnavailableEr
 
 LOCK = "harness.lock"
 RECIPE = "harness.recipe"
+PYTHON = "harness.python"
 BASE = "harness.base"
 
 
@@ -58,6 +60,7 @@ class Images:
         return {
             LOCK: requirement.lock.sha256,
             RECIPE: recipe(dockerfile),
+            PYTHON: requirement.environment.python,
             BASE: base.id if base is not None else "",
         }
 

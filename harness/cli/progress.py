@@ -1,5 +1,6 @@
 """Shows a walk on stderr: a live display on a terminal, plain lines elsewhere."""
 
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -7,8 +8,10 @@ from types import TracebackType
 from typing import Self
 
 from harness.model.cell import Cell
+from harness.model.job import Protocol, Sampling
 from harness.model.launch import Launch, Status
 from harness.model.run import Plan
+from harness.runner.walk import PILOT
 
 
 def describe(launch: Launch) -> str:
@@ -18,38 +21,55 @@ def describe(launch: Launch) -> str:
     return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
 
 
-class _Count:
-    """How many launches are done, and how long the rest will take."""
+class Count:
+    """How many launches are done, and how long the rest will take. `clock` gives seconds."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
         self.total = len(plan.cells) * (plan.rounds + 1)
         self.done = 0
+        self._pilots = len(plan.cells)
+        self._longer = _longer(plan.sampling)
         self._clock = clock
         self._begun = 0.0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
-        self._pilots = len(plan.cells)
 
     def begin(self) -> None:
+        """A launch begins."""
         self._begun = self._clock()
 
     def end(self, launch: Launch) -> None:
+        """It has ended."""
         self.done += 1
         self._seconds[launch.round == 0].append(self._clock() - self._begun)
 
+    def skip(self, launches: int) -> None:
+        """Some will not be done."""
+        self.done += launches
+
     def left(self) -> str:
-        """The time left, from the launches so far; a pilot is shorter than a launch, so it counts for itself."""
-        times = self._seconds[False] or self._seconds[True]
-        if not times or self.done < min(self._pilots, self.total):
-            return "pilot"
-        minutes, rest = divmod(round((self.total - self.done) * sum(times) / len(times)), 60)
-        return f"{minutes} min {rest:02d} s left" if minutes else f"{rest} s left"
+        """The time left, from the launches so far; empty before the first."""
+        pilots, others = self._seconds[True], self._seconds[False]
+        if not pilots and not others:
+            return ""
+        each = statistics.fmean(others) if others else statistics.fmean(pilots) + self._longer
+        to_pilot = max(0, self._pilots - self.done)
+        rest = (self.total - self.done - to_pilot) * each + to_pilot * statistics.fmean(pilots or others)
+        minutes, seconds = divmod(round(rest), 60)
+        return f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
+
+
+def _longer(sampling: Sampling) -> float:
+    """By how many seconds a launch is longer than a pilot, as far as the plan tells."""
+    if sampling.protocol is Protocol.DOCUMENT:
+        return 0.0
+    return sampling.warmup_seconds + sampling.measure_seconds - PILOT.warmup_seconds - PILOT.measure_seconds
 
 
 class PlainProgress:
     """One line a launch."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
-        self._count = _Count(plan, clock)
+        self._count = Count(plan, clock)
 
     def __enter__(self) -> Self:
         return self
@@ -66,11 +86,11 @@ class PlainProgress:
         self._count.end(launch)
         name = f"round {launch.round}" if launch.round else "pilot"
         count = f"[{self._count.done}/{self._count.total}]"
-        print(count, f"{name}: {launch.cell}: {describe(launch)} ({self._count.left()})", file=sys.stderr, flush=True)
+        print(f"{count} {name}: {launch.cell}: {describe(launch)} ({self._count.left()})", file=sys.stderr, flush=True)
 
     def skip(self, launches: int) -> None:
         """Some launches will not be done."""
-        self._count.done += launches
+        self._count.skip(launches)
 
 
 class LiveProgress:
@@ -80,7 +100,7 @@ class LiveProgress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-        self._count = _Count(plan, clock)
+        self._count = Count(plan, clock)
         self._rounds = plan.rounds
         self._progress = Progress(
             SpinnerColumn(),
@@ -123,7 +143,7 @@ class LiveProgress:
 
     def skip(self, launches: int) -> None:
         """Some launches will not be done."""
-        self._count.done += launches
+        self._count.skip(launches)
         self._progress.update(self._task, completed=self._count.done)
 
 

@@ -9,10 +9,11 @@ _ADVICE = {
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
     Status.CPU_FALLBACK: "Check that this TensorFlow sees the GPU: harness doctor",
-    Status.INTERRUPTED: "Go on with: harness matrix --resume RUN",
+    # what to type names the run's folder, which whoever shows it knows
+    Status.INTERRUPTED: "",
 }
 
 
 def advice(outcome: Outcome) -> str:
-    """What to do about a launch that ended so; empty for one that is fine."""
+    """What to do about a launch that ended so; empty where nothing was wrong with it."""
     return _ADVICE[outcome.status]

@@ -91,7 +91,7 @@ class Walk:
         try:
             outcome = self.backend.launch(self.requirements[cell.environment], job)
         except KeyboardInterrupt:
-            self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED, error="interrupted")))
+            self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED)))
             raise
         launch = _record(slot, cell, started, outcome)
         if outcome.artifacts:

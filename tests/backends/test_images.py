@@ -3,7 +3,7 @@ import shutil
 import pytest
 
 from harness.backends import images as module
-from harness.backends.images import BASE, LOCK, RECIPE, Images, base_of, recipe, target
+from harness.backends.images import BASE, LOCK, PYTHON, RECIPE, Images, base_of, recipe, target
 from harness.model.errors import CannotRunHereError, HarnessError, UnavailableError
 from tests.backends.conftest import ROOT, requirement_of
 
@@ -74,7 +74,7 @@ def test_what_is_right_is_not_built_again(world):
     assert world.built == [["cpu-one", "cpu-two"]]
 
 
-@pytest.mark.parametrize("label", [LOCK, RECIPE, BASE])
+@pytest.mark.parametrize("label", [LOCK, RECIPE, PYTHON, BASE])
 def test_each_label_that_differs_makes_a_new_build(world, label):
     world.prepare(world.one, world.two)
     world.api.images["harness/two:cpu"][label] = "another"

@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from harness.backends.docker import DockerBackend
-from harness.backends.images import BASE, LOCK, RECIPE
+from harness.backends.images import BASE, LOCK, PYTHON, RECIPE
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
 
@@ -29,7 +29,7 @@ def prepare(project):
 def test_an_image_says_what_it_was_made_from(made, docker, requirement):
     image = docker.images.right(requirement)
     wanted = docker.images.labels(requirement)
-    assert {label: image.labels[label] for label in (LOCK, RECIPE, BASE)} == wanted
+    assert {label: image.labels[label] for label in (LOCK, RECIPE, PYTHON, BASE)} == wanted
     assert image.labels["harness.environment"] == requirement.environment.name
 
 
