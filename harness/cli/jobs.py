@@ -1,23 +1,28 @@
 """Makes jobs: the files that go into a launch, and what its axes mean for the process."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files
 from harness.model.cell import Cell
+from harness.model.errors import UsageError
 from harness.model.job import Job, Limits, Sampling
 from harness.model.scenario import Scenario
 
 
 class JobMaker:
-    """Makes the jobs of one run. Files are read once, so that an edit while the run goes on changes nothing."""
+    """Makes the jobs of one run. Files are read once, so that an edit while the run goes on changes nothing.
+
+    Raises UsageError for a scenario whose file is gone.
+    """
 
     def __init__(self, project: Project, scenarios: Mapping[str, Scenario], limits: Limits) -> None:
         self.kit = kit_files(project)
         self._scenarios = scenarios
         self._limits = limits
         self._files = {
-            name: {scenario.path.name: scenario.path.read_bytes(), **self.kit} for name, scenario in scenarios.items()
+            name: {scenario.path.name: _read(scenario.path), **self.kit} for name, scenario in scenarios.items()
         }
 
     def sources(self) -> dict[str, str]:
@@ -35,3 +40,10 @@ class JobMaker:
             limits=self._limits,
             environ={axis: cell.axes[axis] for axis in scenario.environ},
         )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None

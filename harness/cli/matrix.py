@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.choice import BackendName
+from harness.model.errors import UsageError
 from harness.model.job import Protocol
 
 DEFAULT_SUITE = "headline"
@@ -42,6 +43,10 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     from harness.cli.request import Request
 
     if resume is not None:
+        if suite or environments or scenarios or axes or dry_run or seed is not None:
+            raise UsageError(
+                "--resume goes on with the run's own plan: it takes no selection, no seed and no --dry-run."
+            )
         raise typer.Exit(session.resume(resume, backend, json=json))
     request = Request(
         suite=suite or ("" if scenarios else DEFAULT_SUITE),

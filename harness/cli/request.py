@@ -51,6 +51,12 @@ class Prepared:
     reference: str
 
     @property
+    def needed(self) -> list[Requirement]:
+        """The environments that some cell is launched in: no other one is worth a build."""
+        used = {cell.environment for cell in self.plan.cells}
+        return [requirement for name, requirement in self.requirements.items() if name in used]
+
+    @property
     def has_strangers(self) -> bool:
         """Whether a scenario lies outside the project's folder: a stranger's program."""
         return any(scenario.path.parent != self.project.scenarios for scenario in self.scenarios.values())

@@ -72,7 +72,7 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
     folder = RunFolder.create(results, identity)
     try:
         with _interruptible():
-            images = backend.prepare(list(prepared.requirements.values()), _say)
+            images = backend.prepare(prepared.needed, _say)
     except BaseException:
         folder.discard()
         raise

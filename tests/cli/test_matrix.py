@@ -89,6 +89,7 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
+        (["--resume", "results/none", "-e", "old"], 2, ["--resume goes on with the run's own plan"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
     ],
 )
@@ -200,6 +201,21 @@ def test_a_run_whose_scenario_changed_is_not_resumed(harness: Harness) -> None:
     done = harness("matrix", "--resume", str(harness.run))
     assert done.returncode == 2
     assert "the scenario ways has changed" in done.stderr
+
+
+def test_a_run_whose_scenario_is_gone_is_not_resumed(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    (harness.root / "scenarios" / "ways.py").unlink()
+    done = harness("matrix", "--resume", str(harness.run))
+    assert done.returncode == 2
+    assert "ways.py cannot be read" in done.stderr
+
+
+def test_an_environment_that_no_cell_runs_in_is_not_made(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=signals", "--rounds", "1", HARNESS_CACHE_DIR=str(harness.root / "c"))
+    assert done.returncode == 0, done.stderr
+    assert "No cell gave a number." in done.stdout
+    assert not (harness.root / "c" / "environments").exists()
 
 
 def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import findpython
 import pytest
+
+from harness.machine.interpreters import find_python, installed
+from harness.model.errors import UnavailableError
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 sys.path.insert(0, str(SCENARIOS))
@@ -35,11 +37,10 @@ def interpreter():
     """
 
     def find(version):
-        found = findpython.find(version)
-        if found is None:
-            reason = f"no Python {version} on this machine"
-            (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(reason)
-        return str(found.executable)
+        try:
+            return str(find_python(version, [installed]))
+        except UnavailableError as error:
+            (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
 
     return find
 
