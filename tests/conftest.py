@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from harness.catalog.project import Project
+
+# a test asserts nothing about time, and a shared machine may be slow at any moment
+settings.register_profile("harness", deadline=None)
+settings.load_profile("harness")
 
 ROOT = Path(__file__).parents[1]
 
