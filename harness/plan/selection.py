@@ -66,10 +66,10 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     chosen = list(points)
     if suite and selection.scenarios:
         kept = [point for point in chosen if point[0] in scenarios]
-        chosen = _nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario")
+        chosen = _nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
     for axis, values in filters.items():
         kept = [point for point in chosen if dict(point[1]).get(axis) in values]
-        chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis)
+        chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
         raise NothingSelectedError("Nothing is selected: there is no scenario or no environment.")
     cells = [
@@ -118,11 +118,12 @@ def _points(scenario: Scenario, part: Part, selected: set[str]) -> list[dict[str
 Point = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str) -> list[Point]:
+def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:
     if kept:
         return kept
     had = {point[0] if axis == "scenario" else dict(point[1]).get(axis, "no such axis"): None for point in before}
+    whole = f" They are those of the suite {suite.name}; -s without --suite takes all of a scenario." if suite else ""
     raise NothingSelectedError(
         f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
-        f"Those have {axis} {', '.join(had)}.",
+        f"Those have {axis} {', '.join(had)}.{whole}",
     )
