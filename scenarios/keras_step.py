@@ -27,6 +27,7 @@
 # when     = { api = "keras" }
 # requires = ["keras<2.4"]
 # reason   = "From 2.4 on the package keras is tf.keras itself, or cannot be trained without it."
+# advice   = "Take api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", mode = "eager" }
 # requires = ["tensorflow>=2.0"]
@@ -35,14 +36,17 @@
 # when     = { api = "keras", mode = "op_by_op" }
 # requires = ["keras>=2.4"]
 # reason   = "The package keras has no run_eagerly before 2.4."
+# advice   = "Take api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", inputs = "dataset", call = "fit" }
 # requires = ["keras>=2.4"]
 # reason   = "The package keras fits no datasets before 2.4."
+# advice   = "Take api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", inputs = "dataset", call = "fit_epoch" }
 # requires = ["keras>=2.4"]
 # reason   = "The package keras fits no datasets before 2.4."
+# advice   = "Take api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]

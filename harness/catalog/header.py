@@ -87,11 +87,12 @@ class _Header:
         return dict(table)
 
     def _need(self, entry: dict[str, Any]) -> Need:
-        self._known(entry, "needs", {"when", "requires", "reason"})
+        self._known(entry, "needs", {"when", "requires", "reason", "advice"})
         return Need(
             requires=self._requirements(entry.get("requires", []), "needs.requires"),
             when=self._point(entry.get("when", {}), "needs.when"),
             reason=self._text(entry, "reason", ""),
+            advice=self._text(entry, "advice", ""),
         )
 
     def _comparison(self, entry: dict[str, Any]) -> Comparison:

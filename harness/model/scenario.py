@@ -18,11 +18,15 @@ def matches(when: Axes, axes: Axes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Cells with the axis values `when` need the PEP 508 requirements `requires`; elsewhere they are not available."""
+    """Cells with the axis values `when` need the PEP 508 requirements `requires`; elsewhere they are not available.
+
+    `reason` says why in a sentence, `advice` what to take instead.
+    """
 
     requires: Sequence[str]
     when: Axes = field(default_factory=dict)
     reason: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

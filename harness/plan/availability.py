@@ -39,5 +39,5 @@ def _reason(cell: Cell, scenario: Scenario, requirement: Requirement) -> tuple[s
         missing = unmet(need.requires, pins)
         if missing:
             wanted = " and ".join(missing)
-            return need.reason or f"needs {wanted}", f"Choose an environment with {wanted}."
+            return need.reason or f"needs {wanted}", need.advice or f"Choose an environment with {wanted}."
     return None

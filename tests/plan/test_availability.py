@@ -40,3 +40,10 @@ def test_a_need_without_a_reason_names_what_is_missing() -> None:
 def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() -> None:
     assert "needs Python >=3.6, e has 3.5" in reasons(scenario(), requirement("3.5", tensorflow="1.0"))["keras"]
     assert reasons(scenario(), requirement(numpy="1")) == {"keras": "needs tensorflow", "tf.keras": "needs tensorflow"}
+
+
+def test_a_need_may_say_what_to_take_instead() -> None:
+    need = Need(requires=["keras>=2.4"], when={"api": "keras"}, advice="Take api=tf.keras.")
+    cells = [Cell("s", "e", Device.CPU, {"api": "keras"})]
+    _, (entry,) = split(cells, {"s": scenario(need)}, {"e": requirement(tensorflow="2.1", keras="2.3.1")})
+    assert (entry.reason, entry.advice) == ("needs keras>=2.4", "Take api=tf.keras.")
