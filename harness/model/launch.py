@@ -43,8 +43,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a backend saw of one launch, whatever became of it.
+class Seen:
+    """What is known of one process that executed a cell, whatever became of it.
 
     `phases` are seconds by name, in order; `error` is one line that says what went wrong; `stderr` is the end of the
     process's standard error; `observations` are what the scenario saw that is no time; `resources` are CPU seconds,
@@ -60,19 +60,26 @@ class Outcome:
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
     pins: Mapping[str, str] = field(default_factory=dict)
-    hello: Mapping[str, Any] = field(default_factory=dict)
-    artifacts: Mapping[str, bytes] = field(default_factory=dict)
     image: str = ""
     error: str = ""
     stderr: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """One line of launches.jsonl.
+class Outcome(Seen):
+    """What a backend hands back: what it saw, the worker's first words, and the artifacts' names and contents."""
+
+    hello: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch(Seen):
+    """One line of launches.jsonl: what was seen, and its place in the run.
 
     `group` names the group, `round` counts from 0 (the pilot), `attempt` counts how often that round of that group
     was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
+    `artifacts` are paths, relative to the run's folder.
     """
 
     group: str
@@ -81,20 +88,9 @@ class Launch:
     order: int
     role: Role
     cell: Cell
-    status: Status
     started: str
     advice: str = ""
-    error: str = ""
-    stderr: str = ""
-    phases: Mapping[str, float] = field(default_factory=dict)
-    samples: Sequence[Sample] = ()
-    calls_per_sample: int | None = None
-    observations: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    resources: Mapping[str, float] = field(default_factory=dict)
-    pins: Mapping[str, str] = field(default_factory=dict)
     artifacts: Sequence[str] = ()
-    image: str = ""
     schema: int = SCHEMA
 
     @property

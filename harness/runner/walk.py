@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from harness.model.cell import Cell
 from harness.model.environment import Requirement
 from harness.model.job import Job, Sampling
 from harness.model.job import Protocol as SamplingProtocol
-from harness.model.launch import Launch, Outcome, Role, Status
+from harness.model.launch import Launch, Outcome, Role, Seen, Status
 from harness.model.run import Plan
 from harness.plan.groups import order
 from harness.runner.advice import advice
@@ -110,25 +110,18 @@ class Walk:
 
 
 def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:
+    seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
+    if outcome.status is Status.OK:
+        # TensorFlow's warnings of a launch that went well would be most of the file
+        seen["stderr"] = ""
     return Launch(
+        **seen,
         group=slot.group,
         round=slot.round,
         attempt=slot.attempt,
         order=slot.place,
         role=Role.PILOT if slot.round == 0 else Role.MEASURE,
         cell=cell,
-        status=outcome.status,
         started=started,
         advice=advice(outcome),
-        error=outcome.error,
-        # TensorFlow's warnings of a launch that went well would be most of the file
-        stderr="" if outcome.status is Status.OK else outcome.stderr,
-        phases=outcome.phases,
-        samples=outcome.samples,
-        calls_per_sample=outcome.calls_per_sample,
-        observations=outcome.observations,
-        fingerprint=outcome.fingerprint,
-        resources=outcome.resources,
-        pins=outcome.pins,
-        image=outcome.image,
     )

@@ -25,8 +25,9 @@ def relay(source, target):
 @pytest.fixture
 def remote(engine, monkeypatch):
     """The engine, connected to by a TCP address."""
-    if not engine.is_here:
-        pytest.skip("the engine is remote already")
+    if not engine.is_here:  # remote already
+        yield engine
+        return
     path = engine.address.partition("://")[2]
     ends, threads = [], []
 
