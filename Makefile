@@ -31,7 +31,7 @@ format: $(READY) ## format and mend what can be mended
 	$(BIN)/ruff format .
 
 bench: $(READY) ## the figures of docs/performance.md, on this machine
-	$(BIN)/python -m tests.bench $(ARGS)
+	$(BIN)/python -m bench $(ARGS)
 
 schema: $(READY) ## docs/schema, from the dataclasses
 	$(BIN)/python -m tests.schemas

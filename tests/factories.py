@@ -100,7 +100,7 @@ def run(
             groups=groups(planned),
             rounds=5,
             seed=7,
-            sampling=Sampling(),
+            sampling=Sampling(warmup_seconds=0.5, measure_seconds=1.0),
             limits=Limits(cpus=(0,)),
             unavailable=unavailable,
         ),

@@ -41,7 +41,9 @@ def plan(rounds: int = 2, groups: int = 1) -> Plan:
         Group(f"step {i}", "step", "cpu", {}, [replace(cell, axes={"mode": str(i)}) for cell in CELLS])
         for i in range(groups)
     ]
-    return Plan(groups=made, rounds=rounds, seed=7, sampling=Sampling(), limits=Limits())
+    return Plan(
+        groups=made, rounds=rounds, seed=7, sampling=Sampling(warmup_seconds=0.5, measure_seconds=1.0), limits=Limits()
+    )
 
 
 def run() -> Run:

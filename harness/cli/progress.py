@@ -60,9 +60,13 @@ class Count:
 
 def _longer(sampling: Sampling) -> float:
     """By how many seconds a launch is longer than a pilot, as far as the plan tells."""
+    pairs = [
+        (sampling.warmup_seconds, PILOT.warmup_seconds),
+        (sampling.measure_seconds, PILOT.measure_seconds),
+    ]
     if sampling.protocol is Protocol.DOCUMENT:
         return 0.0
-    return sampling.warmup_seconds + sampling.measure_seconds - PILOT.warmup_seconds - PILOT.measure_seconds
+    return sum(planned - pilot for planned, pilot in pairs if planned is not None and pilot is not None)
 
 
 class PlainProgress:

@@ -21,13 +21,14 @@ class Protocol(StrEnum):
 class Sampling:
     """How long a launch warms up and measures, in seconds, and how long a sample lasts at least.
 
+    In a plan, seconds that are None are set by each group's pilot; a job's are always numbers.
     `calls_per_sample` is how many calls of the scenario's step make one sample; the pilot fixes it for a run's later
     launches. None: the worker finds it while it warms up. The document's protocol uses none of these.
     """
 
     protocol: Protocol = Protocol.TIME
-    warmup_seconds: float = 0.5
-    measure_seconds: float = 1.0
+    warmup_seconds: float | None = None
+    measure_seconds: float | None = None
     sample_seconds: float = 0.05
     calls_per_sample: int | None = None
 

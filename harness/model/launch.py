@@ -46,14 +46,16 @@ class Sample:
 class Seen:
     """What is known of one process that executed a cell, whatever became of it.
 
-    `phases` are seconds by name, in order; `error` is one line that says what went wrong; `stderr` is the end of the
-    process's standard error; `observations` are what the scenario saw that is no time; `resources` are CPU seconds,
-    wall seconds and peak bytes; `pins` are the packages that were installed where it ran; `image` is what ran: an
-    image's id, or a lock's hash.
+    `phases` are seconds by name, in order, and `phases_cpu` the CPU seconds that the process used in them, where it
+    could tell; `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
+    `observations` are what the scenario saw that is no time; `resources` are numbers by the names of docs/contracts.md
+    (CPU, memory, and what the machine's CPUs did meanwhile); `pins` are the packages that were installed where it ran;
+    `image` is what ran: an image's id, or a lock's hash.
     """
 
     status: Status
     phases: Mapping[str, float] = field(default_factory=dict)
+    phases_cpu: Mapping[str, float] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     calls_per_sample: int | None = None
     observations: Mapping[str, Any] = field(default_factory=dict)
@@ -79,7 +81,8 @@ class Launch(Seen):
 
     `group` names the group, `round` counts from 0 (the pilot), `attempt` counts how often that round of that group
     was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
-    `artifacts` are paths, relative to the run's folder.
+    `seconds` is how long it took as seen from outside, from the request to the removal of what it left: what one more
+    costs. `artifacts` are paths, relative to the run's folder.
     """
 
     group: str
@@ -89,6 +92,7 @@ class Launch(Seen):
     role: Role
     cell: Cell
     started: str
+    seconds: float = 0.0
     advice: str = ""
     artifacts: Sequence[str] = ()
     schema: int = SCHEMA

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from harness.model.cell import Cell
 from harness.model.environment import Environment
 from harness.model.job import Limits, Sampling
+from harness.model.launch import Role
 from harness.model.scenario import Scenario
 
 SCHEMA = 1
@@ -16,7 +18,9 @@ SCHEMA = 1
 class Group:
     """The cells that will be compared with one another.
 
-    `name` is unique in a plan; `axes` are the values that all of its cells share.
+    `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that every
+    round launches twice, so that the run shows what it calls a difference where there is none; None where nothing is
+    compared.
     """
 
     name: str
@@ -24,6 +28,13 @@ class Group:
     device: str
     axes: Mapping[str, str]
     cells: Sequence[Cell]
+    control: Cell | None = None
+
+    @property
+    def slots(self) -> list[tuple[Cell, Role]]:
+        """What one round launches: every cell, and the control once more."""
+        measured = [(cell, Role.MEASURE) for cell in self.cells]
+        return [*measured, (self.control, Role.CONTROL)] if self.control else measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +46,32 @@ class Unavailable:
     advice: str = ""
 
 
+class StopReason(StrEnum):
+    """Why a group got no more rounds."""
+
+    ROUNDS = "rounds"
+    PRECISION = "precision"
+    BUDGET = "budget"
+    NO_NUMBERS = "no numbers"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How a group ended: why, and after how many rounds."""
+
+    reason: StopReason
+    rounds: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run will do: groups of cells in order, rounds, and the seed that orders each round."""
+    """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
+
+    `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
+    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
+    `margin` (0.03) is the difference below which two cells count as the same.
+    """
 
     groups: Sequence[Group]
     rounds: int
@@ -45,6 +79,9 @@ class Plan:
     sampling: Sampling
     limits: Limits
     unavailable: Sequence[Unavailable] = ()
+    precision: float | None = None
+    budget_seconds: float | None = None
+    margin: float = 0.03
 
     @property
     def cells(self) -> list[Cell]:
@@ -59,7 +96,8 @@ class Run:
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
     against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for
     a reader; `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to
-    the hash of its files, so that a changed one is refused on resuming.
+    the hash of its files, so that a changed one is refused on resuming; `stops` maps group to how it
+    ended, once it has.
     """
 
     id: str
@@ -78,4 +116,5 @@ class Run:
     images: Mapping[str, str] = field(default_factory=dict)
     pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    stops: Mapping[str, Stop] = field(default_factory=dict)
     schema: int = SCHEMA

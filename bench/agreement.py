@@ -5,6 +5,8 @@ import os
 import statistics
 from pathlib import Path
 
+from bench.overhead import AXES
+from bench.pairs import run
 from harness.backends.local import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -16,8 +18,6 @@ from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.job import Limits, Protocol, Sampling
 from harness.model.launch import Status
-from tests.bench.overhead import AXES
-from tests.bench.pairs import run
 
 SCRIPT = Path(__file__).with_name("plain_step.py")
 

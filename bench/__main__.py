@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable
 
+from bench import agreement, overhead, startup
 from harness import __version__
 from harness.machine import host
-from tests.bench import agreement, overhead, startup
 
 PARTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "startup": startup.figures,

@@ -4,7 +4,7 @@ import statistics
 import sys
 import tempfile
 
-from tests.bench.pairs import run, seconds
+from bench.pairs import run, seconds
 
 HARNESS = [sys.executable, "-m", "harness"]
 HEADLINE = ["matrix", "-a", "call=train_on_batch", "-a", "api=tf.keras", "--rounds", "2", "--backend", "local"]

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.pairs import Pairs, pairs, run
 from harness.backends import worker
 from harness.backends.docker import DockerBackend
 from harness.backends.local import LocalBackend
@@ -21,7 +22,6 @@ from harness.model.errors import CannotRunHereError
 from harness.model.job import Job, Limits, Sampling
 from harness.runner.walk import PILOT
 from harness.store.folder import RunFolder
-from tests.bench.pairs import Pairs, pairs, run
 
 #: What an import and nothing else is, as a scenario.
 IMPORT = b"""
