@@ -2,33 +2,82 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from harness.machine import topology as machine
+from harness.machine.topology import Topology
 from harness.model.errors import UsageError
 
 
-def choose(wish: str, allowed: set[int]) -> tuple[int, ...] | None:
+def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
     """The CPUs that `--cpus` means: a count, `all` (None: no pinning), or a list such as `0,2-3`.
 
-    A count takes the highest numbers: interrupts and whatever else runs here tend to the lowest. Raises UsageError for
-    a count or a CPU that `allowed` (what this process may use) does not have.
+    A count takes CPUs that share no physical core, with each other or with anything else, as far as `topology` (this
+    machine's by default) has them. Raises UsageError for a count or a CPU that `allowed` (what this process may use)
+    does not have.
     """
     if wish == "all":
         return None
     if wish.isdecimal():
-        return _count(int(wish), allowed)
+        return _count(int(wish), allowed, topology)
     if wish.endswith(",") and wish[:-1].isdecimal():
         return _listed({int(wish[:-1])}, wish, allowed)
     return _listed(_parse(wish), wish, allowed)
 
 
-def _count(count: int, allowed: set[int]) -> tuple[int, ...]:
+def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
             f"--cpus {count}: this process may use {len(allowed)} CPUs ({_format(allowed)}).",
             "Ask for fewer, or `--cpus all`. One CPU by number is `--cpus 1,` or `--cpus 1-1`.",
         )
-    return tuple(sorted(allowed)[-count:])
+    topology = topology or machine.read()
+    pool = _alike(count, allowed, topology)
+    places = {_place(cpu, topology) for cpu in pool}
+    parts = [{cpu for cpu in pool if _place(cpu, topology) == place} for place in places]
+    choices = [_spread(count, part, allowed, topology) for part in [*parts, pool]]
+    return max(choices, key=lambda chosen: _merit(chosen, allowed, topology))
+
+
+def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
+    """The CPUs to choose from: of the fastest kind that has enough, isolated for one, not isolated for more.
+
+    The scheduler moves no thread between isolated CPUs: of several, the threads of a launch would all stay on one.
+    """
+    isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
+    wanted = isolated if count == 1 and isolated else set(allowed) - isolated
+    pool = wanted if len(wanted) >= count else set(allowed)
+    return next((set(kind) for kind in topology.kinds(pool) if len(kind) >= count), pool)
+
+
+def _spread(count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology) -> tuple[int, ...]:
+    """One CPU of each physical core, the best cores first; then their siblings, where there are fewer cores."""
+    cores: dict[frozenset[int], list[int]] = {}
+    for cpu in sorted(cpus):
+        cores.setdefault(topology.cpu(cpu).siblings, []).append(cpu)
+    # interrupts and whatever else runs here tend to the lowest numbers, and to CPU 0 most of all
+    ranked = sorted(cores, key=lambda core: (core <= set(allowed), 0 not in core, cores[core][-1]), reverse=True)
+    first = [cores[core][-1] for core in ranked]
+    rest = [cpu for core in ranked for cpu in reversed(cores[core][:-1])]
+    return tuple(sorted([*first, *rest][:count]))
+
+
+def _merit(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
+    """What makes one choice better than another, the weightiest first."""
+    cores = {topology.cpu(cpu).siblings for cpu in chosen}
+    return (
+        len(chosen),
+        len(cores),
+        sum(core <= set(allowed) for core in cores),
+        len({_place(cpu, topology) for cpu in chosen}) == 1,
+        not any(0 in core for core in cores),
+        chosen,
+    )
+
+
+def _place(cpu: int, topology: Topology) -> tuple[int, int]:
+    found = topology.cpu(cpu)
+    return found.package, -1 if found.node is None else found.node
 
 
 def _listed(cpus: set[int], wish: str, allowed: set[int]) -> tuple[int, ...]:
@@ -50,17 +99,70 @@ def _parse(wish: str) -> set[int]:
     return cpus
 
 
-def _format(cpus: set[int]) -> str:
+def _format(cpus: Iterable[int]) -> str:
     return ", ".join(str(cpu) for cpu in sorted(cpus)) or "none"
 
 
+def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collection[int]) -> str:
+    """Where launches pinned to `cpus` run, in facts: `CPU 7, alone on its physical core`. Empty without pinning."""
+    if not cpus:
+        return ""
+    one = len(cpus) == 1
+    name = _numbers(cpus)
+    if not topology.known:
+        return name
+    # what a hypervisor calls a core may be half of one
+    core = "virtual core" if topology.virtual else "physical core"
+    kept, shared = idle(cpus, topology, allowed), shared_with(cpus, topology, allowed)
+    keeps = f" (the harness keeps off {_numbers(kept)})" if kept else ""
+    if shared:
+        where = f"whose {core} it shares" if one else f"whose {core}s they share"
+        return f"{name}, {where} with {_numbers(shared)}{keeps}"
+    cores = len({topology.cpu(cpu).siblings for cpu in cpus})
+    if cores < len(cpus):
+        return f"{name}, on {cores} {core}{'' if cores == 1 else 's'}{keeps}"
+    return f"{name}, {'' if one else 'each '}alone on its {core}{keeps}"
+
+
+def idle(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
+    """The siblings of `cpus` that the harness keeps itself off: all that it may use, where that leaves it another."""
+    siblings = topology.others(cpus) & set(allowed)
+    return set(siblings) if set(allowed) - set(cpus) - siblings else set()
+
+
+def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
+    """The siblings of `cpus` that are others' to use, or the only ones that are left to the harness itself."""
+    return set(topology.others(cpus)) - idle(cpus, topology, allowed)
+
+
+def _numbers(cpus: Collection[int]) -> str:
+    """`CPU 7`, or `CPUs 0, 2-3`."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][-1] + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    parts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return f"CPU{'' if len(cpus) == 1 else 's'} {', '.join(parts)}"
+
+
+def keeping_off(
+    cpus: tuple[int, ...] | None, topology: Topology | None = None
+) -> contextlib.AbstractContextManager[None]:
+    """Keep this process off the CPUs that launches are pinned to, and off their siblings, where that leaves it any."""
+    allowed = os.sched_getaffinity(0)
+    chosen = set(cpus or ())
+    siblings = (topology or machine.read()).others(chosen) if chosen else set()
+    return running_on(allowed - chosen - siblings or allowed - chosen if chosen else allowed)
+
+
 @contextlib.contextmanager
-def keeping_off(cpus: tuple[int, ...] | None) -> Iterator[None]:
-    """Keep this process off the CPUs that launches are pinned to, where that leaves it any."""
+def running_on(cpus: Collection[int]) -> Iterator[None]:
+    """Keep this process, and what it starts, on these CPUs; nothing changes where there are none."""
     before = os.sched_getaffinity(0)
-    rest = before - set(cpus or ())
-    if cpus and rest:
-        os.sched_setaffinity(0, rest)
+    if cpus and set(cpus) != before:
+        os.sched_setaffinity(0, cpus)
     try:
         yield
     finally:

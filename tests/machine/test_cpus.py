@@ -1,27 +1,158 @@
 import os
+from collections.abc import Collection
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.machine.cpus import choose, keeping_off
+from harness.machine.cpus import choose, describe, keeping_off, running_on
+from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
+
+#: Four CPUs, each a core of its own.
+PLAIN = Topology({number: Cpu(number, frozenset({number})) for number in range(4)})
+
+
+def cores(*siblings: Collection[int], **of_all: object) -> Topology:
+    """A machine with these cores."""
+    return Topology({n: Cpu(n, frozenset(core), **of_all) for core in siblings for n in core})  # type: ignore[arg-type]
+
+
+#: Four cores of two threads, numbered as most machines do.
+SMT = cores((0, 4), (1, 5), (2, 6), (3, 7))
 
 
 @pytest.mark.parametrize(
     ("wish", "cpus"), [("1", (3,)), ("2", (2, 3)), ("all", None), ("0,2-3", (0, 2, 3)), ("1,", (1,)), ("1-1", (1,))]
 )
 def test_what_cpus_means(wish: str, cpus: tuple[int, ...] | None) -> None:
-    assert choose(wish, {0, 1, 2, 3}) == cpus
+    assert choose(wish, {0, 1, 2, 3}, PLAIN) == cpus
 
 
 @pytest.mark.parametrize("wish", ["0", "5", "4,5", "x", "1-", "-1", "3-1", "0-99999999", ""])
 def test_a_wish_that_cannot_be_met_gets_a_sentence(wish: str) -> None:
     with pytest.raises(UsageError, match="--cpus"):
-        choose(wish, {0, 1, 2, 3})
+        choose(wish, {0, 1, 2, 3}, PLAIN)
+
+
+def test_this_machine_is_the_one_to_choose_from_unless_another_is_named() -> None:
+    allowed = os.sched_getaffinity(0)
+    assert set(choose("1", allowed) or ()) < {*allowed, -1}
+
+
+@pytest.mark.parametrize(
+    ("count", "cpus"), [("1", (7,)), ("2", (6, 7)), ("3", (5, 6, 7)), ("4", (4, 5, 6, 7)), ("5", (3, 4, 5, 6, 7))]
+)
+def test_siblings_are_taken_last(count: str, cpus: tuple[int, ...]) -> None:
+    assert choose(count, set(range(8)), SMT) == cpus
+
+
+def test_a_whole_core_is_better_than_one_whose_sibling_is_others() -> None:
+    assert choose("1", {0, 1, 5, 7}, SMT) == (5,)
+    assert choose("1", {0, 4, 7}, SMT) == (4,)
+
+
+def test_cpu_0_and_its_sibling_are_left_where_another_core_is_as_good() -> None:
+    assert choose("1", {0, 1, 2, 3}, cores((0, 3), (1, 2))) == (2,)
+
+
+def test_cores_of_one_package_or_node_are_better_than_of_two() -> None:
+    machine = Topology({n: Cpu(n, frozenset({n}), package=int(n >= 3), node=int(n >= 3)) for n in range(5)})
+    assert choose("2", set(range(5)), machine) == (3, 4)
+    assert choose("3", set(range(5)), machine) == (0, 1, 2)
+    assert choose("4", set(range(5)), machine) == (1, 2, 3, 4)
+
+
+def test_one_isolated_cpu_is_the_best_and_more_of_them_the_worst() -> None:
+    machine = Topology({n: Cpu(n, frozenset({n}), isolated=n in {1, 2}) for n in range(4)})
+    assert choose("1", {0, 1, 2, 3}, machine) == (2,)
+    # the scheduler would leave two threads on one of them
+    assert choose("2", {0, 1, 2, 3}, machine) == (0, 3)
+    assert choose("3", {0, 1, 2, 3}, machine) == (1, 2, 3)
+
+
+def test_all_cores_are_of_the_fastest_kind_that_has_enough() -> None:
+    fast = {n: Cpu(n, frozenset({n, n ^ 1}), speed=5000) for n in range(4)}
+    machine = Topology(fast | {n: Cpu(n, frozenset({n}), speed=3900) for n in range(4, 10)})
+    assert choose("1", set(range(10)), machine) == (3,)
+    assert choose("4", set(range(10)), machine) == (0, 1, 2, 3)
+    assert choose("5", set(range(10)), machine) == (5, 6, 7, 8, 9)
+    assert choose("1", set(range(4, 10)), machine) == (9,)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> tuple[Topology, set[int], int]:
+    """Machines whose CPUs are of one kind, what is allowed on them, and how many are wished for."""
+    count = draw(st.integers(1, 16))
+    core = draw(st.lists(st.integers(0, 7), min_size=count, max_size=count))
+    package = draw(st.lists(st.integers(0, 1), min_size=8, max_size=8))
+    siblings = {n: frozenset(m for m in range(count) if core[m] == core[n]) for n in range(count)}
+    topology = Topology({n: Cpu(n, siblings[n], package=package[core[n]]) for n in range(count)})
+    allowed = draw(st.sets(st.integers(0, count - 1), min_size=1))
+    return topology, allowed, draw(st.integers(1, len(allowed)))
+
+
+@given(machines())
+def test_a_choice_is_as_many_as_wished_allowed_and_always_the_same(machine: tuple[Topology, set[int], int]) -> None:
+    topology, allowed, count = machine
+    chosen = choose(str(count), allowed, topology)
+    assert chosen is not None
+    assert len(set(chosen)) == count
+    assert set(chosen) <= allowed
+    assert list(chosen) == sorted(chosen)
+    assert chosen == choose(str(count), set(allowed), topology)
+
+
+@given(machines())
+def test_no_two_siblings_are_chosen_while_a_core_is_untouched(machine: tuple[Topology, set[int], int]) -> None:
+    topology, allowed, count = machine
+    chosen = choose(str(count), allowed, topology) or ()
+    there = {topology.cpu(cpu).siblings for cpu in allowed}
+    taken = {topology.cpu(cpu).siblings for cpu in chosen}
+    assert len(taken) == min(count, len(there))
+    whole = {core for core in there if core <= allowed}
+    assert len(taken & whole) == min(count, len(whole))
+
+
+@given(machines())
+def test_of_isolated_cpus_only_one_is_ever_preferred(machine: tuple[Topology, set[int], int]) -> None:
+    topology, allowed, count = machine
+    isolated = Topology({n: Cpu(n, cpu.siblings, isolated=n % 3 == 0) for n, cpu in topology.cpus.items()})
+    chosen = set(choose(str(count), allowed, isolated) or ())
+    special = {cpu for cpu in allowed if cpu % 3 == 0}
+    if count == 1 and special:
+        assert chosen <= special
+    elif count <= len(allowed - special):
+        assert not chosen & special
+
+
+@pytest.mark.parametrize(
+    ("cpus", "allowed", "words"),
+    [
+        ((7,), range(8), "CPU 7, alone on its physical core (the harness keeps off CPU 3)"),
+        ((7,), [7, 6], "CPU 7, whose physical core it shares with CPU 3"),
+        ((3,), [3, 7], "CPU 3, whose physical core it shares with CPU 7"),
+        ((5, 6, 7), range(8), "CPUs 5-7, each alone on its physical core (the harness keeps off CPUs 1-3)"),
+        ((2, 3, 6), range(8), "CPUs 2-3, 6, on 2 physical cores (the harness keeps off CPU 7)"),
+        ((3, 7), range(8), "CPUs 3, 7, on 1 physical core"),
+        ((6, 7), [2, 6, 7], "CPUs 6-7, whose physical cores they share with CPUs 2-3"),
+        ((6, 7), [1, 2, 6, 7], "CPUs 6-7, whose physical cores they share with CPU 3 (the harness keeps off CPU 2)"),
+        (None, range(8), ""),
+    ],
+)
+def test_a_choice_in_facts(cpus: tuple[int, ...] | None, allowed: Collection[int], words: str) -> None:
+    assert describe(cpus, SMT, set(allowed)) == words
+
+
+def test_a_choice_claims_no_more_than_the_machine_shows() -> None:
+    assert describe((3,), PLAIN, {2, 3}) == "CPU 3, alone on its physical core"
+    assert describe((3,), Topology(PLAIN.cpus, virtual=True), {2, 3}) == "CPU 3, alone on its virtual core"
+    assert describe((3,), Topology({}, known=False), {2, 3}) == "CPU 3"
 
 
 def test_the_harness_keeps_off_the_cpus_it_measures_and_comes_back() -> None:
     before = os.sched_getaffinity(0)
-    with keeping_off((max(before),)):
+    with keeping_off((max(before),), PLAIN):
         assert os.sched_getaffinity(0) == (before - {max(before)} or before)
     assert os.sched_getaffinity(0) == before
 
@@ -30,3 +161,39 @@ def test_with_no_cpu_left_it_stays_where_it_is() -> None:
     before = os.sched_getaffinity(0)
     with keeping_off(tuple(before)):
         assert os.sched_getaffinity(0) == before
+    with keeping_off(None):
+        assert os.sched_getaffinity(0) == before
+
+
+class Kernel:
+    """An affinity without a machine."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, cpus: set[int]) -> None:
+        self.cpus = cpus
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(self.cpus))
+        monkeypatch.setattr(os, "sched_setaffinity", lambda _, cpus: setattr(self, "cpus", set(cpus)))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "left"), [({0, 3, 4, 7}, {0, 4}), ({3, 7}, {3}), ({7}, {7}), (set(range(8)), {0, 1, 2, 4, 5, 6})]
+)
+def test_the_harness_keeps_off_siblings_where_that_leaves_it_a_cpu(
+    monkeypatch: pytest.MonkeyPatch, allowed: set[int], left: set[int]
+) -> None:
+    kernel = Kernel(monkeypatch, allowed)
+    with keeping_off((7,), SMT):
+        assert kernel.cpus == left
+    assert kernel.cpus == allowed
+
+
+def test_running_on_some_cpus_ends_however_the_work_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(monkeypatch, {0, 1})
+
+    def work() -> None:
+        with running_on((1,)):
+            assert kernel.cpus == {1}
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert kernel.cpus == {0, 1}

@@ -1,0 +1,33 @@
+"""The kernel's small files: a line or a number each. What cannot be read is None, never a guess."""
+
+import contextlib
+from pathlib import Path
+
+
+def text(path: Path) -> str | None:
+    """What the file says, without white space at its ends; None where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def integer(path: Path) -> int | None:
+    """The number in the file; None where it cannot be read or holds none."""
+    with contextlib.suppress(ValueError):
+        return int(text(path) or "")
+    return None
+
+
+def cpu_list(path: Path) -> frozenset[int] | None:
+    """The CPUs in a file such as `0-3,8`; None where it cannot be read or is no such list."""
+    listed = text(path)
+    if listed is None:
+        return None
+    cpus: set[int] = set()
+    for part in filter(None, listed.split(",")):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            return None
+        cpus.update(range(int(first), int(last if dash else first) + 1))
+    return frozenset(cpus)

@@ -1,0 +1,125 @@
+"""Which CPUs share a physical core, and which are alike."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.machine import sysfs
+
+#: CPUs at least this fast, as a share of the fastest, are of one kind. The slow cores of hybrid chips reach 65 to 81 %
+#: of the fast ones' frequency; the cores of one kind differ by up to 10 %, because makers mark the best ones.
+SAME_KIND = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """One CPU, as the kernel numbers them.
+
+    `siblings` are the CPUs of its physical core, itself among them; `speed` compares it with the others in no unit.
+    An isolated CPU is one that the scheduler gives no work of its own accord.
+    """
+
+    number: int
+    siblings: frozenset[int]
+    package: int = 0
+    node: int | None = None
+    speed: int = 0
+    isolated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A machine's CPUs.
+
+    `known`: the kernel says which of them share a core. `virtual`: it says so of CPUs that a hypervisor lends, which
+    may share cores all the same; None where it cannot be told.
+    """
+
+    cpus: Mapping[int, Cpu]
+    known: bool = True
+    virtual: bool | None = False
+
+    def cpu(self, number: int) -> Cpu:
+        """A CPU by its number; one that the kernel does not describe is a core of its own."""
+        return self.cpus.get(number) or Cpu(number, frozenset({number}))
+
+    def others(self, cpus: Iterable[int]) -> frozenset[int]:
+        """The CPUs that share a physical core with one of these, and are none of them."""
+        asked = frozenset(cpus)
+        return frozenset[int]().union(*(self.cpu(number).siblings for number in asked)) - asked
+
+    def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
+        """These CPUs by how fast they are, the fastest kind first."""
+        kinds: list[set[int]] = []
+        fastest = 0
+        for number in sorted(cpus, key=lambda number: (-self.cpu(number).speed, number)):
+            speed = self.cpu(number).speed
+            if not kinds or speed < SAME_KIND * fastest:
+                kinds.append(set())
+                fastest = speed
+            kinds[-1].add(number)
+        return [frozenset(kind) for kind in kinds]
+
+
+def read(root: Path = Path("/")) -> Topology:
+    """The CPUs that the kernel describes under `root`. Without its files every CPU is a core of its own."""
+    folder = root / "sys/devices/system/cpu"
+    numbers = _online(folder)
+    siblings = {number: _siblings(folder / f"cpu{number}/topology") for number in numbers}
+    isolated = sysfs.cpu_list(folder / "isolated") or frozenset()
+    nodes = _nodes(root / "sys/devices/system/node")
+    speeds = _speeds(folder, numbers)
+    cpus = {
+        number: Cpu(
+            number,
+            siblings=(siblings[number] or frozenset()) | {number},
+            package=sysfs.integer(folder / f"cpu{number}/topology/physical_package_id") or 0,
+            node=nodes.get(number),
+            speed=speeds.get(number, 0),
+            isolated=number in isolated,
+        )
+        for number in numbers
+    }
+    known = bool(numbers) and all(found is not None for found in siblings.values())
+    return Topology(cpus, known, is_virtual(root))
+
+
+def is_virtual(root: Path = Path("/")) -> bool | None:
+    """Whether a hypervisor lends this machine its CPUs; None where the CPU's flags do not tell."""
+    flags = re.search(r"^flags\s*:(.*)$", sysfs.text(root / "proc/cpuinfo") or "", re.MULTILINE)
+    return "hypervisor" in flags[1].split() if flags else None
+
+
+def _online(folder: Path) -> list[int]:
+    """The CPUs that run: of the others the kernel describes nothing."""
+    present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
+    online = sysfs.cpu_list(folder / "online")
+    return sorted(present if online is None else present & online)
+
+
+def _siblings(folder: Path) -> frozenset[int] | None:
+    for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the older kernels' name
+        if (found := sysfs.cpu_list(folder / name)) is not None:
+            return found
+    return None
+
+
+def _nodes(folder: Path) -> dict[int, int]:
+    """The NUMA node of each CPU."""
+    paths = [path for path in folder.glob("node[0-9]*") if re.fullmatch(r"node\d+", path.name)]
+    return {cpu: int(path.name[4:]) for path in paths for cpu in sysfs.cpu_list(path / "cpulist") or ()}
+
+
+def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
+    """Capacity where it tells CPUs apart, else the highest frequency, in kHz.
+
+    Kernels give every CPU of a hybrid chip the same capacity while SMT is on.
+    """
+    found: dict[int, int] = {}
+    for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
+        values = {number: sysfs.integer(folder / f"cpu{number}/{name}") for number in numbers}
+        found = {number: value for number, value in values.items() if value is not None}
+        if len(found) == len(values) and len(set(found.values())) > 1:
+            return found
+    return {}

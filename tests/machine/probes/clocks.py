@@ -1,0 +1,34 @@
+"""Clocks that go on when they are told to."""
+
+from collections.abc import Callable, Iterable
+
+
+class Clock:
+    """Each reading is `step` seconds after the last one; work takes what it is told to, one after another."""
+
+    def __init__(self, step: float = 1e-7, blocks: Iterable[float] = ()) -> None:
+        self.now = 0.0
+        self.step = step
+        self._blocks = iter(blocks)
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+    def work(self, size: int) -> None:
+        """Take the next time, or a microsecond a unit where no more are given."""
+        self.now += next(self._blocks, size * 1e-6)
+
+
+def pausing(pauses: dict[int, float], step: float) -> Callable[[], float]:
+    """A clock whose readings with these numbers come so much later."""
+    clock = Clock(step)
+    count = 0
+
+    def read() -> float:
+        nonlocal count
+        count += 1
+        clock.now += pauses.get(count, 0.0)
+        return clock()
+
+    return read

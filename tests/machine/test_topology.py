@@ -1,0 +1,53 @@
+from harness.machine import topology
+from harness.machine.topology import Cpu, Topology
+from tests.machine.conftest import Tree
+
+CPUS = "sys/devices/system/cpu"
+
+
+def test_cores_packages_nodes_and_isolated_cpus_are_read(tree: Tree) -> None:
+    files = {f"{CPUS}/isolated": "3\n", f"{CPUS}/online": "0-3\n", "proc/cpuinfo": "flags\t\t: fpu sse2\n"}
+    for cpu, siblings in enumerate(["0,2", "1,3", "0,2", "1,3"]):
+        files[f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"] = f"{siblings}\n"
+        files[f"{CPUS}/cpu{cpu}/topology/physical_package_id"] = f"{cpu % 2}\n"
+    files["sys/devices/system/node/node1/cpulist"] = "1,3\n"
+    found = topology.read(tree(files))
+    assert found.cpu(3) == Cpu(3, frozenset({1, 3}), package=1, node=1, speed=0, isolated=True)
+    assert found.cpu(0) == Cpu(0, frozenset({0, 2}))
+    assert (found.known, found.virtual) == (True, False)
+    assert found.others([0, 1, 3]) == {2}
+
+
+def test_without_its_files_every_cpu_is_a_core_of_its_own_and_nothing_is_known(tree: Tree) -> None:
+    found = topology.read(tree({}))
+    assert found.cpu(7) == Cpu(7, frozenset({7}))
+    assert (found.known, found.virtual) == (False, None)
+
+
+def test_a_cpu_that_is_off_is_none(tree: Tree) -> None:
+    files = {f"{CPUS}/cpu0/topology/core_cpus_list": "0", f"{CPUS}/cpu1/uevent": "", f"{CPUS}/online": "0"}
+    found = topology.read(tree(files))
+    assert found.known
+    assert set(found.cpus) == {0}
+
+
+def test_the_hypervisor_shows_in_the_flags(tree: Tree) -> None:
+    assert topology.is_virtual(tree({"proc/cpuinfo": "processor: 0\nflags\t: fpu hypervisor sse2\n"})) is True
+    assert topology.is_virtual(tree({"proc/cpuinfo": "flags\t: fpu\n"})) is False
+    assert topology.is_virtual(tree({"proc/cpuinfo": "Features\t: fp asimd\n"})) is None
+
+
+def test_speed_is_the_capacity_where_that_tells_cpus_apart_and_else_the_frequency(tree: Tree) -> None:
+    files = {f"{CPUS}/cpu{cpu}/cpu_capacity": "1024" for cpu in range(2)}
+    assert topology.read(tree(files)).cpu(0).speed == 0
+    files |= {f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq": f"{5000000 - 1000000 * cpu}" for cpu in range(2)}
+    assert topology.read(tree(files)).cpu(1).speed == 4000000
+    files[f"{CPUS}/cpu1/cpu_capacity"] = "600"
+    assert topology.read(tree(files)).cpu(1).speed == 600
+
+
+def test_the_best_cores_of_a_kind_are_no_kind_of_their_own() -> None:
+    speeds = [5800, 6000, 5700, 4400, 4400]
+    cpus = {number: Cpu(number, frozenset({number}), speed=speed) for number, speed in enumerate(speeds)}
+    assert Topology(cpus).kinds(cpus) == [{0, 1, 2}, {3, 4}]
+    assert Topology({}).kinds([1, 2]) == [{1, 2}]
