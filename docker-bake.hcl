@@ -14,6 +14,8 @@ variable "ENVIRONMENTS" {
     { name = "tf2.0", tensorflow = "2.0.0", keras = "2.3.1", python = "3.7", as_of = "2019-11-01T00:00:00Z" },
     { name = "tf2.1", tensorflow = "2.1.4", keras = "2.3.1", python = "3.7", as_of = "2021-06-20T00:00:00Z" },
     { name = "tf2.15", tensorflow = "2.15.1", python = "3.11", as_of = "2024-03-20T00:00:00Z" },
+    { name = "tf2.16", tensorflow = "2.16.2", python = "3.11", as_of = "2024-07-10T00:00:00Z" },
+    { name = "tf2.21", tensorflow = "2.21.0", python = "3.11", as_of = "2026-04-15T00:00:00Z" },
   ]
 }
 

@@ -48,9 +48,15 @@
 # reason   = "The package keras fits no datasets before 2.4."
 # advice   = "Take api=tf.keras."
 # [[tool.harness.needs]]
-# when     = { mode = "graph" }
+# when     = { mode = "graph", call = "fit" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, trains nothing when eager execution is disabled."
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+# advice   = "Take mode=eager."
+# [[tool.harness.needs]]
+# when     = { mode = "graph", call = "fit_epoch" }
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+# advice   = "Take mode=eager."
 #
 # [[tool.harness.compare]]
 # name  = "TF 2 against TF 1"
@@ -72,7 +78,8 @@ Models, data, optimizer, seeds and iteration counts are those of https://stackov
 call    train_on_batch: one a step; fit: one `fit` of one batch a step, as in the source, so that it times the set-up;
         fit_epoch: many batches in one `fit`, per step
 api     keras: the separate package; tf.keras: the one in TensorFlow
-mode    graph, eager: what the release does in that mode, be it a compiled function; op_by_op: eager and never compiled
+mode    graph, eager: what the release does in that mode, be it a compiled function; op_by_op: eager and never compiled;
+        Keras 3 has no graph mode: where it does not say so, it trains nothing, which the fingerprint shows
 inputs  numpy: arrays; dataset: one batch, repeated without end; `train_on_batch` is given the next one's tensors
 dtype   float32; float64: what NumPy's randn and randint give, so float64 batches and int64 targets
 """
@@ -81,7 +88,7 @@ import random
 import re
 import sys
 
-from kit import main
+from kit import NotAvailable, fixed_outputs, main
 
 BATCH = 32
 CHANNELS = 30
@@ -127,13 +134,15 @@ def scenario(
 
         choose_mode(tf, mode)  # before anything else: Keras, too, asks for the mode when it is imported
         keras = import_keras(tf, api)
+    refuse_symbols(tf, keras, mode)
     bench.device()
 
+    shape = (BATCH, SEQUENCE_LENGTH[data], CHANNELS)
     batches = batches_in_call(bench, model, data, call, inputs)
     with bench.phase("build"):
         keras.backend.clear_session()
         set_seeds(tf)
-        network = make_model(keras, model, (BATCH, SEQUENCE_LENGTH[data], CHANNELS))
+        network = make_model(keras, model, shape)
         compile_model(tf, keras, network, mode)
         batch = make_batch(SEQUENCE_LENGTH[data], dtype)
         step = STEPS[inputs](tf, network, batch, call, batches)
@@ -146,7 +155,7 @@ def scenario(
         first()
 
     steps = bench.measure(step, steps=batches, document=DOCUMENT_ITERATIONS[model])
-    report(bench, tf, keras, network, 1 + settling + steps)
+    report(bench, tf, keras, network, steps=1 + settling + steps, predict=lambda: fixed_outputs(network, shape, dtype))
 
 
 def choose_mode(tf, mode):
@@ -166,6 +175,19 @@ def import_keras(tf, api):
         keras = tf.keras
     keras.layers  # noqa: B018
     return keras
+
+
+def refuse_symbols(tf, keras, mode):
+    """Raise NotAvailable where nothing trains and Keras says so.
+
+    From 3.14 on it does not: train_on_batch returns a symbol of the loss, and the fingerprint says what that is worth.
+    """
+    found = api_version(tf, keras)
+    if mode == "graph" and (3, 0) <= version(found) < (3, 14):
+        raise NotAvailable(
+            "Keras {} cannot train a batch when eager execution is disabled: it makes the step a symbol, and fails to "
+            "make the symbol a number.".format(found)
+        )
 
 
 def set_seeds(tf):
@@ -211,11 +233,16 @@ def compile_model(tf, keras, network, mode):
 def make_adam(tf, keras, mode):
     """Adam at 1e-4: the optimizer itself, because a name would mean a rate of 1e-3."""
     # Keras 2.2 knows only `lr`, Keras 3 only `learning_rate`.
-    rate = "lr" if version(getattr(keras, "__version__", tf.__version__)) < (2, 3) else "learning_rate"
-    # From 2.11 on the default optimizers have no graph mode, the ones before them are kept beside them.
-    legacy = mode == "graph" and version(tf.__version__) >= (2, 11)
+    rate = "lr" if version(api_version(tf, keras)) < (2, 3) else "learning_rate"
+    # From 2.11 on the default optimizers have no graph mode: the ones before them are kept beside them, up to Keras 3.
+    legacy = mode == "graph" and (2, 11) <= version(tf.__version__) < (2, 16)
     optimizers = keras.optimizers.legacy if legacy else keras.optimizers
     return optimizers.Adam(**{rate: 1e-4})
+
+
+def api_version(tf, keras):
+    """The version that `keras` says it has, or TensorFlow's where, as in 2.15, it says none."""
+    return getattr(keras, "__version__", tf.__version__)
 
 
 def version(text):
@@ -259,19 +286,25 @@ def dataset_step(tf, network, batch, call, batches):
 STEPS = {"numpy": numpy_step, "dataset": dataset_step}
 
 
-def report(bench, tf, keras, network, steps):
-    """What ran, and the proof that it trained: the optimizer's counter beside the steps that were called."""
-    parameters = int(network.count_params())
+def report(bench, tf, keras, network, *, steps, predict):
+    """What ran, and the proof of it: what the model predicts, and how many steps were taken, by both counts."""
     bench.observe("tensorflow", tf.__version__)
     bench.observe("keras", keras_version(tf, network))
     bench.observe("optimizer", type(network.optimizer).__name__)
+    parameters = int(network.count_params())
     bench.observe("parameters", parameters)
-    bench.fingerprint(parameters=parameters, steps_called=steps)
-    counted, problem = optimizer_steps(tf, keras, network)
-    if problem:
-        bench.observe("optimizer's counter", problem)
-    else:
-        bench.fingerprint(optimizer_steps=counted)
+    # No one reader works everywhere: Keras 2.3.1's own fails on TF 2 in graph mode, the package Keras 3 has none. A
+    # session of our own would read it too, but in Keras 3's graph mode running anything may be what trains.
+    counter = network.optimizer.iterations
+    counted = first_told(
+        bench,
+        "optimizer's counter",
+        lambda: int(keras.backend.get_value(counter)),
+        lambda: int(tf.keras.backend.get_value(counter)),
+        lambda: int(counter.numpy()),
+    )
+    outputs = first_told(bench, "outputs", predict)  # last, since it sets the weights
+    bench.fingerprint(parameters=parameters, outputs=outputs, steps_called=steps, steps_counted=counted)
 
 
 def keras_version(tf, network):
@@ -280,23 +313,17 @@ def keras_version(tf, network):
     return tf.keras.__version__ if root is tf else root.__version__
 
 
-def optimizer_steps(tf, keras, network):
-    """The optimizer's own count of its steps and None, or None and why it cannot be read.
-
-    No one reader works everywhere: Keras 2.3.1's own fails on TF 2 in graph mode, and Keras 3 has none in the package.
-    """
-    counter = network.optimizer.iterations
+def first_told(bench, name, *tellers):
+    """What the first of `tellers` that can tell returns, or None, and then the observation `name` says why none can."""
     problems = []
-    for read in (
-        lambda: keras.backend.get_value(counter),
-        lambda: tf.keras.backend.get_value(counter),
-        lambda: counter.numpy(),  # noqa: PLW0108, not every counter has it
-    ):
+    for tell in tellers:
         try:
-            return int(read()), None
+            return tell()
         except Exception as error:  # noqa: BLE001, each release has its own
-            problems.append("{}: {}".format(type(error).__name__, error))
-    return None, "; ".join(problems)
+            problem = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
+            problems += [] if problem in problems else [problem]
+    bench.observe(name, "; ".join(problems))
+    return None
 
 
 if __name__ == "__main__":

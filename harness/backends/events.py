@@ -20,6 +20,21 @@ TOTAL_LIMIT = 16 * 1024**2
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
 
+#: What is known of the CPUs and the memory, each left out where the worker could not know it (docs/contracts.md).
+RESOURCES = (
+    "cpu_seconds",
+    "wall_seconds",
+    "max_rss_bytes",
+    "load_before",
+    "steady_seconds",
+    "steady_cpu_seconds",
+    "steady_own_cpus",
+    "steady_own_cpus_busy_seconds",
+    "steady_own_cpus_steal_seconds",
+    "steady_all_cpus",
+    "steady_all_cpus_busy_seconds",
+)
+
 Event = dict[str, Any]
 
 
@@ -34,6 +49,7 @@ class Events:
         self.hello: dict[str, Any] = {}
         self.pins: dict[str, str] = {}
         self.phases: dict[str, float] = {}
+        self.phases_cpu: dict[str, float] = {}
         self.samples: list[Sample] = []
         self.calls_per_sample: int | None = None
         self.observations: dict[str, Any] = {}
@@ -122,6 +138,13 @@ def _number(event: Event, key: str) -> float:
     return float(value)
 
 
+def _amount(event: Event, key: str) -> float:
+    value = _number(event, key)
+    if value < 0:
+        raise ValueError(f"{key} is negative in a line")
+    return value
+
+
 def _count(event: Event, key: str) -> int:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
@@ -158,9 +181,9 @@ def _pins(events: Events, event: Event) -> None:
 
 
 def _phase(events: Events, event: Event) -> None:
-    name, seconds = _text(event, "name"), _number(event, "seconds")
-    if seconds < 0:
-        raise ValueError("seconds is negative in a line")
+    name, seconds = _text(event, "name"), _amount(event, "seconds")
+    if event.get("cpu_seconds") is not None:  # a worker that cannot tell leaves it out
+        events.phases_cpu[name] = events.phases_cpu.get(name, 0.0) + _amount(event, "cpu_seconds")
     events.phases[name] = events.phases.get(name, 0.0) + seconds
 
 
@@ -196,9 +219,9 @@ def _artifact(events: Events, event: Event) -> None:
 
 
 def _resources(events: Events, event: Event) -> None:
-    for key in ("cpu_seconds", "wall_seconds", "max_rss_bytes"):
+    for key in RESOURCES:
         if event.get(key) is not None:
-            events.resources[key] = _number(event, key)
+            events.resources[key] = _amount(event, key)
 
 
 def _end(events: Events, event: Event) -> None:

@@ -54,6 +54,7 @@ def outcome(
     return Outcome(
         status=status,
         phases=_before(events, asked) | events.phases,
+        phases_cpu=events.phases_cpu,
         samples=tuple(events.samples),
         calls_per_sample=events.calls_per_sample,
         observations=events.observations,

@@ -3,7 +3,7 @@
 import os
 import shutil
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, process_time
 
 from . import device as tensorflow_device
 
@@ -14,10 +14,11 @@ SAMPLES_PER_EVENT = 10000
 class Bench:
     """What a scenario is given: it says what is a phase, what is a step, and what was seen.
 
-    axes: the cell's values by axis; environment: its name, or None by hand; device_name: "cpu" or "gpu".
+    telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
+    or None by hand; device_name: "cpu" or "gpu".
     """
 
-    def __init__(self, emit, sampling, *, axes, environment=None, device_name="cpu", artifacts="artifacts"):
+    def __init__(self, emit, sampling, telemetry, *, axes, environment=None, device_name="cpu", artifacts="artifacts"):
         self.axes = axes
         self.environment = environment
         self.device_name = device_name
@@ -25,6 +26,7 @@ class Bench:
         self.observed = False
         self._emit = emit
         self._sampling = sampling
+        self._telemetry = telemetry
         self._artifacts = artifacts
         self._artifact_names = set()
         self._zero = perf_counter()
@@ -36,11 +38,11 @@ class Bench:
 
     @contextmanager
     def phase(self, name):
-        """Time a part of the launch. A part that raises is not reported."""
-        started = perf_counter()
+        """Time a part of the launch, by the clock and by what it used of CPUs. A part that raises is not reported."""
+        started, before = perf_counter(), process_time()
         yield
-        ended = perf_counter()
-        self._emit("phase", name=name, start=started - self._zero, seconds=ended - started)
+        ended, used = perf_counter(), process_time() - before
+        self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
     def device(self):
         """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built."""
@@ -56,7 +58,7 @@ class Bench:
         if self.measured:
             raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
         calls = -(-document // steps)
-        measurement = self._sampling.run(step, calls, self.phase)
+        measurement = self._sampling.run(step, calls, self.phase, self._telemetry)
         self.measured = True
         in_sample = measurement.calls * steps
         samples = [{"seconds": seconds, "steps": in_sample} for seconds in measurement.seconds]
@@ -75,7 +77,10 @@ class Bench:
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record proof of the work done, by which cells that are compared must agree."""
+        """Record proof of the work done, by which cells that are compared must agree; None is what could not be told.
+
+        `steps_called` and `steps_counted` must agree with each other instead (docs/contracts.md).
+        """
         self._emit("fingerprint", values=values)
 
     def artifact(self, path):

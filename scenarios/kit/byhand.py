@@ -7,10 +7,12 @@ import sys
 from .bench import Bench
 from .outcome import NotAvailable
 from .sampling import Document, TimeBounded
+from .telemetry import Telemetry
 
 WARMUP_SECONDS = 0.5
 SAMPLE_SECONDS = 0.05
 MILLISECONDS = 1000
+LONG_LIST = 3
 
 
 def main(scenario, arguments=None):
@@ -25,7 +27,7 @@ def main(scenario, arguments=None):
     if options.pop("sampling") == TimeBounded.mode:
         sampling = TimeBounded(WARMUP_SECONDS, seconds, SAMPLE_SECONDS)
     device = options.pop("device")
-    bench = Bench(show, sampling, axes=options, device_name=device)
+    bench = Bench(show, sampling, Telemetry(), axes=options, device_name=device)
     try:
         scenario(bench, **options)
     except NotAvailable as reason:
@@ -98,12 +100,19 @@ def show(event, **fields):
     elif event == "samples":
         label, line = fields["name"], summary(fields["samples"])
     elif event == "fingerprint":
-        label, line = event, ", ".join("{} {}".format(*item) for item in fields["values"].items())
+        label, line = event, ", ".join("{} {}".format(name, brief(value)) for name, value in fields["values"].items())
     elif event == "artifact":
         label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
     else:
         label, line = fields["name"], fields["value"]
     print("{:<16} {}".format(label, line), flush=True)
+
+
+def brief(value):
+    """A value of a fingerprint; of a long list its beginning, and how long it is."""
+    if isinstance(value, list) and len(value) > LONG_LIST:
+        return "[{}, ... {} in all]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
+    return value
 
 
 def summary(samples):

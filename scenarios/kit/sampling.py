@@ -34,11 +34,14 @@ class TimeBounded:
         self.sample_seconds = sample_seconds
         self.calls_per_sample = calls_per_sample
 
-    def run(self, step, count, phase, clock=perf_counter):
-        """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the two parts."""
+    def run(self, step, count, phase, telemetry, clock=perf_counter):
+        """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the two parts.
+
+        `telemetry` is a context around what is timed. Neither adds a frame under the step: both are left again.
+        """
         with phase("warm up"):
             calls, before = self._warm_up(step, clock)
-        with phase("steady state"):
+        with phase("steady state"), telemetry:
             seconds = self._measure(step, calls, clock)
         return Measurement(seconds, calls, before)
 
@@ -78,10 +81,10 @@ class Document:
 
     mode = "document"
 
-    def run(self, step, count, phase, clock=perf_counter):
+    def run(self, step, count, phase, telemetry, clock=perf_counter):
         """Time `count` calls of `step`, one by one."""
         seconds = []
-        with phase("steady state"):
+        with phase("steady state"), telemetry:
             for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
                 seconds.append(time_calls(step, 1, clock))
         return Measurement(seconds, 1, 0)

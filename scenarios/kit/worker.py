@@ -11,6 +11,7 @@ from .bench import Bench
 from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
 from .outcome import FAILED, OK, Attempt, Outcome, failure
+from .telemetry import Telemetry
 
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
@@ -22,14 +23,14 @@ def work(path):
     """
     emit = EventWriter(take_standard_output()).emit
     try:
-        return report(path, emit)
+        return report(path, emit, Telemetry())
     except ReaderGone:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def report(path, emit):
+def report(path, emit, telemetry):
     """Write every event of a job, "hello" before anything of the scenario's is touched."""
     try:
         job, problem = read_job(path), None
@@ -49,19 +50,22 @@ def report(path, emit):
         executable=sys.executable,
         affinity=process.affinity(),
     )
-    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit)
+    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, telemetry)
     # Last, so that looking through the packages costs no phase anything.
     emit("pins", packages=process.installed_packages())
-    emit("resources", wall_seconds=time.time() - (started or now), **process.usage())
+    # A clock that was set back meanwhile gives no negative time.
+    wall = max(0.0, time.time() - (started or now))
+    emit("resources", wall_seconds=wall, **process.usage(), **telemetry.resources())
     emit("end", **outcome._asdict())
     return 1 if outcome.status == FAILED else 0
 
 
-def perform(job, emit):
+def perform(job, emit, telemetry):
     """Run the job's scenario and say how it ended."""
     bench = Bench(
         emit,
         job.sampling,
+        telemetry,
         axes=job.axes,
         environment=job.environment,
         device_name=job.device,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.events import LINE_LIMIT, TOTAL_LIMIT, Events
+from harness.backends.events import LINE_LIMIT, RESOURCES, TOTAL_LIMIT, Events
 from harness.model.launch import Sample, Status
 
 
@@ -28,7 +28,9 @@ WELL_FORMED = [
     line(event="hello", schema=1, time=10.5, started=10.0, pid=7, python="3.7.16", affinity=[1]),
     line(event="pins", packages={"numpy": "1.16.4"}),
     line(event="phase", name="import", start=10.5, seconds=0.8),
-    line(event="phase", name="import", start=12.5, seconds=0.2),
+    line(event="phase", name="import", start=12.5, seconds=0.2, cpu_seconds=0.25),
+    line(event="phase", name="build", start=13.5, seconds=2, cpu_seconds=1),
+    line(event="phase", name="build", start=15.5, seconds=1, cpu_seconds=0.5),
     line(event="samples", name="step", samples=[{"seconds": 0.05, "steps": 6}], calls_per_sample=6),
     line(event="observation", name="traces", value=[1, {"a": None}]),
     line(event="fingerprint", values={"parameters": 162_945}),
@@ -45,7 +47,8 @@ def test_every_event_is_taken():
     assert not events.torn
     assert events.hello["python"] == "3.7.16"
     assert events.pins == {"numpy": "1.16.4"}
-    assert events.phases == {"import": 1.0}
+    assert events.phases == {"import": 1.0, "build": 3.0}
+    assert events.phases_cpu == {"import": 0.25, "build": 1.5}
     assert events.samples == [Sample(0.05, 6)]
     assert events.calls_per_sample == 6
     assert events.observations == {"traces": [1, {"a": None}]}
@@ -77,7 +80,14 @@ def test_every_event_is_taken():
         (line(event="samples", samples={"seconds": 1}), "not a list"),
         (line(event="samples", samples=[], calls_per_sample="many"), "calls_per_sample"),
         (line(event="pins", packages={"numpy": 1}), "numpy is not text"),
-        (line(event="phase", name="x", seconds=-1), "negative"),
+        (line(event="phase", name="x", seconds=-1), "seconds is negative"),
+        (line(event="phase", name="x", seconds=1, cpu_seconds=-0.5), "cpu_seconds is negative"),
+        (line(event="phase", name="x", seconds=1, cpu_seconds="1"), "cpu_seconds is not a number"),
+        (line(event="phase", name="x", seconds=1, cpu_seconds=True), "cpu_seconds is not a number"),
+        (b'{"event": "phase", "name": "x", "seconds": 1, "cpu_seconds": 1e999}\n', "not JSON"),
+        *[(line(event="resources", **{key: -1}), f"{key} is negative") for key in RESOURCES],
+        (line(event="resources", steady_all_cpus="two"), "steady_all_cpus is not a number"),
+        (line(event="resources", load_before=10**301), "load_before is not a number"),
         (line(event="fingerprint", values=[1]), "not an object"),
         (line(event="hello", time="now"), "time is not a number"),
         (line(event="end", status="splendid"), "status is not known"),
@@ -92,6 +102,13 @@ def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(bad, why
     assert events.error.isprintable()
     assert events.pins == {"numpy": "1.16.4"}
     assert events.status is None
+
+
+def test_what_the_worker_cannot_know_it_leaves_out():
+    known = dict.fromkeys(RESOURCES, 0.5)
+    assert read(line(event="resources", **known)).resources == known
+    assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
+    assert read(line(event="phase", name="x", seconds=1, cpu_seconds=None)).phases_cpu == {}
 
 
 def test_a_flood_of_events_ends_at_the_limit():
@@ -122,7 +139,9 @@ values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
-keys = st.sampled_from(["name", "seconds", "samples", "values", "packages", "status", "reason", "time", "steps"])
+keys = st.sampled_from(
+    ["name", "seconds", "cpu_seconds", "samples", "values", "packages", "status", "reason", "time", "steps"]
+)
 some_events = st.builds(
     lambda kind, rest: json.dumps({**rest, "event": kind}).encode(),
     st.sampled_from(
@@ -143,5 +162,6 @@ def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
 @given(streams)
 def test_what_was_read_can_be_stored(stream):
     events = read(stream)
-    text = json.dumps([events.observations, events.fingerprint, events.hello, events.pins], allow_nan=False)
+    numbers = [events.phases, events.phases_cpu, events.resources]
+    text = json.dumps([events.observations, events.fingerprint, events.hello, events.pins, *numbers], allow_nan=False)
     text.encode("utf-8")

@@ -58,6 +58,15 @@ def test_phases_before_the_worker_come_first():
     assert judged(stream).phases == {"interpreter start": 0.5, "import": 3.0}
 
 
+def test_what_was_used_of_the_cpus_stands_beside_the_phases():
+    stream = said("phase", name="import", seconds=3, cpu_seconds=2.5) + said("phase", name="device", seconds=1)
+    stream += said("resources", steady_seconds=1.5, steady_own_cpus=1) + OK
+    result = judged(stream)
+    assert result.phases == {"import": 3.0, "device": 1.0}
+    assert result.phases_cpu == {"import": 2.5}
+    assert result.resources == {"steady_seconds": 1.5, "steady_own_cpus": 1.0}
+
+
 def test_a_clock_that_went_back_gives_no_phase():
     assert judged(said("hello", time=12.0, started=12.5) + OK, asked=13.0).phases == {}
     assert judged(said("hello", time=12.0, started=None) + OK, asked=11.0).phases == {}

@@ -23,6 +23,7 @@ def test_the_projects_own_catalogue_starts_with_the_famous_pair(project: Project
     assert list(environments)[:2] == ["tf1.14", "tf2.0"]
     assert environments["tf1.14"].title == "TensorFlow 1.14.0 + Keras 2.2.5"
     assert environments["tf2.15"].keras == ""
+    assert environments["tf2.16"].title == "TensorFlow 2.16.2"
 
 
 def test_an_environment_is_one_line() -> None:

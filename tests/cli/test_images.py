@@ -43,7 +43,7 @@ def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project
     assert inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
 
 
-@pytest.mark.parametrize("name", ["tf1.14", "tf2.0", "tf2.1", "tf2.15"])
+@pytest.mark.parametrize("name", ["tf1.14", "tf2.0", "tf2.1", "tf2.15", "tf2.16", "tf2.21"])
 def test_a_lock_made_again_elsewhere_is_the_same(
     project: Project, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ def scenario(bench, length="short", colour="red"):
         time.sleep(0.002)
     bench.measure(lambda: time.sleep(0.002), document=5)
     bench.observe("colour", colour)
-    bench.fingerprint(length=length, steps=1)
+    bench.fingerprint(length=length, steps=1, outputs=[0.5, 0.25, 0.125, 0.75])
 
 if __name__ == "__main__":
     main(scenario)
@@ -53,7 +53,8 @@ def test_it_runs_with_no_options(by_hand):
     labels = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert labels == ["build", "warm up", "steady state", "step", "colour", "fingerprint"]
     assert "mean 2." in done.stdout
-    assert "length short, steps 1" in done.stdout
+    assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in all]" in done.stdout
+    assert "cpu" not in done.stdout
 
 
 def test_the_document_is_a_choice(by_hand):

@@ -3,10 +3,12 @@
 import inspect
 import re
 import tomllib
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import keras_step
 import pytest
+from kit import NotAvailable
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +51,8 @@ def test_versions_compare_as_numbers():
         ("2.10.1", "2.10.0", "graph", ("current", "learning_rate")),
         ("2.15.1", None, "graph", ("legacy", "learning_rate")),
         ("2.15.1", None, "eager", ("current", "learning_rate")),
+        ("2.16.2", "3.4.1", "eager", ("current", "learning_rate")),
+        ("2.21.0", "3.15.1", "graph", ("current", "learning_rate")),
         ("2.21.0", "3.15.1", "op_by_op", ("current", "learning_rate")),
     ],
 )
@@ -81,16 +85,92 @@ def test_how_many_batches_one_fit_takes(document, model, data, call, inputs, bat
     assert keras_step.batches_in_call(bench, model, data, call, inputs) == batches
 
 
-def test_the_counter_is_read_by_whichever_reader_works():
-    def fails(_):
-        raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+@pytest.mark.parametrize(
+    ("tensorflow", "keras", "mode", "refused"),
+    [
+        ("2.15.1", None, "graph", False),
+        ("2.16.2", "3.4.1", "graph", True),
+        ("2.16.2", "3.4.1", "eager", False),
+        ("2.20.0", "3.13.2", "graph", True),
+        ("2.21.0", "3.14.0", "graph", False),
+    ],
+)
+def test_where_keras_itself_says_that_it_trains_nothing_the_cell_is_not_available(tensorflow, keras, mode, refused):
+    tf, module = SimpleNamespace(__version__=tensorflow), SimpleNamespace(**{"__version__": keras} if keras else {})
+    with pytest.raises(NotAvailable, match=f"Keras {keras} cannot") if refused else nullcontext():
+        keras_step.refuse_symbols(tf, module, mode)
 
-    def library(get_value):
-        return SimpleNamespace(backend=SimpleNamespace(get_value=get_value))
 
-    network = SimpleNamespace(optimizer=SimpleNamespace(iterations="7"))
-    tf = SimpleNamespace(keras=library(int))
-    assert keras_step.optimizer_steps(tf, library(fails), network) == (7, None)
-    counted, problem = keras_step.optimizer_steps(SimpleNamespace(keras=library(fails)), library(fails), network)
-    assert counted is None
-    assert "NotImplementedError: numpy() is only available" in problem
+class Seen:
+    """A bench that keeps what it is told, in order."""
+
+    def __init__(self):
+        self.observations = {}
+        self.values = {}
+
+    def observe(self, name, value):
+        self.observations[name] = value
+
+    def fingerprint(self, **values):
+        self.values.update(values)
+
+
+def library(get_value):
+    return SimpleNamespace(backend=SimpleNamespace(get_value=get_value), __version__="2.3.1")
+
+
+def eager_only(_):
+    raise NotImplementedError("numpy() is only available\nwhen eager execution is enabled.")
+
+
+class Network(SimpleNamespace):
+    """A model of a module whose version is known, trained for seven steps."""
+
+    __module__ = "pytest"
+
+    def count_params(self):
+        return 162_049
+
+
+def reported(own, builtin, counter, predict):
+    """What `report` says of a model whose counter the two libraries, and the counter itself, read or refuse to."""
+    bench = Seen()
+    network = Network(optimizer=SimpleNamespace(iterations=counter))
+    tf = SimpleNamespace(keras=library(builtin), __version__="2.0.0")
+    keras_step.report(bench, tf, library(own), network, steps=7, predict=predict)
+    return bench
+
+
+def test_the_fingerprint_is_the_model_its_outputs_and_both_counts_of_the_steps():
+    bench = reported(int, eager_only, "7", lambda: [0.5])
+    assert bench.values == {"parameters": 162_049, "outputs": [0.5], "steps_called": 7, "steps_counted": 7}
+    assert set(bench.observations) == {"tensorflow", "keras", "optimizer", "parameters"}
+
+
+@pytest.mark.parametrize(
+    ("own", "builtin", "counter"),
+    [(eager_only, int, "6"), (eager_only, eager_only, SimpleNamespace(numpy=lambda: 6.0)), (int, eager_only, "6")],
+)
+def test_the_counter_is_read_by_whichever_reader_works(own, builtin, counter):
+    counted = reported(own, builtin, counter, lambda: [0.5]).values["steps_counted"]
+    assert (counted, type(counted)) == (6, int)
+
+
+def test_the_counter_is_read_before_the_weights_are_set():
+    order = []
+    reported(lambda _: order.append("counter") or 7, int, "7", lambda: order.append("outputs"))
+    assert order == ["counter", "outputs"]
+
+
+def test_what_cannot_be_told_is_none_and_one_line_says_why():
+    bench = reported(eager_only, eager_only, SimpleNamespace(numpy=lambda: eager_only(0)), lambda: eager_only(0))
+    assert (bench.values["outputs"], bench.values["steps_counted"]) == (None, None)
+    why = "NotImplementedError: numpy() is only available when eager execution is enabled."
+    assert (bench.observations["outputs"], bench.observations["optimizer's counter"]) == (why, why)
+
+
+def test_different_reasons_are_all_told():
+    bench = reported(eager_only, eager_only, "no number", lambda: [0.5])
+    assert bench.observations["optimizer's counter"].endswith(
+        "is enabled.; AttributeError: 'str' object has no attribute 'numpy'"
+    )

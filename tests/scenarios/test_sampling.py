@@ -1,5 +1,6 @@
 """The timed loops, by a clock that moves only when a step does."""
 
+import inspect
 from contextlib import contextmanager
 
 import pytest
@@ -7,13 +8,17 @@ from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, fetch,
 
 
 class Work:
-    """A step and its clock: each call takes as long as `lengths` says, and in the end always as long as its last."""
+    """A step and its clock: each call takes as long as `lengths` says, and in the end always as long as its last.
+
+    It stands in for the telemetry too: `watched` is how many calls there were when that began, and when it ended.
+    """
 
     def __init__(self, *lengths):
         self.now = 0.0
         self.calls = 0
         self.lengths = lengths
         self.phases = {}
+        self.watched = []
 
     def clock(self):
         return self.now
@@ -28,8 +33,14 @@ class Work:
         yield
         self.phases[name] = self.calls - before
 
+    def __enter__(self):
+        self.watched.append(self.calls)
+
+    def __exit__(self, *_):
+        self.watched.append(self.calls)
+
     def run(self, sampling, count=1):
-        return sampling.run(self.step, count, self.phase, self.clock)
+        return sampling.run(self.step, count, self.phase, self, self.clock)
 
 
 @pytest.mark.parametrize("length", [1e-6, 0.0002, 0.006, 0.049, 0.051, 3.0])
@@ -91,6 +102,31 @@ def test_the_document_times_exactly_its_calls_one_by_one():
     assert (work.calls, measurement.calls, measurement.before) == (200, 1, 0)
     assert measurement.seconds[0] == pytest.approx(0.3)
     assert len(measurement.seconds) == 200
+
+
+@pytest.mark.parametrize("sampling", [TimeBounded(0.5, 1.0, 0.05), Document()])
+def test_telemetry_is_around_the_timed_calls_and_no_others(sampling):
+    work = Work(0.005)
+    measurement = work.run(sampling, count=20)
+    assert work.watched == [measurement.before, work.calls]
+
+
+class Frames(Work):
+    """A step that keeps the names of the functions it stands on."""
+
+    def step(self):
+        super().step()
+        self.names = [frame.function for frame in inspect.stack(context=0)]
+
+
+@pytest.mark.parametrize("sampling", [TimeBounded(0.0, 0.1, 0.05), Document()])
+def test_under_a_step_there_is_the_loop_and_nothing_else(sampling):
+    """TensorFlow walks the stack for every operation, so frames are part of what is measured."""
+    work = Frames(0.005)
+    work.run(sampling, count=3)
+    loop = ["_measure"] if isinstance(sampling, TimeBounded) else []
+    names = work.names[: work.names.index("test_under_a_step_there_is_the_loop_and_nothing_else")]
+    assert names == ["step", "time_calls", *loop, "run", "run"]
 
 
 class Tensor:

@@ -37,6 +37,7 @@ def test_phases_follow_one_another(launch):
     phases = launch(MEASURES).of("phase")
     assert [phase["name"] for phase in phases] == ["build", "warm up", "steady state"]
     assert phases[0]["seconds"] >= 0.01
+    assert all(0 <= phase["cpu_seconds"] <= phase["seconds"] + 0.02 for phase in phases)
     for earlier, later in pairwise(phases):
         assert 0 <= earlier["start"] < earlier["start"] + earlier["seconds"] <= later["start"]
 
@@ -78,6 +79,23 @@ def test_pins_and_resources_come_last(launch):
     assert 1e6 < resources["max_rss_bytes"] < 1e10
     assert end == {"event": "end", "status": "ok", "reason": None, "traceback": None}
     assert done.status == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"sampling": {"mode": "document"}}])
+def test_resources_say_what_the_cpus_did_while_steps_were_timed(launch, changes):
+    done = launch(MEASURES.replace("time.sleep(0.001)", "sum(range(10000))"), **changes)
+    (resources,) = done.of("resources")
+    measured = sum(sample["seconds"] for sample in done.samples)
+    (steady,) = [phase for phase in done.of("phase") if phase["name"] == "steady state"]
+    assert measured <= resources["steady_seconds"] <= steady["seconds"]
+    assert 0 < resources["steady_cpu_seconds"] <= steady["cpu_seconds"]
+    assert resources["steady_own_cpus"] == len(done.events[0]["affinity"])
+    assert {"load_before", "steady_own_cpus_steal_seconds", "steady_all_cpus_busy_seconds"} <= set(resources)
+
+
+def test_what_was_not_measured_has_no_resources_of_its_own(launch):
+    (resources,) = launch(body("bench.observe('traces', 3)")).of("resources")
+    assert set(resources) == {"event", "cpu_seconds", "wall_seconds", "max_rss_bytes", "load_before"}
 
 
 def body(*lines):

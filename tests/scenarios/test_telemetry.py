@@ -1,0 +1,122 @@
+"""What the CPUs did meanwhile, from books that a test writes."""
+
+import os
+from time import process_time
+
+import pytest
+from kit.telemetry import Telemetry, between, cpu_ticks
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def stat(*cpus):
+    """/proc/stat of CPUs: number, user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice of each."""
+    totals = [sum(column) for column in zip(*(cpu[1:] for cpu in cpus), strict=True)]
+    lines = [["cpu", "", *totals], *([f"cpu{cpu[0]}", *cpu[1:]] for cpu in cpus)]
+    return "".join(" ".join(map(str, line)) + "\n" for line in lines) + "intr 9 0 1\nctxt 5\n"
+
+
+BEFORE = stat((0, 100, 10, 20, 500, 7, 1, 2, 3, 50, 5), (1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0))
+AFTER = stat((0, 160, 20, 50, 510, 9, 2, 4, 8, 90, 9), (1, 900, 0, 50, 200, 0, 0, 0, 1, 0, 0))
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """A function that gives what is known after watching a block between two texts of /proc/stat, None: no file."""
+
+    def watch(before, after, own=frozenset({0})):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
+        path = tmp_path / "stat"
+        telemetry = Telemetry(str(path))
+        write(path, before)
+        with telemetry:
+            write(path, after)
+        return telemetry.resources()
+
+    return watch
+
+
+def write(path, text):
+    if text is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(text)
+
+
+def test_busy_is_all_but_idle_and_waiting_and_guests_are_counted_once():
+    assert cpu_ticks(BEFORE.encode()) == {0: (133, 3), 1: (900, 0)}
+
+
+def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
+    found = watched(BEFORE, AFTER)
+    assert found["steady_own_cpus"] == 1
+    assert found["steady_own_cpus_busy_seconds"] == pytest.approx((60 + 10 + 30 + 1 + 2) / TICK)
+    assert found["steady_own_cpus_steal_seconds"] == pytest.approx(5 / TICK)
+    assert found["steady_all_cpus"] == 2
+    assert found["steady_all_cpus_busy_seconds"] == pytest.approx((103 + 50) / TICK)
+    assert found["steady_seconds"] > 0
+    assert found["steady_cpu_seconds"] >= 0
+    assert found["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
+
+
+OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
+ALL = {"steady_all_cpus", "steady_all_cpus_busy_seconds"}
+ALWAYS = {"load_before", "steady_seconds", "steady_cpu_seconds"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "known"),
+    [
+        (None, None, set()),
+        (BEFORE, None, set()),
+        ("", "", set()),
+        ("no such books\n", AFTER, set()),
+        ("cpu0 1 2 three\n", AFTER, set()),
+        ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
+        ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
+        ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
+        (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
+        (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
+    ],
+)
+def test_what_cannot_be_known_is_left_out(watched, before, after, known):
+    assert set(watched(before, after)) == ALWAYS | known
+
+
+def test_without_an_affinity_nothing_is_its_own(watched, monkeypatch):
+    assert OWN.isdisjoint(watched(BEFORE, AFTER, own=frozenset()))
+    monkeypatch.delattr(os, "sched_getaffinity")
+    with Telemetry() as elsewhere:
+        pass
+    assert OWN.isdisjoint(elsewhere.resources())
+
+
+def test_a_cpu_that_came_or_went_is_none_of_all():
+    before, after = {0: (10, 0), 1: (10, 0)}, {1: (10 + TICK, 0), 2: (99, 0)}
+    assert between(before, after, frozenset()) == {"steady_all_cpus": 1, "steady_all_cpus_busy_seconds": 1.0}
+
+
+def test_where_nothing_was_measured_only_the_load_is_known(monkeypatch):
+    assert set(Telemetry().resources()) == {"load_before"}
+    broken = Telemetry()
+    with pytest.raises(ValueError, match="a step"), broken:
+        raise ValueError("a step that fails")
+    assert set(broken.resources()) == {"load_before"}
+
+    def no_load():
+        raise OSError
+
+    monkeypatch.setattr(os, "getloadavg", no_load)
+    assert Telemetry().resources() == {}
+
+
+def test_this_machine_s_own_books_are_kept():
+    with Telemetry() as here:
+        until = process_time() + 0.05
+        while process_time() < until:
+            pass
+    found = here.resources()
+    assert set(found) == ALWAYS | OWN | ALL
+    assert 0.05 <= found["steady_cpu_seconds"] < 1.0
+    assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
+    assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]
