@@ -7,7 +7,7 @@ BIN := .venv/bin
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench schema clean help
+.PHONY: matrix test lint format bench simulate schema clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -32,6 +32,9 @@ format: $(READY) ## format and mend what can be mended
 
 bench: $(READY) ## the figures of docs/performance.md, on this machine
 	$(BIN)/python -m bench $(ARGS)
+
+simulate: $(READY) ## the tables of docs/simulation.md: how often the verdicts are right, where the truth is known
+	$(BIN)/python -m bench.simulation $(ARGS)
 
 schema: $(READY) ## docs/schema, from the dataclasses
 	$(BIN)/python -m tests.schemas

@@ -19,8 +19,8 @@ from harness.machine.cpus import choose
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Job, Limits, Sampling
-from harness.runner.walk import PILOT
+from harness.model.job import Job, Limits
+from harness.runner.walk import SHORT
 from harness.store.folder import RunFolder
 
 #: What an import and nothing else is, as a scenario.
@@ -60,7 +60,20 @@ def local(count: int) -> Pairs:
         results = Path(folder) / "results"
         command = [sys.executable, "-m", "harness", "matrix", "--backend", "local", "-e", "tf1.14", "-e", "tf2.0"]
         cells = [f"-a{axis}={value}" for axis, value in AXES.items()] + ["-amode=graph"]
-        matrix = [*command, "-s", "keras_step", *cells, "--seed", "1", "--results", str(results)]
+        matrix = [
+            *command,
+            "-s",
+            "keras_step",
+            *cells,
+            "--seed",
+            "1",
+            "--warmup",
+            "500ms",
+            "--measure",
+            "1500ms",
+            "--results",
+            str(results),
+        ]
         run(matrix)
         stages = _stages(project, next(results.iterdir()), Path(folder) / "stages")
 
@@ -83,7 +96,7 @@ def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, st
     jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, plan.limits)
     made = []
     for number, launch in enumerate(stored.read_launches()):
-        job = jobs(launch.cell, PILOT if launch.round == 0 else plan.sampling)
+        job = jobs(launch.cell, SHORT if launch.round == 0 else plan.sampling)
         _write(stages / str(number), job)
         made.append((stages / str(number), launch.cell.environment))
     return made
@@ -104,7 +117,7 @@ def container(count: int) -> Pairs:
     cpus = choose("1", os.sched_getaffinity(0))
     files = JobMaker(project, {}, Limits()).kit | {"bare.py": IMPORT}
     cell = Cell("bare", "tf1.14", Device.CPU, {})
-    job = Job(cell, "bare.py", files, Sampling(), Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
+    job = Job(cell, "bare.py", files, SHORT, Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
     plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", docker.images.tag(requirement)]
     return pairs(
         lambda: docker.launch(requirement, job), lambda: run([*plain, "python", "-c", "import tensorflow"]), count

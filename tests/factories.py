@@ -21,6 +21,28 @@ ENVIRONMENTS = [
     Environment("tf2.1", "2.1.0", "3.7", "2020-02-01T00:00:00Z", keras="2.3.1"),
 ]
 
+#: What a launch went through, and what it used, undisturbed by others, in a steady state of one second.
+PHASES = {
+    "container start": 0.31,
+    "interpreter start": 0.042,
+    "import": 1.24,
+    "device": 0.055,
+    "build": 0.12,
+    "first call": 0.33,
+    "warm up": 0.5,
+    "steady state": 1.0,
+}
+RESOURCES = {
+    "cpu_seconds": 3.4,
+    "max_rss_bytes": 412 * 1024.0**2,
+    "steady_seconds": 1.0,
+    "steady_cpu_seconds": 0.99,
+    "steady_own_cpus": 1.0,
+    "steady_own_cpus_busy_seconds": 1.0,
+    "steady_all_cpus": 2.0,
+    "steady_all_cpus_busy_seconds": 1.02,
+}
+
 COMPARE = [
     Comparison("TF 2 against TF 1", along="environment"),
     Comparison("graph against eager", along="mode", plus="graph", against="eager"),
@@ -63,8 +85,8 @@ def cells(
     return [cell(e, call=call, mode=mode) for call in calls for e in environments for mode in modes]
 
 
-def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",)) -> list[Group]:
-    """The cells in groups that differ in environment and the compared axes only."""
+def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",), *, controlled: bool = False) -> list[Group]:
+    """The cells in groups that differ in environment and the compared axes only; the first of each is its control."""
     found: dict[str, list[Cell]] = {}
     for member in members:
         shared = [f"{axis}={value}" for axis, value in member.axes.items() if axis not in compared]
@@ -76,6 +98,7 @@ def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",)) -> list
             device=part[0].device.value,
             axes={axis: value for axis, value in part[0].axes.items() if axis not in compared},
             cells=part,
+            control=part[0] if controlled else None,
         )
         for name, part in found.items()
     ]
@@ -86,9 +109,11 @@ def run(
     *,
     unavailable: Sequence[Unavailable] = (),
     scenarios: Sequence[Scenario] | None = None,
+    controlled: bool = False,
+    asked: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Run:
-    """A run of `planned` (all of `cells()` by default), five rounds, seed 7."""
+    """A run of `planned` (all of `cells()` by default), five rounds, seed 7; `asked` changes its plan."""
     planned = cells() if planned is None else list(planned)
     named = {c.environment for c in planned} | {entry.cell.environment for entry in unavailable}
     fields: dict[str, Any] = {
@@ -97,12 +122,15 @@ def run(
         "command": ["harness", "matrix", "-s", "step"],
         "harness": "0.1.0",
         "plan": Plan(
-            groups=groups(planned),
-            rounds=5,
-            seed=7,
-            sampling=Sampling(warmup_seconds=0.5, measure_seconds=1.0),
-            limits=Limits(cpus=(0,)),
-            unavailable=unavailable,
+            **{
+                "groups": groups(planned, controlled=controlled),
+                "rounds": 5,
+                "seed": 7,
+                "sampling": Sampling(warmup_seconds=0.5, measure_seconds=1.0),
+                "limits": Limits(cpus=(0,)),
+                "unavailable": unavailable,
+                **(asked or {}),
+            }
         ),
         "reference": "tf1.14",
         "environments": [known for known in ENVIRONMENTS if known.name in named],
@@ -120,7 +148,9 @@ def run(
     return Run(**{**fields, **changes})
 
 
-def launch(of: Cell, seconds: float | Sequence[float] = 0.01, number: int = 1, **changes: Any) -> Launch:
+def launch(
+    of: Cell, seconds: float | Sequence[float] = 0.01, number: int = 1, took: float = 0.0, **changes: Any
+) -> Launch:
     """A launch of round `number` with samples of 10 steps, each step taking `seconds` (one sample for each)."""
     rates = [seconds] if isinstance(seconds, int | float) else seconds
     fields: dict[str, Any] = {
@@ -132,6 +162,7 @@ def launch(of: Cell, seconds: float | Sequence[float] = 0.01, number: int = 1, *
         "cell": of,
         "status": Status.OK,
         "started": STARTED,
+        "seconds": took,
         "samples": [Sample(rate * 10, 10) for rate in rates],
     }
     return Launch(**{**fields, **changes})
@@ -142,11 +173,25 @@ def broken(of: Cell, status: Status, number: int = 0, **changes: Any) -> Launch:
     return launch(of, (), number, status=status, **changes)
 
 
-def rounds(seconds: Mapping[Cell, float], count: int = 5, spread: float = 0.02, seed: int = 1) -> list[Launch]:
-    """A pilot and `count` rounds; each centre is its cell's `seconds` times log-normal noise of that spread."""
+def rounds(
+    seconds: Mapping[Cell, float],
+    count: int = 5,
+    spread: float = 0.02,
+    seed: int = 1,
+    *,
+    controls: Mapping[Cell, float] | None = None,
+    **changes: Any,
+) -> list[Launch]:
+    """A pilot and `count` rounds; each centre is its cell's `seconds` times log-normal noise of that spread.
+
+    `controls` are launched once more in every round, taking those seconds. `changes` are every launch's own.
+    """
     draw = random.Random(seed)
+    roles = {Role.MEASURE: seconds, Role.CONTROL: controls or {}}
     return [
-        launch(of, rate * math.exp(draw.gauss(0.0, spread)), number)
+        launch(of, rate * math.exp(draw.gauss(0.0, spread)), number, role=role if number else Role.PILOT, **changes)
         for number in range(count + 1)
-        for of, rate in seconds.items()
+        for role, cells_of_role in roles.items()
+        for of, rate in cells_of_role.items()
+        if number or role is Role.MEASURE
     ]

@@ -4,22 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.columns import Column, Side
+from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, Table
+from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, Comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row's ratio: how many times as long the answer's subject takes as its base."""
+    """One row's ratio: how many times as long the answer's subject takes as its base, and what the subject is."""
 
     row: Row
     ratio: Estimate
-
-    @property
-    def shown(self) -> bool | None:
-        """Whether the interval leaves 1 out, so that a difference is shown; None without an interval."""
-        return None if self.ratio.interval is None else 1.0 not in self.ratio.interval
+    verdict: Verdict | None
+    compared: Compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,14 @@ def _leading(table: Table) -> Comparison | None:
 def _answer(table: Table, entry: Comparison, index: int, head: Column) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     along_environments = entry.along == ENVIRONMENT
-    ratios = [(row, row.values[index].estimate) for row in table.rows]
+    ratios = [(row, row.values[index].compared) for row in table.rows]
     # a column holds time(other) / time(side): along the environments the sentence is about `side`
     findings = [
-        Finding(row, estimate.inverse if along_environments else estimate) for row, estimate in ratios if estimate
+        Finding(row, compared.estimate.inverse, compared.verdict, compared)
+        if along_environments
+        else Finding(row, compared.estimate, compared.verdict and compared.verdict.turned, compared)
+        for row, compared in ratios
+        if compared
     ]
     subject, base = (
         _facts(side) for side in ((head.side, head.other) if along_environments else (head.other, head.side))

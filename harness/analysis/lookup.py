@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.control import Control, control
+from harness.analysis.cost import seconds_per_round
 from harness.analysis.rounds import Series, counted, gave_number, pilots, series
 from harness.model.cell import Cell
 from harness.model.launch import Launch, Status
@@ -16,7 +18,8 @@ class Lookup:
 
     `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
     `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot;
-    `unavailable` what was known before any launch.
+    `unavailable` what was known before any launch. `control` is the run's A/A control, `groups` names each cell's
+    group, `costs` are seconds of one round by group, and `interpreters` the Python (X.Y) of each environment.
     """
 
     cells: Mapping[Cell, None]
@@ -25,6 +28,19 @@ class Lookup:
     lost: Mapping[Cell, Sequence[Launch]]
     pilots: Mapping[Cell, Launch]
     unavailable: Mapping[Cell, Unavailable]
+    control: Control | None
+    groups: Mapping[Cell, str]
+    costs: Mapping[str, float]
+    interpreters: Mapping[str, str]
+
+    def seconds_per_round(self, cell: Cell) -> float:
+        """What one more round of the cell's group takes; 0 where that is not known."""
+        return self.costs.get(self.groups.get(cell, ""), 0.0)
+
+    def pythons(self, cell: Cell, other: Cell) -> tuple[str, str] | None:
+        """The Python versions of two cells' environments where they differ: a change of Python is a change of speed."""
+        one, two = (self.interpreters.get(each.environment, "") for each in (cell, other))
+        return (one, two) if one and two and one != two else None
 
     def culprit(self, cell: Cell) -> Launch | None:
         """The launch that tells why the cell has no number: its last counted one, else its pilot if that broke."""
@@ -62,4 +78,8 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         lost=dict(lost),
         pilots=pilots(launches),
         unavailable=unavailable,
+        control=control(counting),
+        groups={cell: group.name for group in run.plan.groups for cell in group.cells},
+        costs=seconds_per_round(counting),
+        interpreters={environment.name: environment.python for environment in run.environments},
     )

@@ -26,7 +26,8 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     """The launches that count: role measure or control, and of each round of each group one attempt only.
 
     That is the latest complete attempt, else the latest. An attempt is complete when every cell of the group that is
-    measured (its pilot did not end it) has an entry. Launches of groups that the plan lacks do not count.
+    measured (its pilot did not end it) has an entry, the control's second one included. Launches of groups that the
+    plan lacks do not count.
     """
     first = pilots(launches)
     by_group: dict[str, list[Launch]] = defaultdict(list)
@@ -64,10 +65,12 @@ def gave_number(launch: Launch) -> bool:
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 
 
-def _measured(group: Group, first: Mapping[Cell, Launch]) -> frozenset[Cell]:
-    return frozenset(cell for cell in group.cells if cell not in first or first[cell].status is Status.OK)
+def _measured(group: Group, first: Mapping[Cell, Launch]) -> frozenset[tuple[Cell, Role]]:
+    return frozenset((cell, role) for cell, role in group.slots if cell not in first or first[cell].status is Status.OK)
 
 
-def _one_attempt(attempts: Mapping[int, list[Launch]], measured: frozenset[Cell]) -> list[Launch]:
-    complete = [number for number, entries in attempts.items() if measured <= {entry.cell for entry in entries}]
+def _one_attempt(attempts: Mapping[int, list[Launch]], measured: frozenset[tuple[Cell, Role]]) -> list[Launch]:
+    complete = [
+        number for number, entries in attempts.items() if measured <= {(entry.cell, entry.role) for entry in entries}
+    ]
     return attempts[max(complete or attempts)]

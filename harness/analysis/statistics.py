@@ -47,15 +47,24 @@ def combine(centres: Sequence[float]) -> Estimate:
     return _estimate([math.log(centre) for centre in centres])
 
 
-def ratio(longer: Mapping[int, float], shorter: Mapping[int, float]) -> Estimate | None:
-    """How many times as long the first cell takes as the second; both map rounds to centres in seconds per step.
+def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> list[float]:
+    """log(longer / shorter) for every round that both have; both map rounds to centres in seconds per step.
 
-    exp of the mean over rounds of log(longer / shorter), with its t interval. The pairs are by round, so whatever slows
-    a whole round cancels; rounds in which either is missing do not count. None where no round has both.
+    The pairs are by round, so whatever slows a whole round cancels.
     """
     both = sorted(longer.keys() & shorter.keys())
-    logs = [math.log(longer[number]) - math.log(shorter[number]) for number in both]
-    return _estimate(logs) if logs else None
+    return [math.log(longer[number]) - math.log(shorter[number]) for number in both]
+
+
+def exp(log: float) -> float:
+    """A log as a positive number, kept to what a float can hold, and its inverse too."""
+    return math.exp(min(max(log, -700.0), 700.0))
+
+
+def interval(mean: float, half: float) -> Interval:
+    """exp of mean ± half: what a log-ratio's interval is as a ratio's."""
+    # two rounds far apart give a half-width that a float cannot hold
+    return Interval(exp(mean - half), exp(mean + half))
 
 
 def percent(ratio: float) -> float:
@@ -67,7 +76,7 @@ def percent(ratio: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def student(freedom: int, level: float = LEVEL) -> float:
+def student(freedom: float, level: float = LEVEL) -> float:
     """The two-sided Student quantile: a t variable of `freedom` degrees lies within ± this with probability `level`."""
     # scipy.stats has it too, and takes a second to import
     from scipy.special import stdtrit
@@ -80,9 +89,12 @@ def _estimate(logs: Sequence[float]) -> Estimate:
     n = len(logs)
     mean = math.fsum(logs) / n
     if n == 1:
-        return Estimate(math.exp(mean), rounds=1)
-    variance = math.fsum((value - mean) ** 2 for value in logs) / (n - 1)
-    half = student(n - 1) * math.sqrt(variance / n)
-    # two rounds far apart give a half-width that exp cannot hold
-    low, high = math.exp(mean - half), math.exp(min(mean + half, 700.0))
-    return Estimate(math.exp(mean), rounds=n, interval=Interval(low, high))
+        return Estimate(exp(mean), rounds=1)
+    half = student(n - 1) * math.sqrt(variance(logs) / n)
+    return Estimate(exp(mean), rounds=n, interval=interval(mean, half))
+
+
+def variance(values: Sequence[float]) -> float:
+    """The sample variance of two values or more, with n - 1 degrees of freedom."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

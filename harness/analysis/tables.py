@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.columns import Column, Side, columns
+from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup
-from harness.analysis.shape import Share, modes
-from harness.analysis.statistics import Estimate, combine, ratio
+from harness.analysis.shape import Shape, shape
+from harness.analysis.statistics import Estimate, combine
+from harness.analysis.work import steps
 from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -19,12 +21,15 @@ from harness.model.scenario import Scenario
 class Value:
     """One number of a table: seconds per step, or a ratio. Without one, `status` says why.
 
-    `status` is None where there is no such cell. `modes` tells how many of the launches have several modes.
+    `status` is None where there is no such cell. A time has its `shape`; `undone` tells how a launch's steps and those
+    that the framework counted differ. A ratio has `compared`.
     """
 
     estimate: Estimate | None
     status: Status | None = None
-    modes: Share | None = None
+    shape: Shape | None = None
+    undone: str = ""
+    compared: Compared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +56,69 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Row]
 
+    def cell(self, row: Row, side: Side) -> Cell:
+        """The cell of a row on one side of a column."""
+        return Cell(self.scenario.name, side.environment, row.device, {**row.axes, **side.axes})
+
     @property
     def rounds(self) -> int:
         """How many rounds the best-measured number has; 0 in an empty table."""
         return max((value.estimate.rounds for row in self.rows for value in row.values if value.estimate), default=0)
 
 
-def tables(run: Run, found: Lookup) -> list[Table]:
-    """The run's tables in the run's order; one that has no number has no rows."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What one scenario's table sets where: heads of columns and keys of rows, before anything is computed."""
+
+    scenario: Scenario
+    cells: Sequence[Cell]
+    heads: Sequence[Column]
+    keys: Sequence[tuple[Device, tuple[str, ...]]]
+
+    def cell(self, key: tuple[Device, tuple[str, ...]], side: Side) -> Cell:
+        """The cell of a row on one side of a column."""
+        device, shared = key
+        axes = dict(zip(self.scenario.row_axes, shared, strict=True))
+        return Cell(self.scenario.name, side.environment, device, {**axes, **side.axes})
+
+    def pairs(self) -> list[tuple[Cell, Cell]]:
+        """All comparisons of the table, row by row: those that are judged together, each once."""
+        pairs = (
+            (self.cell(key, head.side), self.cell(key, head.other))
+            for key in self.keys
+            for head in self.heads
+            if head.other
+        )
+        # two entries of a header may ask for the same one
+        return list(dict.fromkeys(pairs))
+
+
+def layouts(run: Run, found: Lookup) -> list[Layout]:
+    """The run's tables in the run's order, as what they set side by side."""
     cells: dict[str, list[Cell]] = defaultdict(list)
     for cell in found.cells:
         cells[cell.scenario].append(cell)
-    return [_table(run, scenario, cells[scenario.name], found) for scenario in run.scenarios]
+    return [
+        Layout(
+            scenario=scenario,
+            cells=cells[scenario.name],
+            heads=columns(run, scenario, cells[scenario.name]),
+            keys=list(dict.fromkeys(_row_key(scenario, cell) for cell in cells[scenario.name])),
+        )
+        for scenario in run.scenarios
+    ]
 
 
-def _table(run: Run, scenario: Scenario, cells: Sequence[Cell], found: Lookup) -> Table:
-    heads = columns(run, scenario, cells)
-    rows = [_row(key, scenario, heads, found) for key in dict.fromkeys(_row_key(scenario, cell) for cell in cells)]
+def tables(run: Run, found: Lookup) -> list[Table]:
+    """The run's tables in the run's order; one that has no number has no rows."""
+    return [_table(layout, found, run.plan.margin) for layout in layouts(run, found)]
+
+
+def _table(layout: Layout, found: Lookup, margin: float) -> Table:
+    pairs = layout.pairs()
+    compared = dict(zip(pairs, compare(pairs, found, margin), strict=True))
+    scenario, cells, heads = layout.scenario, layout.cells, layout.heads
+    rows = [_row(layout, key, found, compared) for key in layout.keys]
     filled = [index for index in range(len(heads)) if any(row.values[index].estimate for row in rows)]
     rows = [
         Row(row.device, row.axes, [row.values[index] for index in filled])
@@ -93,22 +144,27 @@ def _shown(scenario: Scenario, axis: str, cells: Sequence[Cell]) -> bool:
     return axis not in scenario.default or any(cell.axes[axis] != scenario.default[axis] for cell in cells)
 
 
-def _row(key: tuple[Device, tuple[str, ...]], scenario: Scenario, heads: Sequence[Column], found: Lookup) -> Row:
-    device, shared = key
-    axes = dict(zip(scenario.row_axes, shared, strict=True))
+def _row(
+    layout: Layout,
+    key: tuple[Device, tuple[str, ...]],
+    found: Lookup,
+    compared: Mapping[tuple[Cell, Cell], Compared | None],
+) -> Row:
+    values = []
+    for head in layout.heads:
+        cell = layout.cell(key, head.side)
+        if head.other:
+            judged = compared[cell, layout.cell(key, head.other)]
+            values.append(Value(judged.estimate if judged else None, compared=judged))
+        else:
+            values.append(_time(cell, found))
+    return Row(key[0], dict(zip(layout.scenario.row_axes, key[1], strict=True)), values)
 
-    def cell(side: Side) -> Cell:
-        return Cell(scenario.name, side.environment, device, {**axes, **side.axes})
 
-    values = [_value(cell(head.side), cell(head.other) if head.other else None, found) for head in heads]
-    return Row(device, axes, values)
-
-
-def _value(cell: Cell, other: Cell | None, found: Lookup) -> Value:
+def _time(cell: Cell, found: Lookup) -> Value:
     centres = found.series.get(cell)
-    if other is not None:
-        others = found.series.get(other)
-        return Value(ratio(others, centres) if others and centres else None)
-    if centres:
-        return Value(combine(list(centres.values())), modes=modes(found.numbers[cell]))
-    return Value(None, found.status(cell))
+    if not centres:
+        return Value(None, found.status(cell))
+    launches = found.numbers[cell]
+    undone = next((reason for launch in launches if (reason := steps(launch))), "")
+    return Value(combine(list(centres.values())), shape=shape(launches), undone=undone)

@@ -13,6 +13,7 @@ DEFAULT_SUITE = "headline"
 
 
 def matrix(  # noqa: PLR0917 - typer reads a command's options from its parameters
+    context: typer.Context,
     suite: Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")] = "",
     environments: Annotated[
         list[str] | None,
@@ -24,12 +25,21 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     axes: Annotated[list[str] | None, typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.")] = None,
     backend: Annotated[BackendName, typer.Option(help="What executes the launches.")] = BackendName.AUTO,
     cpus: Annotated[str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3.")] = "1",
-    rounds: Annotated[int, typer.Option(min=1, help="How often each cell is launched, after the pilot.")] = 5,
+    reference: Annotated[str, typer.Option(help="What the others are set against; else the first.")] = "",
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How often each cell is launched, after the pilot: 5; 100 at most with --precision or --budget."
+        ),
+    ] = None,
+    precision: Annotated[str, typer.Option(help="Measure until every ratio is known to this: 2%.")] = "",
+    budget: Annotated[str, typer.Option(help="Begin no round that would end after so long: 10m.")] = "",
+    margin: Annotated[str, typer.Option(help="The difference below which two cells are the same.")] = "3%",
     sampling: Annotated[Protocol, typer.Option(help="Bounded by time, or the source document's iterations.")] = (
         Protocol.TIME
     ),
-    warmup: Annotated[str, typer.Option(help="How long a launch warms up.")] = "500ms",
-    measure: Annotated[str, typer.Option(help="How long a launch measures.")] = "1500ms",
+    warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: as its group's pilot says.")] = "auto",
+    measure: Annotated[str, typer.Option(help="How long a launch measures; auto: as its group's pilot says.")] = "auto",
     timeout: Annotated[str, typer.Option(help="When a launch is ended.")] = "10m",
     memory: Annotated[str, typer.Option(help="What a container may use; four fifths of the machine without it.")] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Orders the rounds; drawn where left out.")] = None,
@@ -43,10 +53,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     from harness.cli.request import Request
 
     if resume is not None:
-        if suite or environments or scenarios or axes or dry_run or seed is not None:
-            raise UsageError(
-                "--resume goes on with the run's own plan: it takes no selection, no seed and no --dry-run."
-            )
+        _refuse_beside_resume(context)
         raise typer.Exit(session.resume(resume, backend, json=json))
     request = Request(
         suite=suite or ("" if scenarios else DEFAULT_SUITE),
@@ -54,7 +61,11 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
         scenarios=scenarios or [],
         axes=axes or [],
         cpus=cpus,
+        reference=reference,
         rounds=rounds,
+        precision=precision,
+        budget=budget,
+        margin=margin,
         protocol=sampling,
         warmup=warmup,
         measure=measure,
@@ -66,3 +77,18 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
         session.show_plan(request, json=json)
         raise typer.Exit(0)
     raise typer.Exit(session.measure(request, backend, results, json=json))
+
+
+def _refuse_beside_resume(context: typer.Context) -> None:
+    """Raises UsageError for options that the run's plan has settled: more rounds after a look are no statistic."""
+    typed = [
+        f"--{name.replace('_', '-')}"
+        for name in context.params
+        if name not in ("resume", "backend", "json")
+        and (source := context.get_parameter_source(name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
+    if typed:
+        raise UsageError(
+            f"--resume goes on with the run's own plan; it takes no {', '.join(typed)}.", "Start a new run for that."
+        )

@@ -11,7 +11,7 @@ from harness.model.cell import Cell
 from harness.model.job import Protocol, Sampling
 from harness.model.launch import Launch, Status
 from harness.model.run import Plan
-from harness.runner.walk import PILOT
+from harness.runner.walk import pilot_sampling
 
 
 def describe(launch: Launch) -> str:
@@ -25,10 +25,13 @@ class Count:
     """How many launches are done, and how long the rest will take. `clock` gives seconds."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
-        self.total = len(plan.cells) * (plan.rounds + 1)
+        self.total = plan.launches_per_round * (plan.rounds + 1)
         self.done = 0
-        self._pilots = len(plan.cells)
-        self._longer = _longer(plan.sampling)
+        self._pilots = plan.launches_per_round
+        self._longer = _longer(plan.sampling, pilot_sampling(plan))
+        self._budget = plan.budget_seconds
+        self._spent = 0.0
+        self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
         self._clock = clock
         self._begun = 0.0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
@@ -40,11 +43,17 @@ class Count:
     def end(self, launch: Launch) -> None:
         """It has ended."""
         self.done += 1
-        self._seconds[launch.round == 0].append(self._clock() - self._begun)
+        taken = self._clock() - self._begun
+        self._spent += taken
+        self._seconds[launch.round == 0].append(taken)
 
     def skip(self, launches: int) -> None:
         """Some will not be done."""
         self.done += launches
+
+    def again(self, launches: int) -> None:
+        """Some more will be done."""
+        self.total += launches
 
     def left(self) -> str:
         """The time left, from the launches so far; empty before the first."""
@@ -54,19 +63,18 @@ class Count:
         each = statistics.fmean(others) if others else statistics.fmean(pilots) + self._longer
         to_pilot = max(0, self._pilots - self.done)
         rest = (self.total - self.done - to_pilot) * each + to_pilot * statistics.fmean(pilots or others)
+        if self._budget is not None:
+            rest = min(rest, max(0.0, self._budget - self._spent))
         minutes, seconds = divmod(round(rest), 60)
-        return f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
+        return self._at_most + (f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left")
 
 
-def _longer(sampling: Sampling) -> float:
+def _longer(planned: Sampling, pilot: Sampling) -> float:
     """By how many seconds a launch is longer than a pilot, as far as the plan tells."""
-    pairs = [
-        (sampling.warmup_seconds, PILOT.warmup_seconds),
-        (sampling.measure_seconds, PILOT.measure_seconds),
-    ]
-    if sampling.protocol is Protocol.DOCUMENT:
+    pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
+    if planned.protocol is Protocol.DOCUMENT:
         return 0.0
-    return sum(planned - pilot for planned, pilot in pairs if planned is not None and pilot is not None)
+    return sum(seconds - before for seconds, before in pairs if seconds is not None and before is not None)
 
 
 class PlainProgress:
@@ -95,6 +103,11 @@ class PlainProgress:
     def skip(self, launches: int) -> None:
         """Some launches will not be done."""
         self._count.skip(launches)
+
+    def again(self, launches: int) -> None:
+        """A round is repeated."""
+        self._count.again(launches)
+        print("The round before was disturbed by other processes; it is repeated.", file=sys.stderr, flush=True)
 
 
 class LiveProgress:
@@ -149,6 +162,11 @@ class LiveProgress:
         """Some launches will not be done."""
         self._count.skip(launches)
         self._progress.update(self._task, completed=self._count.done)
+
+    def again(self, launches: int) -> None:
+        """A round is repeated."""
+        self._count.again(launches)
+        self._progress.update(self._task, total=self._count.total)
 
 
 def show(plan: Plan) -> LiveProgress | PlainProgress:

@@ -13,6 +13,15 @@ def seconds(text: str, option: str) -> float:
     return _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h")
 
 
+def share(text: str, option: str) -> float:
+    """`3%`, `2.5 %`, `0.03`: a share above 0 and below 1. Raises UsageError, which names the option."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
+    if not 0.0 < value < 1.0:
+        raise UsageError(f"{option} {text!r} is not a share such as 3% or 0.03.")
+    return value
+
+
 def size(text: str, option: str) -> int:
     """`512m`, `8g`, `8GiB`: bytes, more than none. Raises UsageError, which names the option."""
     plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())

@@ -21,6 +21,12 @@ from harness.plan.availability import split
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, parse_axes, select
 
+#: What --rounds is where nothing ends a run earlier, and where something does.
+ROUNDS, MOST_ROUNDS = 5, 100
+
+#: What --warmup and --measure are where the pilot sets them.
+AUTO = "auto"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -31,7 +37,11 @@ class Request:
     scenarios: Sequence[str]
     axes: Sequence[str]
     cpus: str
-    rounds: int
+    reference: str
+    rounds: int | None
+    precision: str
+    budget: str
+    margin: str
     protocol: Protocol
     warmup: str
     measure: str
@@ -42,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan with what it was made from; the reference is the first environment."""
+    """A plan with what it was made from; `reference` is the environment that the others are set against."""
 
     project: Project
     plan: Plan
@@ -73,18 +83,30 @@ def prepare(request: Request) -> Prepared:
     )
     catalog = Catalog(environments=list(known), scenarios=scenarios, suites=load_suites(project))
     cells, environments = select(selection, catalog, Device.CPU)
+    reference = _reference(request.reference, environments)
     requirements = {name: load_lock(project, known[name], Device.CPU) for name in environments}
     runnable, unavailable = split(cells, scenarios, requirements)
     plan = Plan(
-        groups=group(runnable, scenarios),
-        rounds=request.rounds,
+        groups=group(runnable, scenarios, reference),
+        rounds=request.rounds or (MOST_ROUNDS if request.precision or request.budget else ROUNDS),
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=sampling,
         limits=limits,
         unavailable=unavailable,
+        precision=quantities.share(request.precision, "--precision") if request.precision else None,
+        budget_seconds=quantities.seconds(request.budget, "--budget") if request.budget else None,
+        margin=quantities.share(request.margin, "--margin"),
     )
     used = {cell.scenario: scenarios[cell.scenario] for cell in cells}
-    return Prepared(project, plan, requirements, used, environments[0])
+    return Prepared(project, plan, requirements, used, reference)
+
+
+def _reference(typed: str, environments: Sequence[str]) -> str:
+    if typed and typed not in environments:
+        raise UsageError(
+            f"--reference {typed}: the run has the environments {', '.join(environments)}.", "Name one of these."
+        )
+    return typed or environments[0]
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], list[str]]:
@@ -107,8 +129,8 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _sampling(request: Request) -> Sampling:
     return Sampling(
         protocol=request.protocol,
-        warmup_seconds=quantities.seconds(request.warmup, "--warmup"),
-        measure_seconds=quantities.seconds(request.measure, "--measure"),
+        warmup_seconds=None if request.warmup == AUTO else quantities.seconds(request.warmup, "--warmup"),
+        measure_seconds=None if request.measure == AUTO else quantities.seconds(request.measure, "--measure"),
     )
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.launch import BROKEN, Launch
-from harness.model.run import Group, Plan, Run, Unavailable
+from harness.model.run import Group, Run, Unavailable
+from harness.plan.groups import control
 
 if TYPE_CHECKING:
     from harness.model.backend import Backend
@@ -48,10 +50,12 @@ def show_plan(request: Request, *, json: bool) -> None:
             print(f"  {cell}")
     for entry in plan.unavailable:
         print(f"not available: {entry.cell}: {entry.reason}")
-    launches = len(plan.cells) * (plan.rounds + 1)
+    at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    controls = sum(group.control is not None for group in plan.groups)
     print(
-        f"{len(plan.cells)} cells in {len(plan.groups)} groups, a pilot and {plan.rounds} rounds: {launches} launches; "
-        f"{len(plan.unavailable)} cells are not available."
+        f"{len(plan.cells)} cells in {len(plan.groups)} groups, {controls} of them launched twice a round as its "
+        f"control, a pilot and {at_most}{plan.rounds} rounds: {at_most}{plan.launches_per_round * (plan.rounds + 1)} "
+        f"launches; {len(plan.unavailable)} cells are not available."
     )
 
 
@@ -155,11 +159,15 @@ class _Session:
 
 def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Exit:
     """Launch what `finished` does not hold (None: what is stored, of a run to go on with), and report."""
+    from harness.analysis import precision
     from harness.cli import progress, report
     from harness.machine.cpus import keeping_off
+    from harness.runner.rounds import Ledger
+    from harness.runner.stopping import stops
     from harness.runner.walk import Walk
 
     folder, plan, backend = session.folder, session.run.plan, session.backend
+    widths = partial(precision.widths, session.run)
     again = f"harness matrix --resume {shlex.quote(str(folder.path))}"
     interrupted = False
     with exclusive(folder.path / ".lock", f"{folder.path} is being measured."):
@@ -169,10 +177,12 @@ def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Ex
             finished = folder.read_launches()
         try:
             with _interruptible(), keeping_off(plan.limits.cpus), progress.show(plan) as listener:
-                Walk(plan, folder, backend, session.requirements, session.jobs, listener).run(finished)
+                Walk(plan, folder, backend, session.requirements, session.jobs, listener, widths).run(finished)
         except KeyboardInterrupt:
             interrupted = True
             backend.clean(session.run.id)
+        ended = stops(plan, Ledger(folder.read_launches()), widths, interrupted=interrupted)
+        folder.write_run(replace(session.run, stops=ended))
     if json:
         sys.stdout.write((folder.path / "launches.jsonl").read_text(encoding="utf-8"))
     report.write(folder, show=not json)
@@ -199,13 +209,14 @@ def _without_unavailable(prepared: Prepared, images: dict[str, str | Exception])
     ]
     for name, error in missing.items():
         _say(f"{name} is not available here: {error}")
-    return replace(prepared, plan=_less(plan, gone, unavailable))
+    groups = [_less(group, set(gone), prepared.reference) for group in plan.groups]
+    kept = [group for group in groups if group.cells]
+    return replace(prepared, plan=replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable]))
 
 
-def _less(plan: Plan, gone: list[Cell], unavailable: list[Unavailable]) -> Plan:
-    groups = [replace(group, cells=[cell for cell in group.cells if cell not in gone]) for group in plan.groups]
-    kept: list[Group] = [group for group in groups if group.cells]
-    return replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable])
+def _less(group: Group, gone: set[Cell], reference: str) -> Group:
+    cells = [cell for cell in group.cells if cell not in gone]
+    return replace(group, cells=cells, control=control(cells, reference))
 
 
 @contextlib.contextmanager

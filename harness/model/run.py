@@ -88,6 +88,11 @@ class Plan:
         """Every cell that will be launched, group by group."""
         return [cell for group in self.groups for cell in group.cells]
 
+    @property
+    def launches_per_round(self) -> int:
+        """How many launches one round of every group has, the pilot's too."""
+        return sum(len(group.slots) for group in self.groups)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -20,6 +20,8 @@ _MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
 
 def clean(text: str) -> str:
     """Without terminal sequences, control and direction-changing characters; lines and tabs are kept."""
+    if text.isascii() and text.isprintable():
+        return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn"})
 

@@ -1,10 +1,11 @@
-"""Numbers to text: three significant digits, intervals, units."""
+"""Numbers to text: three significant digits, intervals, spreads, units."""
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
@@ -13,15 +14,17 @@ _LOPSIDED = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of time: its symbol, and how many of it make a second."""
+    """A unit: its symbol, and how many of it make one second, or one byte."""
 
     symbol: str
-    per_second: float
+    factor: float
 
 
 SECONDS = Unit("s", 1.0)
 MILLISECONDS = Unit("ms", 1e3)
 MICROSECONDS = Unit("µs", 1e6)
+MEBIBYTES = Unit("MiB", 2.0**-20)
+GIBIBYTES = Unit("GiB", 2.0**-30)
 
 
 def unit(seconds: Sequence[float]) -> Unit:
@@ -32,6 +35,16 @@ def unit(seconds: Sequence[float]) -> Unit:
     return MILLISECONDS if median >= 1e-4 else MICROSECONDS
 
 
+def phase_unit(seconds: Sequence[float]) -> Unit:
+    """One unit for a column of a phase's times (at least one): seconds, unless its median lies below 0.1 s."""
+    return SECONDS if statistics.median(seconds) >= 0.1 else MILLISECONDS
+
+
+def memory_unit(counts: Sequence[float]) -> Unit:
+    """One unit for a column of bytes (at least one): GiB, unless its median lies below one."""
+    return GIBIBYTES if statistics.median(counts) >= 1 / GIBIBYTES.factor else MEBIBYTES
+
+
 def number(value: float) -> str:
     """Three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
     return _fixed(value, _decimals(value))
@@ -39,10 +52,8 @@ def number(value: float) -> str:
 
 def time(estimate: Estimate, unit: Unit) -> str:
     """Seconds per step in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
-    scaled = estimate.interval and Interval(
-        estimate.interval.low * unit.per_second, estimate.interval.high * unit.per_second
-    )
-    return _spread(estimate.value * unit.per_second, scaled, _decimals, number)
+    scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
+    return _spread(estimate.value * unit.factor, scaled, _decimals, number)
 
 
 def gain(ratio: Estimate) -> str:
@@ -59,6 +70,42 @@ def times(ratio: Estimate) -> str:
 def between(interval: Interval | None) -> str:
     """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+
+
+def fewer(estimate: Estimate, rounds: int) -> str:
+    """`n=3` where an estimate has fewer rounds than its table; else empty."""
+    return f"n={estimate.rounds}" if estimate.rounds < rounds else ""
+
+
+def spread(over: Spread, factor: float = 1.0) -> str:
+    """Median (p10 to p90) over launches, multiplied: `0.840 (0.790 to 0.930)`; of one launch its value."""
+    low, high = (number(end * factor) for end in (over.low, over.high))
+    return number(over.median * factor) + (f" ({low} to {high})" if over.launches > 1 else "")
+
+
+def share(part: float) -> str:
+    """A share as a percentage without needless digits: `3 %`, `1.31 %`, `12.5 %`."""
+    return f"{_trimmed(number(100.0 * part))} %"
+
+
+def apart(logs: float) -> str:
+    """A distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
+    return share(math.exp(min(logs, 700.0)) - 1.0)
+
+
+def duration(seconds: float) -> str:
+    """Two digits, in a unit that a person would take: `45 s`, `2.5 min`, `12 min`, `3 h`."""
+    for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
+        value = seconds / length
+        if value < below:
+            return f"{_trimmed(_fixed(value, 1 if value < 9.95 else 0))} {symbol}"
+    raise ValueError(f"no length of time: {seconds}")
+
+
+def seconds(values: Sequence[float]) -> str:
+    """Lengths in seconds from the least to the most: `0.4 to 1.1`, `0.5`; empty where there are none."""
+    ends = [f"{end:g}" for end in ((min(values), max(values)) if values else ())]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def bytes_(count: float) -> str:
@@ -105,6 +152,11 @@ def _percent_decimals(value: float) -> int:
 def _signed(value: float) -> str:
     text = _fixed(value, _percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"
+
+
+def _trimmed(text: str) -> str:
+    """Without zeros at the end of its decimals."""
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -1,29 +1,35 @@
-"""A table as text in cells, the same for Markdown and the terminal. Nothing here is escaped yet."""
+"""A table of numbers as text, the same for Markdown and the terminal. Nothing here is escaped yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.columns import Column, Side
 from harness.analysis.tables import Row, Table, Value
-from harness.model.scenario import ENVIRONMENT, Scenario
-from harness.report import format
+from harness.report import format, names
 from harness.report.format import Unit
 
-#: Marks a number some of whose launches have several modes.
-MODES_MARK = "†"
-
-# values that say nothing without the name of their axis
-_BARE = {"on", "off", "true", "false", "yes", "no", "none", "default"}
+#: Marks of a number: launches with several modes within, launches that lie apart, and steps that were not counted.
+MODES_MARK, APART_MARK, UNDONE_MARK = "†", "◊", "‡"
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Headings and rows of text: first the labels, then the values; the first `times` values are times."""
+    """Headings and rows of text: first the labels, then the values."""
 
     labels: Sequence[str]
     headings: Sequence[str]
-    times: int
     rows: Sequence[tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What the marks of a table tell: of each kind, the numbers that have it, `fit, tf2.0 eager: 2 of 5`.
+
+    `modes` and `apart` count launches; `undone` says how a launch's steps and those that the framework counted differ.
+    """
+
+    modes: Sequence[str]
+    apart: Sequence[str]
+    undone: Sequence[str]
 
 
 def table_unit(table: Table) -> Unit:
@@ -34,67 +40,63 @@ def table_unit(table: Table) -> Unit:
     return format.unit([value.estimate.value for value in values if value.estimate])
 
 
-def build(table: Table) -> Grid:
-    """The table's numbers as text."""
-    unit = table_unit(table)
+def times(table: Table) -> Grid:
+    """The table's times as text."""
+    unit, rounds = table_unit(table), table.rounds
     device = ["device"] if table.several_devices else []
+    heads = [(index, head) for index, head in enumerate(table.columns) if head.other is None]
     return Grid(
         labels=[*device, *table.row_axes],
-        headings=[_heading(table, head, unit) for head in table.columns],
-        times=sum(head.other is None for head in table.columns),
+        headings=[f"{names.side_name(table, head.side)}, {unit.symbol}" for _, head in heads],
         rows=[
             (
-                [*([row.device.value] if device else []), *(row.axes[axis] for axis in table.row_axes)],
-                _texts(table, row, unit),
+                labels(table, row, table.row_axes),
+                [_text(row.values[index], unit, rounds) for index, _ in heads],
             )
             for row in table.rows
         ],
     )
 
 
-def side_name(table: Table, side: Side) -> str:
-    """A column's cells by name: `tf1.14 graph`."""
-    return " ".join([side.environment, *(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)])
+def labels(table: Table, row: Row, axes: Sequence[str]) -> list[str]:
+    """The cells that name a row: its device where there are several, and its values of `axes`."""
+    return [*([row.device.value] if table.several_devices else []), *(row.axes[axis] for axis in axes)]
 
 
-def label(scenario: Scenario, axis: str, value: str) -> str:
-    """A value that is clear without its heading: `graph`, but `threads 4`, `xla on`, and `model small` beside data."""
-    shared = any(value in values for name, values in scenario.axes.items() if name != axis)
-    clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
-    return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
+def marked(table: Table) -> Marked:
+    """The numbers of the table that have marks."""
+    modes, apart, undone = [], [], []
+    axes = names.varying(table)
+    for row in table.rows:
+        for head, value in zip(table.columns, row.values, strict=True):
+            marks = _marks(value)
+            if marks and value.shape:
+                name = names.cell_name(table, row, head.side, axes)
+                if MODES_MARK in marks:
+                    modes.append(f"{name}: {value.shape.modes.count} of {value.shape.modes.of}")
+                if APART_MARK in marks:
+                    apart.append(f"{name}: {value.shape.outliers.count} of {value.shape.outliers.of}")
+                if UNDONE_MARK in marks:
+                    undone.append(f"{name}: {value.undone}")
+    return Marked(modes, apart, undone)
 
 
-def _texts(table: Table, row: Row, unit: Unit) -> list[str]:
-    return [
-        _text(value, unit if head.other is None else None, table.rounds)
-        for value, head in zip(row.values, table.columns, strict=True)
-    ]
-
-
-def _text(value: Value, unit: Unit | None, rounds: int) -> str:
+def _text(value: Value, unit: Unit, rounds: int) -> str:
     estimate = value.estimate
     if estimate is None:
         return value.status.value if value.status else ""
-    text = format.time(estimate, unit) if unit else format.gain(estimate)
-    fewer = f" n={estimate.rounds}" if estimate.rounds < rounds else ""
-    mark = f" {MODES_MARK}" if value.modes and value.modes.count else ""
-    return text + fewer + mark
+    fewer = [format.fewer(estimate, rounds)]
+    return " ".join(filter(None, [format.time(estimate, unit), *fewer, *_marks(value)]))
 
 
-def _heading(table: Table, head: Column, unit: Unit) -> str:
-    """`tf1.14 graph, ms`; `graph against eager, tf1.14`; `tf2.0 against tf1.14, graph`; with a pick, its name first."""
-    if head.other is None or head.comparison is None:
-        return f"{side_name(table, head.side)}, {unit.symbol}"
-    entry, side, other = head.comparison, _facts(head.side), _facts(head.other)
-    sides = " against ".join(label(table.scenario, entry.along, facts[entry.along]) for facts in (side, other))
-    context = [
-        label(table.scenario, axis, side[axis])
-        for axis in (ENVIRONMENT, *table.column_axes)
-        if side[axis] == other[axis]
+def _marks(value: Value) -> list[str]:
+    shape = value.shape
+    return [
+        mark
+        for mark, holds in (
+            (MODES_MARK, shape and shape.modes.count),
+            (APART_MARK, shape and shape.outliers.count),
+            (UNDONE_MARK, value.undone),
+        )
+        if holds
     ]
-    name = [f"{entry.name}: {sides}" if entry.pick else sides]
-    return ", ".join(name + context)
-
-
-def _facts(side: Side) -> dict[str, str]:
-    return {ENVIRONMENT: side.environment, **side.axes}

@@ -2,13 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import escape, facts
+from harness.report.cells import Cells
+from harness.report.comparisons import REMARKS, Comparisons
+from harness.report.course import Resolution
 from harness.report.document import Document, build
 from harness.report.grid import Grid
 from harness.report.templates import environment
@@ -17,10 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 #: Cells wider than this are not padded for: one long reason would push every line of its table apart.
-PADDED = 48
-
-#: A table of numbers wider than this becomes two, the times and the percentages.
-WIDE = 140
+PADDED = 64
 
 
 def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> str:
@@ -36,22 +36,23 @@ def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) 
         environments=[list(entry.values()) for entry in facts.environments(run)],
         packages=facts.other_packages(run),
         names=[environment.name for environment in run.environments],
-        absences=_absences(document, jinja),
         typed=shlex.join(run.command),
         report_command=shlex.join(["harness", "report", document.folder]),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
-    """A Markdown table of escaped cells, padded so that its columns align; the last `numbers` columns to the right."""
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
+    """A Markdown table of escaped cells, padded so that its columns align; those whose indices are `right`, there."""
     widths = [
         max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)
         for index, heading in enumerate(headings)
     ]
-    right = [index >= len(headings) - numbers for index in range(len(headings))]
-    rule = ["-" * (width - 1) + ":" if to_right else "-" * width for width, to_right in zip(widths, right, strict=True)]
-    return "\n".join(_line(row, widths, right) for row in [headings, rule, *rows])
+    aligned = [index in right for index in range(len(headings))]
+    rule = [
+        "-" * (width - 1) + ":" if to_right else "-" * width for width, to_right in zip(widths, aligned, strict=True)
+    ]
+    return "\n".join(_line(row, widths, aligned) for row in [headings, rule, *rows])
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -64,6 +65,8 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def _width(text: str) -> int:
     """How many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
@@ -80,6 +83,9 @@ def _environment(folder: Path | None) -> "Environment":
     jinja.filters["link"] = safe(lambda address, title: escape.link(title, address))
     jinja.globals["table"] = safe(lambda headings, rows: table(_escaped(headings), [_escaped(row) for row in rows]))
     jinja.globals["grid"] = safe(_grid)
+    jinja.globals["comparisons"] = safe(_comparisons)
+    jinja.globals["shapes"] = safe(_shapes)
+    jinja.globals["absences"] = safe(_absences)
     return jinja
 
 
@@ -88,29 +94,44 @@ def _escaped(cells: Sequence[str]) -> list[str]:
 
 
 def _grid(grid: Grid) -> str:
-    whole = _columns(grid, 0, len(grid.headings))
-    if 0 < grid.times < len(grid.headings) and _width(whole.partition("\n")[0]) > WIDE:
-        return f"{_columns(grid, 0, grid.times)}\n\n{_columns(grid, grid.times, len(grid.headings))}"
-    return whole
+    rows = [_escaped([*labels, *values]) for labels, values in grid.rows]
+    first, last = len(grid.labels), len(grid.labels) + len(grid.headings)
+    return table(_escaped([*grid.labels, *grid.headings]), rows, right=range(first, last))
 
 
-def _columns(grid: Grid, start: int, stop: int) -> str:
-    rows = [_escaped([*labels, *values[start:stop]]) for labels, values in grid.rows]
-    return table(_escaped([*grid.labels, *grid.headings[start:stop]]), rows, numbers=stop - start)
+# The sentences in the cells of the next three are macros of the template that `say` is, escaped there.
 
 
-def _absences(document: Document, jinja: "Environment") -> str:
-    """The table of what gave no number; its sentences are the template's, escaped there."""
-    from markupsafe import Markup
+def _comparisons(view: Comparisons, say: Any, resolution: Resolution | None) -> str:
+    rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution))] for line in view.lines]
+    headings = [*_escaped(view.headings), REMARKS]
+    return table(*_without_empty(headings, rows), right=[len(view.labels) + 1])
 
-    say = jinja.get_template("sentences.j2").module
+
+def _shapes(cells: Cells, say: Any) -> str:
+    rows = [
+        [*_escaped([*names, *values]), str(say.shape_remarks(shape))]
+        for (names, values), shape in zip(cells.shape.rows, cells.shapes, strict=True)
+    ]
+    headings = _escaped([*cells.shape.labels, *cells.shape.headings])
+    return table(*_without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
+
+
+def _without_empty(headings: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Without the last column where it says nothing."""
+    if any(row[-1] for row in rows):
+        return headings, rows
+    return headings[:-1], [row[:-1] for row in rows]
+
+
+def _absences(document: Document, say: Any) -> str:
     rows = [
         [
             escape.markdown(absence.cause.status.value),
-            str(say.cells(absence)),  # type: ignore[attr-defined]
-            str(say.reason(absence)),  # type: ignore[attr-defined]
-            str(say.advice(absence, document.folder)),  # type: ignore[attr-defined]
+            str(say.cells(absence)),
+            str(say.reason(absence)),
+            str(say.advice(absence, document.folder)),
         ]
         for absence in document.absences
     ]
-    return Markup(table(["status", "cells", "why", "what to do"], rows))
+    return table(["status", "cells", "why", "what to do"], rows)

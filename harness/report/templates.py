@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.report import format
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -15,7 +17,8 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
     """A jinja environment in which every value that a template prints goes through `escape`.
 
     Autoescape is on so that macros and our own functions return Markup, which is left alone; all else is escaped by
-    `escape` in place of the rules for HTML. A misspelt name in a template raises.
+    `escape` in place of the rules for HTML. A misspelt name in a template raises. `share` and `duration` are filters
+    of numbers.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -23,7 +26,7 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
     def finalize(value: Any) -> Any:
         return value if hasattr(value, "__html__") else Markup(escape(str(value)))
 
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(folder or FOLDER),
         autoescape=True,
         finalize=finalize,
@@ -32,3 +35,5 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters |= {"share": format.share, "duration": format.duration}
+    return made

@@ -1,14 +1,16 @@
-"""The report's tables in a terminal: the cells of report.md, in as many blocks as the width asks for."""
+"""The report in a terminal: the tables of report.md, in as many blocks as the width asks for."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.report import lines
 from harness.report.document import build
 from harness.report.escape import plain
 from harness.report.grid import Grid
+from harness.report.lines import GAP
 from harness.report.templates import environment
 
 if TYPE_CHECKING:
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
 #: A heading's words are wrapped into this many columns at least.
 NARROWEST = 12
 
-# between two columns, where rich pads each on its right; and what the box takes at the table's sides
-_GAP = 2
-_SIDES = 2
-
 
 def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None, templates: Path | None = None) -> None:
     """Print the answer, the tables and what gave no number, to stdout by default."""
@@ -30,22 +28,32 @@ def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None,
     # cells are data: neither markup nor colours that a number happens to look like
     console = console or Console(highlight=False)
     document = build(run, launches)
-    say = environment(plain, templates).get_template("terminal.j2").module
+    jinja = environment(plain, templates)
+    words: Any = jinja.get_template("terminal.j2").module
+    say: Any = jinja.get_template("sentences.j2").module
 
     def write(text: object) -> None:
-        console.print(str(text).rstrip("\n"), markup=False, highlight=False)
+        console.print(str(text).strip("\n"), markup=False, highlight=False)
 
-    write(say.head(document))  # type: ignore[attr-defined]
+    write(words.head(document))
     for view in document.tables:
         grid, shared = fold(view.grid)
         console.print()
-        write(say.caption(view, shared))  # type: ignore[attr-defined]
+        write(words.above(view, shared, document))
         for block in blocks(grid, console.width):
             console.print(_table(block))
-        write(say.notes(view))  # type: ignore[attr-defined]
-    if document.absences:
+        write(words.below(view))
+        if view.comparisons:
+            console.print()
+            write(say.verdict_counts(view.comparisons))
+            remarks = [str(say.remarks(line.compared, document.resolution)) for line in view.comparisons.lines]
+            for part in lines.lay_out(view.comparisons, remarks, console.width):
+                console.print(part)
+            write(words.verdicts(view, document))
+    tail = words.tail(document)
+    if tail.strip():
         console.print()
-        write(say.tail(document))  # type: ignore[attr-defined]
+        write(tail)
 
 
 def fold(grid: Grid) -> tuple[Grid, str]:
@@ -54,36 +62,28 @@ def fold(grid: Grid) -> tuple[Grid, str]:
     varying = [index for index, values in enumerate(columns) if len(set(values)) > 1]
     shared = [f"{grid.labels[i]} {columns[i][0]}" for i in range(len(columns)) if i not in varying]
     rows = [([labels[index] for index in varying], values) for labels, values in grid.rows]
-    return Grid([grid.labels[index] for index in varying], grid.headings, grid.times, rows), ", ".join(shared)
+    return Grid([grid.labels[index] for index in varying], grid.headings, rows), ", ".join(shared)
 
 
 def blocks(grid: Grid, width: int) -> list[Grid]:
     """The grid whole where `width` columns of a terminal hold it; else cut, each block with the labels again.
 
-    Times and percentages are then in blocks of their own. One value column is always taken, however narrow it is.
+    One value column is always taken, however narrow it is.
     """
-    labels = _SIDES + sum(_label_width(grid, index) + _GAP for index in range(len(grid.labels)))
-    widths = [_value_width(grid, index) + _GAP for index in range(len(grid.headings))]
-    if labels + sum(widths) <= width:
-        return [grid]
+    labels = sum(_label_width(grid, index) + GAP for index in range(len(grid.labels)))
+    widths = [_value_width(grid, index) + GAP for index in range(len(grid.headings))]
     cut: list[Grid] = []
-    for start, stop in ((0, grid.times), (grid.times, len(widths))):
-        first, used = start, labels
-        for index in range(start, stop):
-            if index > first and used + widths[index] > width:
-                cut.append(_part(grid, first, index))
-                first, used = index, labels
-            used += widths[index]
-        if first < stop:
-            cut.append(_part(grid, first, stop))
-    return cut
+    first, used = 0, labels
+    for index, wide in enumerate(widths):
+        if index > first and used + wide > width:
+            cut.append(_part(grid, first, index))
+            first, used = index, labels
+        used += wide
+    return [*cut, _part(grid, first, len(widths))]
 
 
 def _part(grid: Grid, start: int, stop: int) -> Grid:
-    times = max(0, min(stop, grid.times) - start)
-    return Grid(
-        grid.labels, grid.headings[start:stop], times, [(names, values[start:stop]) for names, values in grid.rows]
-    )
+    return Grid(grid.labels, grid.headings[start:stop], [(names, values[start:stop]) for names, values in grid.rows])
 
 
 def _label_width(grid: Grid, index: int) -> int:
@@ -102,7 +102,7 @@ def _table(grid: Grid) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for index, name in enumerate(grid.labels):
         table.add_column(Text(plain(name)), min_width=_label_width(grid, index), vertical="bottom")
     for index, name in enumerate(grid.headings):

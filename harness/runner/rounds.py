@@ -1,7 +1,9 @@
 """What has been done of a plan, judged from its launches alone: so a resumed run goes on as if never interrupted."""
 
+from collections import Counter
 from collections.abc import Iterable
 
+from harness.analysis.disturbance import disturbed
 from harness.model.cell import Cell
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group
@@ -9,11 +11,15 @@ from harness.model.run import Group
 #: A cell whose last launches in a row ended so, in measured rounds, is not launched again.
 GIVE_UP_AFTER = 2
 
+#: Of so many rounds, one may be done again because it was disturbed.
+REPEAT_ONE_IN = 5
+
 
 class Ledger:
     """The launches of a run, by group and round."""
 
     def __init__(self, launches: Iterable[Launch] = ()) -> None:
+        self.launches: list[Launch] = []
         self._rounds: dict[tuple[str, int], list[Launch]] = {}
         self._cells: dict[Cell, list[Launch]] = {}
         for launch in launches:
@@ -21,31 +27,62 @@ class Ledger:
 
     def add(self, launch: Launch) -> None:
         """Count a finished launch in."""
+        self.launches.append(launch)
         self._rounds.setdefault((launch.group, launch.round), []).append(launch)
         self._cells.setdefault(launch.cell, []).append(launch)
 
-    def alive(self, group: Group, number: int) -> list[Cell]:
-        """The group's cells that round `number` launches: those whose launches before it did not fail for good."""
-        return [cell for cell in group.cells if not self._given_up(cell, number)]
+    def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
+        """What round `number` of the group launches, as what: less the cells that failed for good before it."""
+        alive = {cell for cell in group.cells if not self._given_up(cell, number)}
+        return [(cell, role if number else Role.PILOT) for cell, role in group.slots if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
-        """Whether the newest attempt at this round launched every cell that it should."""
-        attempt = self.attempts(group, number) - 1
-        done = {
-            launch.cell
-            for launch in self._rounds.get((group.name, number), [])
-            if launch.attempt == attempt and launch.status is not Status.INTERRUPTED
-        }
-        return all(cell in done for cell in self.alive(group, number))
+        """Whether the newest attempt at this round made every launch that it should."""
+        return self._made(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
         """How often this round was begun."""
         return 1 + max((launch.attempt for launch in self._rounds.get((group.name, number), [])), default=-1)
 
+    def rounds(self, group: Group) -> int:
+        """How many measured rounds of the group are complete, one after the other."""
+        number = 1
+        while self._rounds.get((group.name, number)) and self.is_complete(group, number):
+            number += 1
+        return number - 1
+
+    def is_to_repeat(self, group: Group, number: int) -> bool:
+        """Whether the round is complete, was disturbed, and may be done again: one in five may, and the first."""
+        if number == 0 or not self.is_complete(group, number):
+            return False
+        newest = self.attempts(group, number) - 1
+        launches = [launch for launch in self._rounds.get((group.name, number), []) if launch.attempt == newest]
+        repeated = sum(self._repeats(group, earlier) for earlier in range(1, number + 1))
+        return repeated * REPEAT_ONE_IN < number and any(disturbed(launch) for launch in launches)
+
     def pilot(self, cell: Cell) -> Launch | None:
         """The cell's last pilot launch."""
         pilots = [launch for launch in self._cells.get(cell, []) if launch.role is Role.PILOT]
         return pilots[-1] if pilots else None
+
+    def seconds(self, number: int | None = None, groups: Iterable[Group] = ()) -> float:
+        """What all launches took, or those of one round of some groups, in seconds."""
+        if number is None:
+            return sum(launch.seconds for launch in self.launches)
+        return sum(launch.seconds for group in groups for launch in self._rounds.get((group.name, number), []))
+
+    def _repeats(self, group: Group, number: int) -> int:
+        """How often this round was done again although it was complete."""
+        return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
+
+    def _made(self, group: Group, number: int, attempt: int) -> bool:
+        wanted = Counter(self.slots(group, number))
+        made = Counter(
+            (launch.cell, launch.role)
+            for launch in self._rounds.get((group.name, number), [])
+            if launch.attempt == attempt and launch.status is not Status.INTERRUPTED
+        )
+        return wanted <= made
 
     def _given_up(self, cell: Cell, before: int) -> bool:
         earlier = [

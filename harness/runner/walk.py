@@ -1,25 +1,37 @@
 """Walks a plan through a backend, round by round, and stores each launch as it ends."""
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from harness.analysis import sizing
 from harness.model.backend import Backend
 from harness.model.cell import Cell
 from harness.model.environment import Requirement
 from harness.model.job import Job, Sampling
 from harness.model.job import Protocol as SamplingProtocol
 from harness.model.launch import Launch, Outcome, Role, Seen, Status
-from harness.model.run import Plan
+from harness.model.run import Group, Plan
 from harness.plan.groups import order
 from harness.runner.advice import advice
 from harness.runner.rounds import Ledger
+from harness.runner.stopping import Widths, open_groups
 from harness.store.folder import RunFolder
 
-#: How the pilot samples: enough to find broken cells, warm caches and size the samples; its times are in no statistic.
-PILOT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_seconds=0.1)
+#: How the pilot samples where the plan says all: enough to find broken cells, warm caches and size the samples.
+SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_seconds=0.1)
+#: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
+LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
+
+
+def pilot_sampling(plan: Plan) -> Sampling:
+    """How the pilot samples; its times are in no statistic."""
+    asked = plan.sampling
+    open_ended = asked.protocol is SamplingProtocol.TIME and None in (asked.warmup_seconds, asked.measure_seconds)
+    return LONG if open_ended else SHORT
 
 
 class Listener(Protocol):
@@ -32,17 +44,21 @@ class Listener(Protocol):
         """A launch was stored."""
 
     def skip(self, launches: int) -> None:
-        """So many launches will not be done: they are there already, or their cells failed for good."""
+        """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
+
+    def again(self, launches: int) -> None:
+        """So many more than were planned will be done: a disturbed round is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A launch's place in a run: group, round (0: the pilot), attempt at that round, and place in its order."""
+    """A launch's place in a run: group, round (0: the pilot), attempt at that round, place in its order, and role."""
 
     group: str
     round: int
     attempt: int
     place: int
+    role: Role
 
     @property
     def folder(self) -> str:
@@ -53,7 +69,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One walk over a plan: what it needs, given once; `run` does it. `requirements` are by environment."""
+    """One walk over a plan: what it needs, given once; `run` does it.
+
+    `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where the plan
+    has a precision.
+    """
 
     plan: Plan
     folder: RunFolder
@@ -61,6 +81,7 @@ class Walk:
     requirements: Mapping[str, Requirement]
     job: Callable[[Cell, Sampling], Job]
     listener: Listener
+    widths: Widths
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Launch what `finished` does not hold yet; returns all launches, old and new.
@@ -69,44 +90,49 @@ class Walk:
         far. A round that was interrupted is done again whole: its cells are compared with one another.
         """
         ledger = Ledger(finished)
-        launches = list(finished)
         for number in range(self.plan.rounds + 1):
+            names = open_groups(self.plan, ledger, number, self.widths)
             for group in self.plan.groups:
-                if ledger.is_complete(group, number):
-                    self.listener.skip(len(group.cells))
+                if group.name not in names or ledger.is_complete(group, number):
+                    self.listener.skip(len(group.slots))
                     continue
-                cells = ledger.alive(group, number)
-                self.listener.skip(len(group.cells) - len(cells))
-                attempt = ledger.attempts(group, number)
-                for place, cell in enumerate(order(self.plan.seed, group.name, number, cells)):
-                    launch = self._launch(Slot(group.name, number, attempt, place), cell, ledger.pilot(cell))
-                    ledger.add(launch)
-                    launches.append(launch)
-        return launches
+                self._round(group, number, ledger)
+                if ledger.is_to_repeat(group, number):
+                    self.listener.again(len(group.slots))
+                    self._round(group, number, ledger)
+        return ledger.launches
 
-    def _launch(self, slot: Slot, cell: Cell, pilot: Launch | None) -> Launch:
+    def _round(self, group: Group, number: int, ledger: Ledger) -> None:
+        slots = ledger.slots(group, number)
+        self.listener.skip(len(group.slots) - len(slots))
+        sampling = self._sampling(group, number, ledger)
+        attempt = ledger.attempts(group, number)
+        for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
+            pilot = ledger.pilot(cell) if number else None
+            sized = replace(sampling, calls_per_sample=pilot.calls_per_sample) if pilot else sampling
+            ledger.add(self._launch(Slot(group.name, number, attempt, place, role), cell, sized))
+
+    def _launch(self, slot: Slot, cell: Cell, sampling: Sampling) -> Launch:
         self.listener.begin(cell, slot.round)
-        job = self.job(cell, self._sampling(slot.round, pilot))
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        job = self.job(cell, sampling)
+        started, begun = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         try:
             outcome = self.backend.launch(self.requirements[cell.environment], job)
         except KeyboardInterrupt:
             self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED)))
             raise
-        launch = _record(slot, cell, started, outcome)
+        launch = replace(_record(slot, cell, started, outcome), seconds=round(time.monotonic() - begun, 6))
         if outcome.artifacts:
             launch = replace(launch, artifacts=self.folder.write_artifacts(slot.folder, outcome.artifacts))
         self.folder.append(launch)
         self.listener.end(launch)
         return launch
 
-    def _sampling(self, number: int, pilot: Launch | None) -> Sampling:
-        """The pilot's own sampling in round 0, then the plan's, with the sample's size that the pilot found."""
+    def _sampling(self, group: Group, number: int, ledger: Ledger) -> Sampling:
+        """The pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
         if number == 0:
-            return PILOT
-        if self.plan.sampling.protocol is SamplingProtocol.DOCUMENT or pilot is None:
-            return self.plan.sampling
-        return replace(self.plan.sampling, calls_per_sample=pilot.calls_per_sample)
+            return pilot_sampling(self.plan)
+        return sizing.sampling(self.plan.sampling, group.name, ledger.launches)
 
 
 def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:
@@ -120,7 +146,7 @@ def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:
         round=slot.round,
         attempt=slot.attempt,
         order=slot.place,
-        role=Role.PILOT if slot.round == 0 else Role.MEASURE,
+        role=slot.role,
         cell=cell,
         started=started,
         advice=advice(outcome),

@@ -5,6 +5,7 @@ import pytest
 from harness.analysis.answers import answers
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
+from harness.analysis.verdicts import Verdict
 from tests.factories import COMPARE, cell, cells, launch, rounds, run, scenario
 
 TIMES = {
@@ -30,7 +31,7 @@ def test_the_comparison_with_a_pick_leads():
     assert (answer.subject_has, answer.base_has) == (["eager"], ["graph"])
     assert answer.context == {}
     assert [finding.ratio.value for finding in answer.findings] == pytest.approx([2.7, 2.7], rel=0.01)
-    assert all(finding.shown for finding in answer.findings)
+    assert [finding.verdict for finding in answer.findings] == [Verdict.SLOWER] * 2
     assert answer.common == {}
 
 
@@ -43,6 +44,7 @@ def test_with_one_environment_the_axis_answers_about_the_other_value():
     (answer,) = answered({of: time for of, time in TIMES.items() if of.environment == "tf1.14"})
     assert (answer.subject, answer.base, answer.context) == ("eager", "graph", {"environment": "tf1.14"})
     assert answer.findings[0].ratio.value == pytest.approx(2.0, rel=0.01)
+    assert (answer.findings[0].verdict, answer.findings[0].compared.verdict) == (Verdict.SLOWER, Verdict.FASTER)
 
 
 def test_what_the_rows_share_is_told_once():
@@ -50,16 +52,11 @@ def test_what_the_rows_share_is_told_once():
     assert answer.common == {"call": "fit"}
 
 
-def test_an_interval_that_holds_1_shows_no_difference():
-    same = dict.fromkeys(cells(modes=["graph"]), 0.01)
-    (answer,) = answered(same, scenarios=[scenario(compare=COMPARE[:1])])
-    assert answer.findings[0].shown is False
-
-
-def test_one_round_shows_neither():
+def test_one_round_has_no_verdict():
     asked = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
     (table,) = tables(asked, lookup(asked, [launch(of) for of in cells(modes=["graph"])]))
-    assert answers(table)[0].findings[0].shown is None
+    (finding,) = answers(table)[0].findings
+    assert (finding.verdict, finding.ratio.interval) == (None, None)
 
 
 def test_a_table_that_compares_nothing_has_no_answer():

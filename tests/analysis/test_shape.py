@@ -1,11 +1,20 @@
-"""Several modes in one launch."""
+"""The shape of a cell's times."""
 
+import math
+import statistics
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.analysis.shape import Share, modes, several_modes
+from harness.analysis.shape import FEWEST_LAUNCHES, Share, modes, outliers, quantile, several_modes, shape
+from harness.model.launch import Sample
 from tests.factories import cell, launch
 
 STEADY, JUMPING = [0.010, 0.0101, 0.0099], [0.007, 0.007, 0.007, 0.022, 0.022]
+
+numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
 @pytest.mark.parametrize(("rates", "several"), [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)])
@@ -15,3 +24,97 @@ def test_mean_and_median_part_where_a_launch_has_several_modes(rates, several):
 
 def test_the_share_of_a_cells_launches():
     assert modes([launch(cell(), STEADY), launch(cell(), JUMPING)]) == Share(1, 2)
+
+
+def test_an_outlier_by_iglewicz_and_hoaglin():
+    # the median is 0 and that of the deviations 0.01: 0.6745 · x / 0.01 is above 3.5 from 0.0519 on
+    assert outliers([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.053]) == [False] * 6 + [True]
+    assert outliers([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.051]) == [False] * 7
+
+
+@given(st.lists(st.integers(-50, 50), max_size=12), st.integers(-500, 500))
+def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
+    moved = outliers([(value + by) / 64.0 for value in values])
+    assert moved == outliers([value / 64.0 for value in values])
+
+
+def test_an_outlier_may_be_the_quick_one():
+    assert outliers([-0.5, 0.0, 0.01, -0.01, 0.02]) == [True] + [False] * 4
+
+
+def test_launches_that_scatter_far_have_no_outlier_near():
+    assert outliers([-0.2, 0.1, 0.0, -0.1, 0.2, 0.4]) == [False] * 6
+
+
+@pytest.mark.parametrize(("apart", "outlying"), [(0.004, False), (math.log(1.049), False), (math.log(1.051), True)])
+def test_among_launches_that_agree_one_must_lie_five_percent_apart(apart, outlying):
+    assert outliers([0.0] * 5 + [apart])[-1] is outlying
+    assert outliers([0.0, 0.0001, -0.0001, 0.0, 0.0001, -apart])[-1] is outlying
+
+
+@pytest.mark.parametrize("count", range(FEWEST_LAUNCHES))
+def test_fewer_than_five_launches_have_no_outliers(count):
+    assert outliers([0.0, 0.0, 0.0, 9.0][:count]) == [False] * count
+
+
+@given(numbers, st.floats(0.0, 1.0))
+def test_quantiles_are_numpys(values, share):
+    assert quantile(sorted(values), share) == pytest.approx(np.quantile(values, share), rel=1e-9, abs=1e-6)
+
+
+def test_quantiles_of_one_value_are_that_value():
+    assert [quantile([7.0], share) for share in (0.0, 0.1, 0.5, 1.0)] == [7.0] * 4
+
+
+def test_the_number_is_the_geometric_mean_of_the_centres_and_the_others_are_over_all_samples():
+    found = shape([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
+    assert found.mean == pytest.approx(0.02)
+    assert found.median == pytest.approx(0.021)
+    assert (found.low, found.high) == (pytest.approx(0.009), pytest.approx(0.045))
+
+
+def test_within_a_launch_and_between_launches():
+    found = shape([launch(cell(), [0.009, 0.011]), launch(cell(), [0.018, 0.022]), launch(cell(), [0.04, 0.04])])
+    deviation = statistics.stdev([0.009, 0.011]) / 0.01
+    assert found.within == pytest.approx(deviation)
+    assert found.between == pytest.approx(math.log(2.0))
+
+
+def test_launches_that_agree_can_scatter_within_and_steady_ones_can_differ():
+    restless = shape([launch(cell(), [0.008, 0.012])] * 3)
+    assert (restless.between, restless.within > 0.2) == (pytest.approx(0.0), True)
+    differing = shape([launch(cell(), [rate] * 3) for rate in (0.01, 0.02)])
+    assert (differing.within, differing.between > 0.4) == (pytest.approx(0.0), True)
+
+
+def test_one_launch_tells_nothing_of_what_lies_between_launches_and_one_sample_nothing_of_what_lies_within():
+    assert shape([launch(cell(), STEADY)]).between is None
+    assert shape([launch(cell(), [0.01]), launch(cell(), [0.02])]).within is None
+
+
+def test_a_launch_with_one_sample_leaves_what_lies_within_to_the_others():
+    alone = shape([launch(cell(), STEADY)])
+    assert shape([launch(cell(), STEADY), launch(cell(), [0.01])]).within == alone.within
+
+
+def test_modes_and_outliers_are_counted_and_stay_in_the_mean():
+    launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
+    found = shape(launches)
+    assert (found.modes, found.outliers) == (Share(1, 6), Share(1, 6))
+    assert found.mean == pytest.approx(statistics.geometric_mean(each.centre for each in launches))
+
+
+def test_samples_count_by_their_time_a_step_however_many_steps_they_hold():
+    found = shape([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
+    assert found.median == pytest.approx(0.02)
+
+
+@given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
+def test_a_unit_scales_the_times_and_no_share(rates, unit):
+    before = shape([launch(cell(), each) for each in rates])
+    after = shape([launch(cell(), [rate * unit for rate in each]) for each in rates])
+    times = [(each.mean, each.median, each.low, each.high) for each in (before, after)]
+    assert times[1] == pytest.approx([unit * time for time in times[0]])
+    assert after.within == pytest.approx(before.within, abs=1e-9)
+    assert after.between == pytest.approx(before.between, abs=1e-9)
+    assert before.low <= before.median <= before.high

@@ -5,6 +5,7 @@ import pytest
 from harness.analysis.lookup import lookup
 from harness.analysis.statistics import percent
 from harness.analysis.tables import tables
+from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
@@ -80,6 +81,26 @@ def test_every_scenario_has_its_own_table():
     found = tables(two, lookup(two, [launch(cell()), launch(plain)]))
     assert [t.scenario.name for t in found] == ["step", "other"]
     assert [list(t.row_axes) for t in found] == [["call"], ["size"]]
+
+
+def test_a_time_has_its_shape_and_what_was_not_counted():
+    counted = {"steps_called": 100, "steps_counted": 6}
+    found = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
+    (value,) = found.rows[0].values
+    assert (value.shape.mean, value.shape.high > 0.011) == (pytest.approx(0.01), True)
+    assert value.undone == "tf1.14 took 100 steps, and the framework counted 6"
+
+
+def test_a_ratio_has_what_it_was_judged_by():
+    values = by_name(table(run(), rounds(TIMES, spread=0.0)))
+    compared = values["each release's default mode", "tf2.0", "eager"].compared
+    assert (compared.cell, compared.other) == (cell("tf2.0", mode="eager"), cell(mode="graph"))
+    assert compared.verdict is Verdict.SLOWER
+
+
+def test_a_table_knows_its_cells():
+    found = table(run(), rounds(TIMES))
+    assert [found.cell(found.rows[0], head.side) for head in found.columns[:4]] == cells()
 
 
 def test_a_run_without_launches_has_an_empty_table():

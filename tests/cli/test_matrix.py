@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from tests.cli.conftest import SCENARIO, Harness
 
 
 def launches(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+    """What is stored, less rounds that were done again because something else ran on this machine."""
+    stored = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+    return [launch for launch in stored if launch["attempt"] == 0]
 
 
 def test_one_command_measures_and_reports(harness: Harness) -> None:
@@ -21,7 +24,9 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
     assert "Backend: local environments, as --backend local asks." in done.stderr
     assert f"Report: {harness.run.relative_to(harness.root)}/report.md" in done.stderr
     stored = launches(harness.run)
-    assert [launch["role"] for launch in stored] == ["pilot"] * 2 + ["measure"] * 6
+    roles = Counter((launch["round"], launch["role"]) for launch in stored)
+    rounds = {(number, role): count for number in (1, 2, 3) for role, count in (("measure", 2), ("control", 1))}
+    assert roles == {(0, "pilot"): 3, **rounds}
     report = (harness.run / "report.md").read_text()
     assert "new against old" in report
     assert "ways" in done.stdout
@@ -55,9 +60,9 @@ def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(
     stored = launches(harness.run)
     broken = [launch for launch in stored if launch["cell"]["axes"]["way"] == way]  # type: ignore[index]
     assert {launch["status"] for launch in broken} == {status}
-    assert len(broken) == 2, "its pilot in each environment, and no round"
+    assert len(broken) == 3, "its pilot in each environment, in the reference once more, and no round"
     assert all(error in str(launch["error"]) for launch in broken)
-    assert len([launch for launch in stored if launch["status"] == "ok"]) == 4
+    assert len([launch for launch in stored if launch["status"] == "ok"]) == 2 * 3
     report = (harness.run / "report.md").read_text()
     assert status in report
     assert "\033" not in report + done.stdout
@@ -73,7 +78,7 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
     done = harness.matrix("-s", "ways", "-a", "way=fine,signals", "--rounds", "1")
     assert done.returncode == 0
     assert "no release does this" in (harness.run / "report.md").read_text()
-    assert len(launches(harness.run)) == 4
+    assert len(launches(harness.run)) == 2 * 3
 
 
 @pytest.mark.parametrize(
@@ -88,6 +93,11 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
         (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
+        (["-s", "ways", "--precision", "2"], 2, ["--precision '2' is not a share such as 3% or 0.03"]),
+        (["-s", "ways", "--margin", "0%"], 2, ["--margin '0%' is not a share"]),
+        (["-s", "ways", "--budget", "soon"], 2, ["--budget 'soon' is not a length of time"]),
+        (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
+        (["--resume", "results/none", "--rounds", "9"], 2, ["it takes no --rounds"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
         (["--resume", "results/none", "-e", "old"], 2, ["--resume goes on with the run's own plan"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
@@ -190,7 +200,8 @@ def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: H
     assert resumed.returncode == 0, resumed.stderr
     lines = (harness.run / "launches.jsonl").read_text().splitlines()
     assert lines[: len(whole)] == whole
-    rounds = {(launch["round"], launch["cell"]["environment"]) for launch in launches(harness.run)}  # type: ignore[index]
+    stored = [json.loads(line) for line in lines]
+    rounds = {(launch["round"], launch["cell"]["environment"]) for launch in stored}
     assert rounds == {(number, name) for number in range(4) for name in ("old", "new")}
 
 
@@ -230,7 +241,8 @@ def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:
 def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     done = harness("matrix", "-s", "ways", "--dry-run")
     assert done.returncode == 0
-    assert "14 cells in 7 groups, a pilot and 5 rounds: 84 launches; 2 cells are not available." in done.stdout
+    assert "14 cells in 7 groups" in done.stdout
+    assert "a pilot and 5 rounds: 126 launches; 2 cells are not available." in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()
     plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)
@@ -240,7 +252,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
 
 def test_launches_are_printed_as_json_where_that_is_asked(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--json")
-    assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["ok"] * 4
+    assert [json.loads(line) for line in done.stdout.splitlines() if '"attempt":0' in line] == launches(harness.run)
 
 
 def test_an_environment_without_its_python_is_not_available_and_the_others_run(harness: Harness) -> None:
@@ -281,3 +293,30 @@ def _scratch(harness: Harness) -> list[str]:
         with contextlib.suppress(OSError):
             working.append(str(process.readlink()))
     return [*(str(path) for path in folder.glob("*")), *(path for path in working if path.startswith(str(folder)))]
+
+
+def test_the_plan_of_a_run_until_it_is_precise(harness: Harness) -> None:
+    asked = ("--precision", "2%", "--budget", "10m", "--margin", "5%", "--reference", "new")
+    done = harness("matrix", "-s", "ways", "-a", "way=fine", "--dry-run", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "a pilot and at most 100 rounds: at most 303 launches" in done.stdout
+
+
+def test_a_budget_ends_the_run_and_the_report_says_so(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "1ms", "--reference", "new")
+    assert done.returncode == 0, done.stderr
+    assert {launch["round"] for launch in launches(harness.run)} == {0, 1}
+    run = json.loads((harness.run / "run.json").read_text())
+    assert run["reference"] == "new"
+    assert run["stops"] == {"ways cpu way=fine speed=fast": {"reason": "budget", "rounds": 1}}
+    assert "budget" in (harness.run / "report.md").read_text()
+
+
+def test_the_pilot_sets_the_lengths_that_are_not_given(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads((harness.run / "run.json").read_text())["plan"]
+    assert plan["sampling"]["warmup_seconds"] is plan["sampling"]["measure_seconds"] is None
+    pilot, *_, last = launches(harness.run)
+    assert pilot["phases"]["steady state"] > 1.4  # type: ignore[index]
+    assert last["phases"]["steady state"] >= 0.25  # type: ignore[index]

@@ -28,7 +28,7 @@ CELLS = [
 
 
 def test_cells_that_are_compared_are_one_group() -> None:
-    groups = group(CELLS, {"step": SCENARIO})
+    groups = group(CELLS, {"step": SCENARIO}, "tf1.14")
     assert [found.name for found in groups] == ["step cpu call=fit", "step cpu call=batch"]
     assert [len(found.cells) for found in groups] == [4, 4]
     assert groups[0].axes == {"call": "fit"}

@@ -2,8 +2,30 @@
 
 import pytest
 
+from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
-from harness.report.format import MICROSECONDS, MILLISECONDS, SECONDS, between, bytes_, gain, number, time, times, unit
+from harness.report.format import (
+    GIBIBYTES,
+    MEBIBYTES,
+    MICROSECONDS,
+    MILLISECONDS,
+    SECONDS,
+    apart,
+    between,
+    bytes_,
+    duration,
+    fewer,
+    gain,
+    memory_unit,
+    number,
+    phase_unit,
+    seconds,
+    share,
+    spread,
+    time,
+    times,
+    unit,
+)
 
 
 def estimate(value, low=None, high=None):
@@ -81,3 +103,59 @@ def test_bytes(count, text):
 def test_what_no_digits_can_hold_is_still_text():
     assert number(float("inf")) == "inf"
     assert number(1e300) == "1.00e+300"
+
+
+def test_a_spread_over_launches():
+    assert spread(Spread(0.84, 0.79, 0.93, 5)) == "0.840 (0.790 to 0.930)"
+    assert spread(Spread(0.084, 0.079, 0.093, 5), 1e3) == "84.0 (79.0 to 93.0)"
+    assert spread(Spread(0.84, 0.84, 0.84, 1)) == "0.840"
+
+
+@pytest.mark.parametrize(("medians", "expected"), [([0.05, 0.2, 4.0], SECONDS), ([0.01, 0.05], MILLISECONDS)])
+def test_one_unit_for_a_phase(medians, expected):
+    assert phase_unit(medians) is expected
+
+
+@pytest.mark.parametrize(("counts", "expected"), [([2.0**29], MEBIBYTES), ([2.0**30], GIBIBYTES)])
+def test_one_unit_for_memory(counts, expected):
+    assert memory_unit(counts) is expected
+
+
+@pytest.mark.parametrize(
+    ("part", "text"), [(0.03, "3 %"), (0.0131, "1.31 %"), (0.125, "12.5 %"), (1.5, "150 %"), (10.0, "1,000 %")]
+)
+def test_a_share_has_no_needless_digits(part, text):
+    assert share(part) == text
+
+
+def test_a_distance_on_the_log_scale():
+    assert apart(0.0) == "0 %"
+    assert apart(0.01) == "1.01 %"
+    assert apart(float("inf")).endswith(" %")
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (0.4, "0.4 s"),
+        (45.4, "45 s"),
+        (90.0, "90 s"),
+        (150.0, "2.5 min"),
+        (600.0, "10 min"),
+        (5400.0, "90 min"),
+        (7200.0, "2 h"),
+        (1e6, "278 h"),
+    ],
+)
+def test_a_length_of_time(length, text):
+    assert duration(length) == text
+
+
+def test_fewer_rounds_are_told():
+    assert fewer(estimate(1.0), 6) == "n=5"
+    assert fewer(estimate(1.0), 5) == ""
+
+
+@pytest.mark.parametrize(("values", "text"), [([1.1, 0.4], "0.4 to 1.1"), ([0.5, 0.5], "0.5"), ([], "")])
+def test_lengths_in_seconds(values, text):
+    assert seconds(values) == text

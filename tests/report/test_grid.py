@@ -1,34 +1,28 @@
-"""A table as text."""
+"""A table's times as text."""
 
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
 from harness.model.launch import Status
-from harness.report.grid import build, label
-from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from harness.report.grid import marked, times
+from tests.factories import broken, cell, cells, launch, rounds, run
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 
 
+def table(run, launches):
+    return tables(run, lookup(run, launches))[0]
+
+
 def grid(run, launches):
-    return build(tables(run, lookup(run, launches))[0])
+    return times(table(run, launches))
 
 
-def test_headings_name_environment_mode_unit_and_what_stands_against_what():
+def test_headings_name_environment_mode_and_unit():
     made = grid(run(), rounds(TIMES))
     assert list(made.labels) == ["call"]
-    assert list(made.headings) == [
-        "tf1.14 graph, ms",
-        "tf1.14 eager, ms",
-        "tf2.0 graph, ms",
-        "tf2.0 eager, ms",
-        "tf2.0 against tf1.14, graph",
-        "tf2.0 against tf1.14, eager",
-        "graph against eager, tf1.14",
-        "graph against eager, tf2.0",
-        "each release's default mode: tf2.0 against tf1.14",
-    ]
-    assert made.times == 4
+    assert list(made.headings) == ["tf1.14 graph, ms", "tf1.14 eager, ms", "tf2.0 graph, ms", "tf2.0 eager, ms"]
+    assert all(len(values) == 4 for _, values in made.rows)
 
 
 def test_a_number_tells_of_fewer_rounds_and_of_several_modes():
@@ -37,6 +31,27 @@ def test_a_number_tells_of_fewer_rounds_and_of_several_modes():
     ((_, values),) = grid(run(cells(["tf1.14"])), launches).rows
     assert values[0] == "10.0 ± 0.1"
     assert values[1] == "13.0 ± 0.1 n=2 †"
+
+
+def test_a_number_tells_of_launches_that_lie_apart_and_of_steps_that_were_not_counted():
+    spread = [0.010, 0.0101, 0.0099, 0.010, 0.0102, 0.020]
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate(spread, 1)]
+    launches += [
+        launch(cell(mode="eager"), 0.01, number, fingerprint={"steps_called": 100, "steps_counted": 6})
+        for number in range(1, 7)
+    ]
+    ((_, values),) = grid(run(cells(["tf1.14"])), launches).rows
+    assert values[0].endswith(" ◊")
+    assert values[1] == "10.0 ± 0.1 ‡"
+
+
+def test_what_the_marks_tell_is_told_by_name():
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
+    launches += [launch(cell("tf2.0"), [0.007] * 3 + [0.022] * 2, fingerprint={"steps_called": 9, "steps_counted": 8})]
+    found = marked(table(run(cells(modes=["graph"])), launches))
+    assert list(found.modes) == ["tf2.0 graph: 1 of 1"]
+    assert list(found.apart) == ["tf1.14 graph: 1 of 6"]
+    assert list(found.undone) == ["tf2.0 graph: tf2.0 took 9 steps, and the framework counted 8"]
 
 
 def test_without_a_number_the_status_stands_and_where_there_is_no_cell_nothing():
@@ -51,16 +66,3 @@ def test_rows_name_their_device_where_there_are_several():
     made = grid(run(members), [launch(member) for member in members])
     assert list(made.labels) == ["device", "call"]
     assert [list(labels) for labels, _ in made.rows] == [["cpu", "fit"], ["gpu", "fit"]]
-
-
-def test_a_value_that_says_nothing_alone_is_named_by_its_axis():
-    assert label(scenario(), "mode", "graph") == "graph"
-    assert label(scenario(), "threads", "4") == "threads 4"
-    assert label(scenario(), "xla", "on") == "xla on"
-    assert label(scenario(), "environment", "2024") == "2024"
-
-
-def test_a_value_that_two_axes_have_is_named_by_its_axis():
-    sizes = scenario(axes={"model": ["small", "large"], "data": ["small"]})
-    assert label(sizes, "model", "small") == "model small"
-    assert label(sizes, "model", "large") == "large"

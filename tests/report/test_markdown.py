@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Unavailable
 from harness.report.markdown import render, table
-from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.factories import ENVIRONMENTS, PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
 
 SNAPSHOT = Path(__file__).parent / "report.md"
 
@@ -19,14 +20,26 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 def example():
-    """Two calls in two environments and two modes, one cell out of memory, an environment that cannot be had."""
+    """Two calls in two environments and two modes: one out of memory, an environment that cannot be had, one round
+    disturbed and repeated."""
     times = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
     seconds = {of: milliseconds / 1000 for of, milliseconds in times.items()}
     lost = cell("tf2.0", call="fit", mode="graph")
     del seconds[lost]
+    controls = {of: seconds[of] for of in (cell(), cell(call="train_on_batch"))}
+    launches = [
+        replace(each, phases={name: length * (1.0 + 0.02 * (each.round % 4)) for name, length in PHASES.items()})
+        for each in rounds(
+            seconds, spread=0.01, controls=controls, took=4.0, resources=RESOURCES, fingerprint={"parameters": 162049}
+        )
+    ]
+    group = launches[0].group
+    noise = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.4}
+    disturbed = [replace(each, resources=noise) for each in launches if (each.group, each.round) == (group, 3)]
+    launches = [replace(each, attempt=1) if (each.group, each.round) == (group, 3) else each for each in launches]
     gone = [Unavailable(c, "needs keras<2.4", "Choose an environment with keras<2.4.") for c in cells(["tf2.1"])]
     killed = broken(lost, Status.OOM, error="killed at 2 GiB", advice="Allow more memory.", stderr="allocating\nKilled")
-    return run(times, unavailable=gone), [*rounds(seconds), killed]
+    return run(times, unavailable=gone, controlled=True), [*launches, *disturbed, killed]
 
 
 def test_the_report_is_the_snapshot():
@@ -42,6 +55,10 @@ def test_the_parts_come_in_order():
         "# One training step: tf1.14, tf2.0, tf2.1",
         "## What was measured",
         "## One training step",
+        "## Phases",
+        "## Shape of the times",
+        "## Resources",
+        "## Disturbed rounds",
         "## No number",
         "## Again",
     ]
@@ -62,11 +79,129 @@ def test_the_note_says_what_an_interval_is(count, sentence):
 
 
 def test_the_first_lines_say_where_launches_ran():
-    assert "Launches ran pinned to 1 core (CPU 0), on Some CPU, 5 rounds planned." in render(run(), []).split("##")[0]
+    first = render(run(), []).split("##")[0]
+    assert "Launches ran pinned to 1 core (CPU 0), on Some CPU, 5 rounds planned; the margin is 3 %" in first
 
 
-def test_no_difference_shown_where_the_interval_holds_1():
-    assert "no difference shown" in render(run(), rounds(dict.fromkeys(cells(), 0.01)))
+def answered(times, **changes):
+    return render(run(times), rounds(times, spread=0.0, **changes)).splitlines()[2]
+
+
+def test_one_rows_answer():
+    times = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
+    assert answered(times) == (
+        "In step, fit: TensorFlow 2.0.0 + Keras 2.3.1 (eager) takes 2.70 times as long a step as "
+        "TensorFlow 1.14.0 + Keras 2.2.5 (graph) (2.70 to 2.70): slower (each release's default mode)."
+    )
+    assert "(2.70 to 2.70) (each release's default mode)." in answered(times, count=3)
+    assert "(one round, so no interval) (each release's default mode)." in answered(times, count=1)
+
+
+def test_many_rows_answer():
+    times = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 4], strict=True))
+    seconds = {of: milliseconds / 1000 for of, milliseconds in times.items()}
+    ends = "takes 0.500 times (train_on_batch) to 2.70 times (fit) as long a step as TensorFlow 1.14.0 + Keras 2.2.5 ("
+    assert ends in answered(seconds)
+    assert "; of 2 rows: 1 slower, 1 faster (each release's default mode)." in answered(seconds)
+    assert "rows" not in answered(seconds, count=3)
+
+
+def test_an_answer_of_different_work():
+    times = dict.fromkeys(cells(calls=("fit", "train_on_batch")), 0.01)
+    launches = rounds(times, spread=0.0)
+
+    def render_with(odd):
+        prints = [replace(each, fingerprint={"parameters": 1 + odd(each.cell)}) for each in launches]
+        return render(run(times), prints).splitlines()[2]
+
+    assert render_with(lambda of: of == cell("tf2.0", mode="eager")) == (
+        "In step: TensorFlow 2.0.0 + Keras 2.3.1 (eager) takes 1.00 times (train_on_batch) as long a step as "
+        "TensorFlow 1.14.0 + Keras 2.2.5 (graph) (1.00 to 1.00); of 2 rows: 1 same, 1 different work "
+        "(each release's default mode)."
+    )
+    assert render_with(lambda of: of.environment == "tf2.0") == (
+        "In step: TensorFlow 2.0.0 + Keras 2.3.1 (eager) and TensorFlow 1.14.0 + Keras 2.2.5 (graph) did not do the "
+        "same work in any of 2 rows, so their times say nothing of one another (each release's default mode)."
+    )
+
+
+def test_an_answer_of_two_pythons():
+    newer = [replace(each, python="3.11") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    text = render(run(environments=newer), rounds(dict.fromkeys(cells(), 0.01)))
+    assert "TensorFlow 2.0.0 + Keras 2.3.1 (eager, Python 3.11) takes" in text
+    assert "as long a step as TensorFlow 1.14.0 + Keras 2.2.5 (graph, Python 3.7)" in text
+    assert re.search(r"\| tf2.0 against tf1.14, graph .*\| Python 3.11 against 3.7; work not checked", text)
+
+
+def test_the_control_stands_over_the_numbers():
+    text = render(*example())
+    assert text.index("A/A control: the reference") < text.index("tf1.14 graph, ms")
+
+
+def test_a_control_beyond_the_margin_leaves_no_verdict():
+    times = dict(zip(cells(modes=["graph"]), [0.01, 0.02], strict=True))
+    text = render(run(times, controlled=True), rounds(times, spread=0.001, controls={cell(): 0.011}))
+    assert "1 comparison, none with a verdict." in text
+    assert "the control lies beyond the margin" in text
+
+
+def test_where_nothing_is_compared_nothing_is_said_of_comparing():
+    text = render(run([cell()]), rounds({cell(): 0.01}))
+    assert "Nothing is compared" in text
+    for word in ("A/A control", "erdict", "against"):
+        assert word not in text.split("## One training step")[1]
+
+
+@pytest.mark.parametrize("calls", [8, 9])
+def test_many_comparisons_are_folded_after_their_count(calls):
+    names = [f"call{index}" for index in range(calls)]
+    times = dict.fromkeys(cells(calls=names), 0.01)
+    text = render(
+        run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), rounds(times, spread=0.0, count=4)
+    )
+    assert f"Of {5 * calls} comparisons: {5 * calls} same." in text
+    assert (f"<summary>All {5 * calls} comparisons</summary>" in text) == (calls > 8)
+    assert text.count(" against ") == 5 * calls
+
+
+def test_marks_are_explained_below_the_times():
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
+    launches += [launch(cell("tf2.0"), [0.007] * 3 + [0.022] * 2, fingerprint={"steps_called": 9, "steps_counted": 8})]
+    text = render(run(cells(modes=["graph"])), launches)
+    assert "Launches: tf2.0 graph: 1 of 1." in text
+    assert (
+        "◊ Launches of this cell have several modes: some lie apart from the others, and all are in the mean." in text
+    )
+    assert "such a step: tf2.0 graph: tf2.0 took 9 steps, and the framework counted 8." in text
+    assert "launches of this cell have several modes: 1 of 6 lies apart" in text.split("## Shape of the times")[1]
+
+
+def test_two_scenarios_have_one_section_of_phases():
+    other = scenario("other", title="Another", axes={"size": ["1"]}, default={}, compare=[])
+    plain = Cell("other", "tf1.14", Device.CPU, {"size": "1"})
+    times = {cell(): 0.01, plain: 0.02}
+    text = render(run(times, scenarios=[scenario(), other]), rounds(times, phases=PHASES, resources=RESOURCES))
+    assert text.count("## Phases") == 1
+    assert text.split("## Phases")[1].count("**Another**") == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [(RESOURCES, "No round was disturbed by other processes."), ({}, "could not be told: no launch recorded")],
+)
+def test_whether_rounds_were_disturbed_stands_with_what_was_measured(told, sentence):
+    text = render(run(), rounds(dict.fromkeys(cells(), 0.01), resources=told))
+    assert sentence in text.split("## One training step")[0]
+    assert "## Disturbed rounds" not in text
+
+
+def test_ten_disturbed_rounds_are_named():
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    text = render(run(), rounds(dict.fromkeys(cells(), 0.01), count=12, resources=noisy))
+    assert "Other processes disturbed 12 of the 12 rounds" in text
+    assert "- Round 10 of step cpu call=fit dtype=float32: step tf1.14" in text
+    assert "- Round 11" not in text
+    assert "- and 2 more" in text
 
 
 def test_a_run_without_launches_has_a_report():
@@ -94,7 +229,11 @@ def test_hostile_strings_are_harmless():
         for mode in axes["mode"]
     ]
     stderr = "```\n</details><script>alert(2)</script>\n" + "\x1b]0;x\x07" + "x" * 10_000_000 + "\n````\nend"
-    launches = [launch(members[0]), launch(members[1]), launch(members[2])]
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    launches = [
+        launch(of, phases={f"{HOSTILE}|": 1.0}, resources=noisy, fingerprint={HOSTILE: f"\n# d`{of.axes['mode']}|"})
+        for of in members[:3]
+    ]
     launches += [broken(members[3], Status.FAILED, error="\x1b[31mred|\n# big `q`", stderr=stderr, advice=HOSTILE)]
     hosts = {"cpu": HOSTILE, "<b>": "|"}
     command = ["harness", "matrix", "-s", HOSTILE + "\n```\n"]
@@ -105,6 +244,8 @@ def test_hostile_strings_are_harmless():
     assert "red\\| # big \\`q\\`" in outside
     assert "](javascript" not in text
     assert "a\\|b" in outside
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; is # d\\`eager\\| and # d\\`graph\\|" in outside
+    assert "Other processes disturbed" in outside
     assert not re.search(r"^# (d|big)", outside, re.MULTILINE)
     assert len(text) < 20_000
 
@@ -118,19 +259,8 @@ def test_only_ten_ends_of_standard_error_are_printed():
     assert "The standard error of 2 more is in launches.jsonl." in text
 
 
-def test_a_wide_table_becomes_two():
-    text = render(
-        run(cells(["tf1.14", "tf2.0", "tf2.1"])), rounds(dict.fromkeys(cells(["tf1.14", "tf2.0", "tf2.1"]), 1e-2))
-    )
-    heads = [line for line in text.splitlines() if line.startswith("| call")]
-    assert len(heads) == 2
-    assert ", ms" in heads[0]
-    assert "against" in heads[1]
-    assert "against" not in heads[0]
-
-
 def test_columns_align():
-    assert table(["a", "number"], [["x", "1"], ["本", "22"]], numbers=1).splitlines() == [
+    assert table(["a", "number"], [["x", "1"], ["本", "22"]], right=[1]).splitlines() == [
         "| a   | number |",
         "| --- | -----: |",
         "| x   |      1 |",

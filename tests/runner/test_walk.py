@@ -1,7 +1,8 @@
 """The whole walk with a backend that answers at once: no clock, no process."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.job import Job, Limits, Sampling
 from harness.model.launch import Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan
-from harness.runner.walk import PILOT, Walk
+from harness.runner.walk import LONG, SHORT, Walk
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests.runs import plan, run
@@ -50,6 +51,12 @@ class Silent:
     def skip(self, launches: int) -> None:
         self.skipped += launches
 
+    def again(self, launches: int) -> None: ...
+
+
+def no_widths(_: Sequence[Launch]) -> dict[str, float]:
+    raise AssertionError("a plan without a precision was asked for widths")
+
 
 def job(cell: Cell, sampling: Sampling) -> Job:
     return Job(cell, "step.py", {}, sampling, Limits(), {})
@@ -65,7 +72,7 @@ def folder(tmp_path: Path) -> RunFolder:
 def walk(
     folder: RunFolder, backend: Backend | Backstage, planned: Plan, finished: list[Launch] | None = None
 ) -> list[Launch]:
-    return Walk(planned, folder, backend, REQUIREMENTS, job, Silent()).run(finished or [])  # type: ignore[arg-type]
+    return Walk(planned, folder, backend, REQUIREMENTS, job, Silent(), no_widths).run(finished or [])  # type: ignore[arg-type]
 
 
 def stored(folder: RunFolder) -> list[bytes]:
@@ -91,7 +98,7 @@ def test_the_pilot_is_short_and_sizes_the_samples_of_the_rounds(folder: RunFolde
     backstage = Backstage()
     launches = walk(folder, backstage, plan(rounds=1))
     assert [launch.role for launch in launches] == [Role.PILOT] * 2 + [Role.MEASURE] * 2
-    assert [given.sampling for given in backstage.jobs[:2]] == [PILOT] * 2
+    assert [given.sampling for given in backstage.jobs[:2]] == [SHORT] * 2
     assert [given.sampling.calls_per_sample for given in backstage.jobs[2:]] == [7, 7]
 
 
@@ -110,7 +117,7 @@ def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others
 
 def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: RunFolder) -> None:
     def answer(_: int, given: Job) -> Outcome:
-        pilot = given.sampling == PILOT
+        pilot = given.sampling == SHORT
         return Outcome(Status.OK if pilot or given.cell.environment == "old" else Status.FAILED)
 
     launches = walk(folder, Backstage(answer), plan(rounds=5))
@@ -177,3 +184,79 @@ def test_artifacts_are_kept_under_names_of_ours(folder: RunFolder) -> None:
     for launch in launches:
         (path,) = launch.artifacts
         assert (folder.path / path).read_text() == launch.cell.environment
+
+
+def with_control(planned: Plan) -> Plan:
+    return replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
+
+
+def test_the_control_is_launched_twice_in_the_pilot_and_in_every_round(folder: RunFolder) -> None:
+    planned = with_control(plan(rounds=2, groups=2))
+    launches = walk(folder, Backstage(), planned)
+    for group in planned.groups:
+        for number in range(3):
+            made = [
+                (launch.cell, launch.role)
+                for launch in launches
+                if (launch.group, launch.round) == (group.name, number)
+            ]
+            roles = [Role.PILOT] * 3 if number == 0 else [Role.CONTROL, Role.MEASURE, Role.MEASURE]
+            assert sorted(role for _, role in made) == sorted(roles)
+            assert [cell for cell, _ in made].count(group.cells[0]) == 2
+
+
+def test_which_of_the_two_comes_first_changes_from_round_to_round(folder: RunFolder) -> None:
+    planned = with_control(plan(rounds=12))
+    launches = walk(folder, Backstage(), planned)
+    roles = [launch.role for launch in launches if launch.round and launch.cell == planned.groups[0].cells[0]]
+    assert {roles[at] for at in range(0, len(roles), 2)} == {Role.MEASURE, Role.CONTROL}
+
+
+def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is(folder: RunFolder) -> None:
+    disturbed = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
+    disturbed["steady_own_cpus_busy_seconds"] = 1.0
+
+    def answer(_: int, given: Job) -> Outcome:
+        return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=disturbed)
+
+    launches = walk(folder, Backstage(answer), plan(rounds=11))
+    attempts = {number: 1 + max(x.attempt for x in launches if x.round == number) for number in range(12)}
+    assert attempts == {0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1, 6: 2, 7: 1, 8: 1, 9: 1, 10: 1, 11: 2}
+    assert all(len([x for x in launches if (x.round, x.attempt) == (1, attempt)]) == 2 for attempt in (0, 1))
+
+
+def test_the_pilot_sets_how_long_all_launches_of_a_group_measure(folder: RunFolder) -> None:
+    backstage = Backstage(
+        lambda _, job: Outcome(Status.OK, phases={"warm up": 0.3}, samples=[Sample(0.05, 5)] * 30, calls_per_sample=5)
+    )
+    open_ended = replace(plan(rounds=2, groups=2), sampling=Sampling())
+    walk(folder, backstage, open_ended)
+    pilots, rest = backstage.jobs[:4], backstage.jobs[4:]
+    assert [given.sampling for given in pilots] == [LONG] * 4
+    # it does not scatter, so more of it sharpens nothing
+    assert {(given.sampling.warmup_seconds, given.sampling.measure_seconds) for given in rest} == {(0.3, 0.25)}
+
+
+def test_a_launch_says_what_it_cost(folder: RunFolder) -> None:
+    assert all(launch.seconds >= 0.0 for launch in walk(folder, Backstage(), plan(rounds=1)))
+
+
+def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do(folder: RunFolder) -> None:
+    planned = replace(plan(rounds=12, groups=2), precision=0.02)
+    narrow, wide = (group.name for group in planned.groups)
+
+    def widths(launches: Sequence[Launch]) -> dict[str, float]:
+        rounds = max(launch.round for launch in launches)
+        return {narrow: 0.01 if rounds >= 9 else math.inf, wide: 0.5}
+
+    silent = Silent()
+    made = Walk(planned, folder, Backstage(), REQUIREMENTS, job, silent, widths).run([])  # type: ignore[arg-type]
+    assert max(launch.round for launch in made if launch.group == narrow) == 9
+    assert max(launch.round for launch in made if launch.group == wide) == 12
+    assert silent.skipped == 3 * 2
+
+
+def test_the_budget_ends_all_groups_equally_far_and_lets_one_round_be(folder: RunFolder) -> None:
+    launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=1e-9))
+    assert {launch.round for launch in launches} == {0, 1}
+    assert len(launches) == 2 * 6

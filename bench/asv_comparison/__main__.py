@@ -1,0 +1,59 @@
+"""`python -m bench.asv_comparison [--pairs N] [--seconds S] [-- OPTION…]`: the harness and asv in turn, as Markdown."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.asv_comparison import ours
+from bench.asv_comparison.measured import HEAD, Measured, row, scatter
+from bench.asv_comparison.theirs import ASV, Asv
+from harness import __version__
+from harness.machine import host
+from harness.model.errors import HarnessError
+
+
+def main() -> None:
+    """Measure pairs, and print what each run gave, as it ends, and how the runs scatter."""
+    parser = _parser()
+    options = parser.parse_args()
+    if options.folder and options.folder.exists():
+        parser.error(f"{options.folder} is there already")
+    facts = host.facts()
+    print(f"harness {__version__} and {ASV} on {facts['cpu']}, {facts['cores']} cores, {facts['system']}\n\n{HEAD}")
+    measured = []
+    with tempfile.TemporaryDirectory(prefix="asv-comparison-") as temporary:
+        for each in _pairs((options.folder or Path(temporary)).absolute(), options):
+            measured.append(each)
+            print(row(each), flush=True)
+    if options.pairs > 1:
+        print(f"\n{scatter(measured)}")
+
+
+def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:
+    asv = None
+    for _ in range(options.pairs):
+        harness, cpus = ours.measure(folder / "harness", options.harness)
+        yield harness
+        asv = asv or Asv(folder, options.rounds, cpus)
+        yield asv.measure(options.seconds or harness.seconds)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.asv_comparison", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1, help="how often both measure, in turn")
+    parser.add_argument(
+        "--seconds", type=float, help="asv's wall time in a pair; without it, what the harness spent on the two cells"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="asv's processes in each environment; its default is 2")
+    parser.add_argument("--folder", type=Path, help="keep everything in this new folder, not in a temporary folder")
+    parser.add_argument("harness", nargs="*", metavar="OPTION", help="more options of `harness matrix`, after --")
+    return parser
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except HarnessError as error:
+        sys.exit(str(error))

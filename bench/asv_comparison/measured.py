@@ -1,0 +1,66 @@
+"""What one run of one tool gave, and how such results are shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.statistics import Interval
+
+#: How often an interval holds the ratio of another run that errs as much as its own. P(|x - y| < 1.96 σ) is 83 % for
+#: two normal x and y, and 88 % where t of 4 degrees, as with five rounds, stands for 1.96; with 2.58, for 99 %, it is
+#: 93 %, and 97 % with t. The ends of two intervals, divided, lie up to √2 farther apart than those of one: 99 %.
+EXPECTED = (
+    "An honest interval of 95 % holds the ratio of another such run in 83 to 88 % of cases, one of 99 % in 93 to 97 %,"
+    " and two of 99 % with their ends divided, as asv's here, in 93 to 99 %."
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of one tool.
+
+    `times` are seconds per step in TensorFlow 1.14 and 2.0, `ratio` is the second over the first; `seconds` is the wall
+    time that went into these two, `note` says how.
+    """
+
+    tool: str
+    seconds: float
+    note: str
+    times: tuple[float, float]
+    ratio: float
+    interval: Interval
+    verdict: str
+
+
+#: Above the rows of all runs.
+HEAD = """\
+| tool | wall, s | TF 1.14, ms | TF 2.0, ms | ratio | interval | verdict | how |
+| --- | ---: | ---: | ---: | ---: | --- | --- | --- |"""
+
+
+def row(run: Measured) -> str:
+    """One run, as a row of a Markdown table."""
+    first, second = (f"{1000 * time:.2f}" for time in run.times)
+    ends = f"{run.interval.low:.3f} to {run.interval.high:.3f}"
+    cells = [run.tool, f"{run.seconds:.1f}", first, second, f"{run.ratio:.3f}", ends, run.verdict, run.note]
+    return f"| {' | '.join(cells)} |"
+
+
+def scatter(measured: Sequence[Measured]) -> str:
+    """By tool: how far its ratios scatter, how wide its intervals are, and how many other runs' ratios these hold."""
+    head = "| tool | runs | ratios | width of its intervals | hold its other runs' ratios | hold the other tool's |"
+    rule = "| --- | ---: | --- | --- | ---: | ---: |"
+    tools = dict.fromkeys(run.tool for run in measured)
+    return "\n".join([head, rule, *(_scatter(tool, measured) for tool in tools), "", EXPECTED])
+
+
+def _scatter(tool: str, measured: Sequence[Measured]) -> str:
+    own = [run for run in measured if run.tool == tool]
+    foreign = [run for run in measured if run.tool != tool]
+    same = [other.ratio in run.interval for run in own for other in own if other is not run]
+    cross = [other.ratio in run.interval for run in own for other in foreign]
+    ratios = sorted(run.ratio for run in own)
+    widths = sorted(100 * (run.interval.high / run.interval.low - 1) for run in own)
+    return (
+        f"| {tool} | {len(own)} | {ratios[0]:.3f} to {ratios[-1]:.3f} ({100 * (ratios[-1] / ratios[0] - 1):.1f} %) "
+        f"| {widths[0]:.1f} to {widths[-1]:.1f} % | {sum(same)} of {len(same)} | {sum(cross)} of {len(cross)} |"
+    )

@@ -1,0 +1,167 @@
+"""asv's side: an environment for asv, its `existing` environments, and one `asv run` over both."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.asv_comparison.measured import Measured
+from bench.pairs import run
+from harness.analysis.statistics import Interval
+from harness.backends import worker
+from harness.backends.local import LocalBackend
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.machine.cpus import keeping_off
+from harness.machine.lock import machine_to_itself
+from harness.machine.uv import last_words, run_uv
+from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError, UsageError
+
+#: asv's own part (Python 3.11 here), and the one that it imports in the measured environment (3.7 or later).
+ASV, RUNNER = "asv==0.6.6", "asv_runner==0.3.2"
+ENVIRONMENTS = ("tf1.14", "tf2.0")
+HERE = Path(__file__).parent
+
+
+class Asv:
+    """asv and what it needs, in `folder`, pinned to `cpus` while it measures (None: not pinned).
+
+    `rounds` is asv's word for processes: so many measure each environment, those of the first before the second's.
+    """
+
+    def __init__(self, folder: Path, rounds: int, cpus: tuple[int, ...] | None) -> None:
+        self._folder = folder
+        self._rounds = rounds
+        self._cpus = cpus
+        self._count = 0
+        self._overhead: float | None = None
+        self._install()
+        self._pythons = [self._wrapped(name, python) for name, python in _environments().items()]
+
+    def measure(self, wall: float) -> Measured:
+        """One `asv run` over both environments that takes about `wall` seconds.
+
+        Raises UsageError where asv's processes take all of that before they measure anything.
+        """
+        if self._overhead is None:
+            self._overhead, _ = self._run(1, 0.0)
+        each = (wall - self._overhead) / (self._rounds * len(ENVIRONMENTS))
+        if each <= 0.0:
+            raise UsageError(
+                f"asv takes {self._overhead:.1f} s for {self._rounds} processes in each of two environments before it"
+                f" measures, and {wall:.1f} s are its share.",
+                "Give both more: `-- --rounds 10`, or --seconds.",
+            )
+        taken, results = self._run(1_000_000, each)
+        self._overhead += taken - wall
+        found = json.loads(
+            run([str(self._bin / "python"), str(HERE / "verdict.py"), str(results), *self._pythons]).stdout
+        )
+        return _measured(
+            found, taken, f"{self._rounds} processes each, {each:.1f} s of samples in each; 99 %, ends divided"
+        )
+
+    @property
+    def _bin(self) -> Path:
+        return self._folder / "asv" / "bin"
+
+    def _install(self) -> None:
+        """asv in an environment of its own, a repository for its results to belong to, and a file about the machine."""
+        _uv("venv", "--quiet", "--no-project", "--clear", "--python", sys.executable, str(self._folder / "asv"))
+        _uv("pip", "install", "--quiet", "--python", str(self._bin / "python"), ASV, RUNNER)
+        repository = self._folder / "repository"
+        identity = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+        run(["git", "init", "--quiet", "--initial-branch=main", str(repository)])
+        run(["git", "-C", str(repository), *identity, "commit", "--quiet", "--allow-empty", "--message=none"])
+        run([str(self._bin / "asv"), "machine", "--yes", "--config", str(self._configured())], env=self._variables)
+
+    def _wrapped(self, name: str, python: Path) -> str:
+        """A command that is this interpreter and finds asv_runner, beside the environment: that stays as it was locked.
+
+        asv takes PYTHONPATH out of sys.path again before it imports a benchmark, so nothing in the environment is
+        shadowed.
+        """
+        folder = self._folder / name
+        packages = folder / "packages"
+        _uv("pip", "install", "--quiet", "--python", str(python), "--target", str(packages), RUNNER)
+        wrapper = folder / "python"
+        wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}" exec "{python}" "$@"\n')
+        wrapper.chmod(0o755)
+        return str(wrapper)
+
+    def _run(self, repeat: int, each: float) -> tuple[float, Path]:
+        """One `asv run` of up to `repeat` samples in `each` seconds a process: how long it took, and its results."""
+        self._count += 1
+        results = self._folder / "results" / str(self._count)
+        command = [str(self._bin / "asv"), "run", "--config", str(self._configured()), "--set-commit-hash", "main"]
+        command += ["--launch-method", "spawn", "--record-samples", "--show-stderr"]
+        command += ["-a", f"rounds={self._rounds}", "-a", f"repeat=(1,{repeat},{each})"]
+        command += [f"--cpu-affinity={','.join(map(str, self._cpus))}"] if self._cpus else []
+        command += [f"--environment=existing:{python}" for python in self._pythons]
+        with machine_to_itself(), keeping_off(self._cpus):
+            started = time.perf_counter()
+            done = subprocess.run(
+                command, env=self._variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            )
+            taken = time.perf_counter() - started
+        if done.returncode:
+            raise CannotRunHereError(f"asv failed:\n{last_words(done.stdout, 30)}")
+        return taken, results
+
+    def _configured(self) -> Path:
+        """asv's configuration for the next run, whose results get a folder of their own."""
+        configuration = {
+            "version": 1,
+            "project": "keras_step",
+            "repo": str(self._folder / "repository"),
+            "branches": ["main"],
+            "environment_type": "existing",
+            "benchmark_dir": str(HERE / "benchmarks"),
+            "env_dir": str(self._folder / "env"),
+            "results_dir": str(self._folder / "results" / str(self._count)),
+            "default_benchmark_timeout": 3600,
+        }
+        path = self._folder / "asv.conf.json"
+        path.write_text(json.dumps(configuration))
+        return path
+
+    @property
+    def _variables(self) -> Mapping[str, str]:
+        """As a launch of the harness has them."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._folder),
+            "LANG": "C.UTF-8",
+            "PYTHONNOUSERSITE": "1",
+            "CUDA_VISIBLE_DEVICES": "-1",
+            **worker.ENVIRON,
+        }
+
+
+def _environments() -> dict[str, Path]:
+    """The interpreters of the harness's own local environments, made where they are not there."""
+    project = Project.find()
+    known = load_environments(project)
+    requirements = {name: load_lock(project, known[name], Device.CPU) for name in ENVIRONMENTS}
+    backend = LocalBackend(project.root, "bench")
+    backend.prepare(list(requirements.values()), lambda line: print(line, file=sys.stderr))
+    return {name: backend.environments.python(requirement) for name, requirement in requirements.items()}
+
+
+def _measured(found: dict, taken: float, note: str) -> Measured:
+    first, second = found["results"]
+    interval = Interval(second["low"] / first["high"], second["high"] / first["low"])
+    ratio = second["median"] / first["median"]
+    note += f"; {first['samples']} and {second['samples']} samples"
+    return Measured("asv", taken, note, (first["median"], second["median"]), ratio, interval, found["verdict"])
+
+
+def _uv(*arguments: str) -> None:
+    done = run_uv(arguments)
+    if done.returncode:
+        raise CannotRunHereError(f"uv {' '.join(arguments[:2])} failed:\n{last_words(done.stderr)}")

@@ -1,0 +1,154 @@
+"""A/A comparisons for real: `python -m bench.twins`, how many verdicts call a cell different from itself.
+
+A copy of scenarios/keras_step.py gets two more axes: `pair`, which makes as many groups as are wanted, and `twin`,
+which does nothing and is what is compared. So each group's two cells are the same work, in the same image. Half of the
+runs have the machine to themselves; in the other half, as many processes as there are CPUs load it on and off.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from bench.overhead import AXES
+from harness.analysis.comparisons import Compared
+from harness.analysis.disturbance import disturbed_rounds
+from harness.analysis.lookup import lookup
+from harness.analysis.tables import tables
+from harness.catalog.project import Project
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.store.folder import RunFolder
+
+#: How long the other processes run and rest, in seconds, drawn anew each time.
+ON, OFF = (2.0, 8.0), (4.0, 16.0)
+
+
+def main() -> None:
+    """Measure, and print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=10, help="A/A comparisons of each run")
+    parser.add_argument("--environments", default="tf1.14,tf2.0")
+    parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
+    parser.add_argument("options", nargs="*", help="more options for harness matrix, after --")
+    arguments = parser.parse_args()
+    print("| machine | environment | verdicts | without repeating | largest difference | disturbed rounds | control |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / "twins.py"
+        scenario.write_text(twins((Project.find().scenarios / "keras_step.py").read_text(), arguments.pairs))
+        results = arguments.results or Path(folder) / "results"
+        for name, load in (("to itself", quiet), ("loaded on and off", loaded)):
+            for environment in arguments.environments.split(","):
+                with load():
+                    run, launches = measure(scenario, environment, results, arguments.options)
+                print(f"| {name} | {environment} | {' | '.join(cells(run, launches))} |", flush=True)
+
+
+def twins(source: str, pairs: int) -> str:
+    """keras_step with the axes `pair` and `twin`, which its function takes and does not use."""
+    numbers = ", ".join(f'"{number}"' for number in range(1, pairs + 1))
+    added = [
+        ("# [tool.harness.axes]\n", f'# [tool.harness.axes]\n# pair = [{numbers}]\n# twin = ["a", "b"]\n'),
+        ("# [[tool.harness.compare]]\n", _COMPARE + "# [[tool.harness.unused]]\n"),
+        ("    bench,\n    *,\n", '    bench,\n    *,\n    pair="1",\n    twin="a",\n'),
+    ]
+    for old, new in added:
+        if old not in source:
+            raise SystemExit(f"scenarios/keras_step.py has no {old!r} any more: adapt bench/twins.py")
+        source = source.replace(old, new, 1)
+    # of the header's own comparisons, none: they are of cells that are not here
+    before, _, after = source.partition("# [[tool.harness.unused]]\n")
+    return before + "# ///\n" + after.partition("# ///\n")[2]
+
+
+_COMPARE = '# [[tool.harness.compare]]\n# name = "A/A"\n# along = "twin"\n# plus = "a"\n'
+
+
+def measure(scenario: Path, environment: str, results: Path, options: Sequence[str]) -> tuple[Run, list[Launch]]:
+    """One run: every pair in one environment, in the mode that it starts in."""
+    mode = "graph" if environment.startswith("tf1") else "eager"
+    axes = {**AXES, "mode": mode, "pair": "*", "twin": "*"}
+    command = [sys.executable, "-m", "harness", "matrix", "--backend", "docker", "-e", environment, "-s", str(scenario)]
+    chosen = [f"-a{axis}={value}" for axis, value in axes.items()]
+    before = set(results.glob("*")) if results.exists() else set()
+    subprocess.run([*command, *chosen, "--results", str(results), *options], check=True, stdout=subprocess.DEVNULL)
+    (folder,) = set(results.glob("*")) - before
+    stored = RunFolder.open(folder)
+    return stored.read_run(), stored.read_launches()
+
+
+def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
+    """Verdicts as they are and with every round's first attempt alone, and what they stand on."""
+    found = lookup(run, launches)
+    ratios = [compared.estimate.value for compared in _compared(run, launches)]
+    first = [launch for launch in launches if launch.attempt == 0]
+    rounds = {(launch.group, launch.round, launch.attempt) for launch in launches if launch.round}
+    ends = found.control.estimate.interval if found.control else None
+    return [
+        _counted(run, launches),
+        _counted(run, first),
+        f"{max(max(ratio, 1 / ratio) for ratio in ratios) - 1:.1%}",
+        f"{len(disturbed_rounds(launches))} of {len(rounds)}",
+        f"{ends.low - 1:+.1%} to {ends.high - 1:+.1%}" if ends else "",
+    ]
+
+
+def _counted(run: Run, launches: Sequence[Launch]) -> str:
+    verdicts = Counter(each.verdict.value if each.verdict else "none" for each in _compared(run, launches))
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+
+
+def _compared(run: Run, launches: Sequence[Launch]) -> list[Compared]:
+    values = [value for table in tables(run, lookup(run, launches)) for row in table.rows for value in row.values]
+    return [value.compared for value in values if value.compared]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing else."""
+    yield
+
+
+@contextmanager
+def loaded() -> Iterator[None]:
+    """As many processes as CPUs, all on and all off at the same time."""
+    on = multiprocessing.Event()
+    workers = [multiprocessing.Process(target=_spin, args=(on,), daemon=True) for _ in os.sched_getaffinity(0)]
+    switch = multiprocessing.Process(target=_switch, args=(on,), daemon=True)
+    for process in (*workers, switch):
+        process.start()
+    try:
+        yield
+    finally:
+        for process in (*workers, switch):
+            process.kill()
+
+
+def _spin(on: Event) -> None:
+    while True:
+        on.wait()
+        for _ in range(100_000):
+            pass
+
+
+def _switch(on: Event) -> None:
+    draw = random.Random(1)
+    while True:
+        time.sleep(draw.uniform(*OFF))
+        on.set()
+        time.sleep(draw.uniform(*ON))
+        on.clear()
+
+
+if __name__ == "__main__":
+    main()

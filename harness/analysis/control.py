@@ -1,0 +1,73 @@
+"""The A/A control: the reference against itself, so that a run shows what it calls a difference where there is none."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.rounds import gave_number
+from harness.analysis.statistics import Estimate, exp, interval, student, variance
+from harness.model.launch import Launch, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups.
+
+    `reach` is the largest difference that the interval holds, on the log scale.
+    """
+
+    estimate: Estimate
+    groups: int
+
+    @property
+    def reach(self) -> float:
+        """How far from "as long" the interval's farther end lies, on the log scale; infinite without an interval."""
+        ends = self.estimate.interval
+        return max(abs(math.log(ends.low)), abs(math.log(ends.high))) if ends else math.inf
+
+    def beyond(self, margin: float) -> bool:
+        """Whether the whole interval lies outside `margin` (log scale): then the run calls nothing a difference."""
+        ends = self.estimate.interval
+        return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
+
+
+def control(counting: Sequence[Launch]) -> Control | None:
+    """The control of the launches that count; None where no round launched a cell twice."""
+    pairs = [logs for logs in _logs(counting) if logs]
+    return pooled(pairs) if pairs else None
+
+
+def pooled(pairs: Sequence[Sequence[float]]) -> Control:
+    """The control from log(control / measure) of every round, group by group (at least one of each).
+
+    The mean over groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G: the groups' variances s² may
+    differ, so t has the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of estimates of
+    variance components", Biometrics Bulletin 2, 1946. Groups with one such round are left out, and where there are no
+    others there is no interval.
+    """
+    # one whose control kept failing has no spread, and must not take away what the others show
+    groups = [logs for logs in pairs if len(logs) > 1] or pairs
+    means = [math.fsum(logs) / len(logs) for logs in groups]
+    mean = math.fsum(means) / len(means)
+    rounds = max(len(logs) for logs in groups)
+    parts = [(variance(logs) / len(logs), len(logs) - 1) for logs in groups if len(logs) > 1]
+    if not parts:
+        return Control(Estimate(exp(mean), rounds), len(groups))
+    total = math.fsum(part for part, _ in parts)
+    freedom = total**2 / math.fsum(part**2 / d for part, d in parts) if total > 0.0 else 1.0
+    half = student(freedom) * math.sqrt(total) / len(groups)
+    return Control(Estimate(exp(mean), rounds, interval(mean, half)), len(groups))
+
+
+def _logs(counting: Sequence[Launch]) -> list[list[float]]:
+    """By group, log(control / measure) of every round in which both gave a number."""
+    pairs: dict[str, dict[int, dict[Role, float]]] = defaultdict(lambda: defaultdict(dict))
+    controls = {(launch.group, launch.cell) for launch in counting if launch.role is Role.CONTROL}
+    for launch in counting:
+        if (launch.group, launch.cell) in controls and gave_number(launch):
+            pairs[launch.group][launch.round][launch.role] = math.log(launch.centre)
+    return [
+        [both[Role.CONTROL] - both[Role.MEASURE] for both in rounds.values() if len(both) == 2]
+        for rounds in pairs.values()
+    ]

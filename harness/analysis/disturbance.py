@@ -1,0 +1,46 @@
+"""Which launches were disturbed: judged by what other processes did meanwhile, never by the times.
+
+All of it is of the steady state, the timed part alone, as the worker saw it from inside: docs/contracts.md.
+"""
+
+from collections.abc import Sequence
+
+from harness.model.launch import Launch, Role
+
+#: Others, and the hypervisor, may take this share of the launch's own CPUs: it is what a verdict's margin is.
+OWN_SHARE = 0.03
+#: ... and this much of the rest of the machine, which shares caches, memory and clock speed with them.
+ELSEWHERE_SHARE = 0.25
+#: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end.
+TICKS_SECONDS = 0.04
+
+
+def disturbed(launch: Launch) -> str:
+    """How the launch was disturbed, in a clause; empty where it was not, or where that cannot be told."""
+    told = launch.resources
+    seconds, own, cpus = (told.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
+    if not seconds or not cpus or own is None:
+        return ""
+    stolen = told.get("steady_own_cpus_steal_seconds", 0.0)
+    busy = told.get("steady_own_cpus_busy_seconds")
+    if stolen - TICKS_SECONDS * cpus > OWN_SHARE * seconds * cpus:
+        return f"the hypervisor took {stolen / seconds:.2f} of its CPUs"
+    if busy is None:
+        return ""
+    others = busy - own
+    if others - TICKS_SECONDS * cpus > OWN_SHARE * seconds * cpus:
+        return f"other processes used {others / seconds:.2f} of its CPUs"
+    elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
+    if rest and elsewhere - TICKS_SECONDS * rest > ELSEWHERE_SHARE * seconds * rest:
+        return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
+    return ""
+
+
+def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
+    """Group, round and attempt of each measured round in which a launch was disturbed, and how the first one was."""
+    found: dict[tuple[str, int, int], str] = {}
+    for launch in launches:
+        reason = "" if launch.role is Role.PILOT else disturbed(launch)
+        if reason:
+            found.setdefault((launch.group, launch.round, launch.attempt), f"{launch.cell}: {reason}")
+    return found

@@ -1,0 +1,73 @@
+"""The phases of a cell's launches, and what they used: each with its spread over launches."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.shape import quantile
+from harness.model.launch import Launch
+
+#: The phases in the order in which a launch goes through them; others follow as they were met.
+BEFORE = ("container start", "interpreter start", "import", "device", "build", "first call")
+TIMED = ("warm up", "steady state")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, p10 and p90 over launches, of `launches` of them."""
+
+    median: float
+    low: float
+    high: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A cell's phases and resources. What no launch told is not there.
+
+    `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
+    end of the first call. `cores` are CPU seconds over wall seconds in the steady state, `cpu` CPU seconds and `memory`
+    peak bytes of the whole launch.
+    """
+
+    phases: Mapping[str, Spread]
+    cold: Spread | None
+    cores: Spread | None
+    cpu: Spread | None
+    memory: Spread | None
+
+
+def used(launches: Sequence[Launch]) -> Used:
+    """What one cell's launches that gave a number went through and used."""
+    met = dict.fromkeys(name for launch in launches for name in launch.phases if name not in TIMED)
+    names = [name for name in BEFORE if name in met] + [name for name in met if name not in BEFORE]
+    phases = {name: spread([launch.phases[name] for launch in launches if name in launch.phases]) for name in names}
+    return Used(
+        phases={name: each for name, each in phases.items() if each},
+        cold=spread([_cold(launch) for launch in launches if launch.phases]),
+        cores=spread([cores for launch in launches if (cores := _cores(launch)) is not None]),
+        cpu=spread(_resource(launches, "cpu_seconds")),
+        memory=spread(_resource(launches, "max_rss_bytes")),
+    )
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Median, p10 and p90 of values; None of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return Spread(statistics.median(ordered), quantile(ordered, 0.1), quantile(ordered, 0.9), len(ordered))
+
+
+def _cold(launch: Launch) -> float:
+    return sum(seconds for name, seconds in launch.phases.items() if name not in TIMED)
+
+
+def _cores(launch: Launch) -> float | None:
+    cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
+    return cpu / wall if cpu is not None and wall else None
+
+
+def _resource(launches: Sequence[Launch], name: str) -> list[float]:
+    return [launch.resources[name] for launch in launches if name in launch.resources]

@@ -1,0 +1,122 @@
+"""How long the launches of a group warm up and measure: what the pilot says, once for the whole run.
+
+A launch costs seconds before its first sample, so more samples are cheaper than more launches, but beyond some number
+they only sharpen what the next launch blurs again. The best number of samples in a launch is
+n = √(cost of a launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones,
+"Rigorous benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
+"""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis.rounds import gave_number
+from harness.model.cell import Cell
+from harness.model.job import Protocol, Sampling
+from harness.model.launch import Launch, Role
+
+#: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
+#: launches that belief is worth against those that the pilot launched twice.
+BELIEVED, WEIGHT = 0.02, 4
+
+#: The shortest and the longest that a pilot sets, in seconds.
+WARMUP = (0.1, 5.0)
+MEASURE = (0.25, 5.0)
+
+#: A truncation is as good as the best one when its marginal standard error is within this factor of it.
+AS_GOOD = 1.05
+
+#: Fewer samples than this show neither a trend nor what they scatter by: the last two of three are often alike.
+FEWEST_SAMPLES = 4
+
+#: Lengths are rounded up to this, in seconds: more digits would promise what a pilot does not know.
+STEP = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one cell's pilot asks for, in seconds."""
+
+    warmup: float
+    measure: float
+
+
+def sampling(planned: Sampling, group: str, pilots: Sequence[Launch]) -> Sampling:
+    """The sampling of a group: what is planned, with the seconds that the plan leaves open set from the run's pilots.
+
+    Cells that are compared are measured alike, so each length is the longest that any of the group's cells asks for;
+    what launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest.
+    """
+    if planned.protocol is Protocol.DOCUMENT or None not in (planned.warmup_seconds, planned.measure_seconds):
+        return planned
+    useful = [launch for launch in pilots if launch.role is Role.PILOT and gave_number(launch)]
+    between = _between(useful)
+    wishes = [wish(launch, between) for launch in useful if launch.group == group]
+    warmup = max([each.warmup for each in wishes], default=WARMUP[0])
+    measure = max([each.measure for each in wishes], default=MEASURE[0])
+    return replace(
+        planned,
+        warmup_seconds=warmup if planned.warmup_seconds is None else planned.warmup_seconds,
+        measure_seconds=measure if planned.measure_seconds is None else planned.measure_seconds,
+    )
+
+
+def wish(pilot: Launch, between: float) -> Wish:
+    """What one pilot launch asks for; `between` is the variance of the logs of launches' centres."""
+    rates = [sample.seconds / sample.steps for sample in pilot.samples]
+    first = settled(rates)
+    warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
+    kept = rates[first:]
+    each = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
+    launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), each)
+    count = math.sqrt(launch / each * _within(kept) / between)
+    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE))
+
+
+def settled(rates: Sequence[float]) -> int:
+    """How many samples at the start belong to the warm-up; at most half of them.
+
+    The marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias reduction in
+    simulation output", Simulation 69(6), 1997: leave out the first d samples that minimise Σ (x - mean)² / (n - d)² of
+    the rest; here the fewest whose error is within 5 % of the least, and none where there are fewer than four samples.
+    """
+    if len(rates) < FEWEST_SAMPLES:
+        return 0
+    errors = [_marginal(rates[first:]) for first in range(len(rates) // 2 + 1)]
+    least = min(errors)
+    return next(first for first, error in enumerate(errors) if error <= AS_GOOD**2 * least)
+
+
+def _marginal(rates: Sequence[float]) -> float:
+    # pvariance is exact: of equal times it is 0, not a rounding error that is smaller somewhere
+    return statistics.pvariance(rates) / len(rates)
+
+
+def _within(rates: Sequence[float]) -> float:
+    """The variance of one sample, as a share of the mean squared; where neighbours are alike, of batches of them.
+
+    Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones ask for
+    independent samples, and neighbours in one process seldom are).
+    """
+    if len(rates) < FEWEST_SAMPLES:
+        return 0.0
+    mean = statistics.fmean(rates)
+    size = math.isqrt(len(rates))
+    batches = [statistics.fmean(rates[at : at + size]) for at in range(0, len(rates) - size + 1, size)]
+    return max(statistics.variance(rates), size * statistics.variance(batches)) / mean**2
+
+
+def _between(pilots: Sequence[Launch]) -> float:
+    """The variance between launches: the belief, and what the cells that the pilot launched twice show."""
+    twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
+    for launch in pilots:
+        twins[launch.group, launch.cell].append(math.log(launch.centre))
+    shown = [statistics.variance(logs) for logs in twins.values() if len(logs) > 1]
+    return (WEIGHT * BELIEVED**2 + math.fsum(shown)) / (WEIGHT + len(shown))
+
+
+def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
+    shortest, longest = bounds
+    return min(longest, max(shortest, round(math.ceil(seconds / STEP - 1e-9) * STEP, 2)))

@@ -1,0 +1,103 @@
+"""Whether two cells did the same work: their fingerprints, compared as docs/contracts.md says."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harness.model.environment import Device
+from harness.model.launch import Launch
+
+#: Steps that the scenario took, and those that the framework counted: they must be equal within each launch.
+CALLED, COUNTED = "steps_called", "steps_counted"
+
+#: Floats agree when they differ by no more than this, absolutely or relatively: float32 on a CPU loses a digit or two
+#: in a sum of thousands; a GPU may multiply in TF32, which has 10 bits.
+TOLERANCE = {Device.CPU: 1e-4, Device.GPU: 1e-2}
+
+
+class Work(StrEnum):
+    """What the fingerprints say of two cells."""
+
+    SAME = "same"
+    NOT_CHECKED = "not checked"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether two cells did the same work, and where they did not, one line that says how."""
+
+    work: Work
+    reason: str = ""
+
+
+def compare(one: Sequence[Launch], other: Sequence[Launch]) -> Comparison:
+    """What the launches of two cells say of their work; launches of one cell must agree with one another too."""
+    for launches in (one, other):
+        for launch in launches:
+            reason = steps(launch)
+            if reason:
+                return Comparison(Work.DIFFERENT, reason)
+    prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
+    if not one or not other or len(prints) < len(one) + len(other):
+        return Comparison(Work.NOT_CHECKED)
+    first, expected = prints[0]
+    for launch, values in prints[1:]:
+        for name in [*expected, *(name for name in values if name not in expected)]:
+            reason = _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device])
+            if reason:
+                return Comparison(Work.DIFFERENT, f"{reason} ({first.cell.environment}, {launch.cell.environment})")
+    return Comparison(Work.SAME)
+
+
+def steps(launch: Launch) -> str:
+    """How the steps that the launch took and those that the framework counted differ; empty where they do not."""
+    called, counted = launch.fingerprint.get(CALLED), launch.fingerprint.get(COUNTED)
+    if called is None or COUNTED not in launch.fingerprint or called == counted:
+        return ""
+    told = "none that could be read" if counted is None else counted
+    return f"{launch.cell.environment} took {called} steps, and the framework counted {told}"
+
+
+def _values(launch: Launch) -> dict[str, Any]:
+    """What is compared between launches."""
+    return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
+
+
+def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
+    """In what two values of one name differ; empty where they agree. None agrees with nothing."""
+    if one is None or other is None:
+        return f"{name} could not be told"
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        return next(filter(None, (_differ(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), "")
+    lists = _is_list(one) and _is_list(other) and len(one) == len(other)
+    pairs = list(zip(one, other, strict=True)) if lists else [(one, other)]
+    if all(_is_number(a) and _is_number(b) for a, b in pairs):
+        apart = max((_apart(a, b, tolerance) for a, b in pairs), default=0.0)
+        return f"{name}: {apart:.2g} apart" if apart > 0.0 else ""
+    if lists:
+        return next(filter(None, (_differ(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))), "")
+    return "" if one == other else f"{name} is {_short(one)} and {_short(other)}"
+
+
+def _apart(one: float, other: float, tolerance: float) -> float:
+    """By how much two numbers differ, 0 where they agree: whole ones are equal, others lie within the tolerance."""
+    exact = isinstance(one, int) and isinstance(other, int)
+    close = one == other if exact else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return 0.0 if close else abs(one - other)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it can be subtracted: no truth value, no whole number that no float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else text[:39] + "…"

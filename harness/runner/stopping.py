@@ -1,0 +1,50 @@
+"""When a group has enough rounds: by how many there are, how wide the intervals are, and what launches cost."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.model.launch import Launch
+from harness.model.run import Group, Plan, Stop, StopReason
+from harness.runner.rounds import Ledger
+
+#: By group, half the width of its widest interval on the log scale; infinite before it may be looked at.
+Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
+
+
+def open_groups(plan: Plan, ledger: Ledger, number: int, widths: Widths) -> frozenset[str]:
+    """The names of the groups that go into round `number`: those that have something to launch and are not done.
+
+    None where that round would pass the budget, taking what the round before it took; the pilot and the first round
+    are always launched, because a run without a number is worth nothing.
+    """
+    precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
+    groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
+    if plan.budget_seconds is not None and number > 1:
+        next_one = ledger.seconds(number - 1, groups)
+        if ledger.seconds() + next_one > plan.budget_seconds:
+            return frozenset()
+    return frozenset(group.name for group in groups)
+
+
+def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
+    """How each group ended."""
+    precise = _precise(plan, ledger, widths)
+    return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
+
+
+def _stop(plan: Plan, group: Group, ledger: Ledger, precise: frozenset[str], *, interrupted: bool) -> Stop:
+    rounds = ledger.rounds(group)
+    if not ledger.slots(group, rounds + 1):
+        return Stop(StopReason.NO_NUMBERS, rounds)
+    if group.name in precise:
+        return Stop(StopReason.PRECISION, rounds)
+    if rounds >= plan.rounds:
+        return Stop(StopReason.ROUNDS, rounds)
+    return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
+
+
+def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
+    if plan.precision is None:
+        return frozenset()
+    wide_enough = math.log1p(plan.precision)
+    return frozenset(group for group, width in widths(ledger.launches).items() if width <= wide_enough)

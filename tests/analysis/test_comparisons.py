@@ -1,0 +1,221 @@
+"""Comparisons of one table, judged together."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.comparisons import Settling, Withheld, compare, half_widths_of
+from harness.analysis.moderation import FEWEST
+from harness.analysis.statistics import student
+from harness.analysis.tables import layouts
+from harness.analysis.verdicts import Verdict
+from harness.analysis.work import Work
+from harness.model.launch import Sample
+from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
+from tests.factories import ENVIRONMENTS, cells, run
+
+FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
+
+FAR, EQUAL, BACK = around(0.5), around(0.0), around(-0.5)
+AT_THE_MARGIN = around(math.log(1.03), 0.01)
+
+rounds = st.lists(st.floats(-0.2, 0.2), min_size=0, max_size=6)
+
+
+def differing(*names):
+    """Fingerprints by which these pairs did different work."""
+    return {side: {"parameters": number} for name in names for number, side in enumerate(pair(name))}
+
+
+def verdicts(found):
+    return [each and each.verdict for each in found]
+
+
+def half(compared):
+    ends = compared.estimate.interval
+    return (math.log(ends.high) - math.log(ends.low)) / 2.0
+
+
+def test_the_ratio_is_the_others_time_over_the_cells_and_the_verdict_is_the_cells():
+    faster, slower, same = family(FAR, BACK, EQUAL).compared()
+    assert faster.estimate.value == pytest.approx(math.exp(0.5))
+    assert slower.estimate.value == pytest.approx(math.exp(-0.5))
+    assert verdicts([faster, slower, same]) == [FASTER, SLOWER, SAME]
+    assert (faster.cell, faster.other) == pair("0")
+    assert faster.estimate.rounds == 5
+
+
+def test_one_comparison_has_the_t_interval_of_its_rounds():
+    (found,) = family([0.09, 0.10, 0.11, 0.10]).compared()
+    assert half(found) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
+    assert found.level == pytest.approx(0.95)
+
+
+def test_the_margin_is_a_share():
+    (found,) = family(around(math.log(1.05))).compared(margin=0.03)
+    (wider,) = family(around(math.log(1.05))).compared(margin=0.06)
+    assert (found.verdict, wider.verdict) == (FASTER, SAME)
+
+
+def test_in_a_family_the_clearest_is_looked_at_with_the_smallest_share_of_the_level():
+    clearest, clear = family(around(0.5), around(0.2)).compared()
+    assert (clearest.level, clear.level) == (pytest.approx(0.975), pytest.approx(0.95))
+
+
+def test_pairs_that_share_no_round_are_not_compared():
+    one = family(FAR, EQUAL)
+    launches = [made for made in one.launches if made.cell != one.pairs[0][1] or made.round > 5]
+    assert verdicts(replace(one, launches=launches).compared()) == [None, SAME]
+    assert family([]).compared() == [None]
+    assert compare([], one.found, 0.03) == []
+
+
+@pytest.mark.parametrize(("count", "withheld"), [(1, True), (2, True), (3, True), (4, False)])
+def test_fewer_than_four_rounds_have_no_verdict(count, withheld):
+    (found,) = family([0.5, 0.501, 0.502, 0.499][:count]).compared()
+    assert (found.verdict is None) == withheld
+    assert found.withheld == (Withheld.FEW_ROUNDS if withheld else None)
+    assert found.settling is None
+
+
+def test_a_few_rounds_have_an_interval_and_one_has_none():
+    one, three = family([0.5], [0.09, 0.10, 0.11]).compared()
+    assert one.estimate.interval is None
+    assert three.estimate.value == pytest.approx(math.exp(0.10))
+    assert half(three) == pytest.approx(student(2) * 0.01 / math.sqrt(3.0))
+    assert three.level == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("silent", [[0.5, 0.5, 0.6], []])
+def test_what_is_not_judged_takes_nothing_of_the_others_level(silent):
+    alone = family(FAR).compared()[0]
+    assert family(FAR, silent).compared()[0] == alone
+
+
+def test_different_work_is_told_and_not_judged_by_its_times():
+    far, same = family(FAR, EQUAL, fingerprints=differing("0")).compared()
+    assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
+    assert far.work.work is Work.DIFFERENT
+    alone = family(EQUAL).compared()[0]
+    assert (same.verdict, same.level, same.estimate) == (SAME, alone.level, alone.estimate)
+
+
+def test_different_work_needs_no_four_rounds_to_be_told():
+    (found,) = family([0.5], fingerprints=differing("0")).compared()
+    assert (found.verdict, found.withheld) == (Verdict.DIFFERENT_WORK, None)
+
+
+def test_work_that_was_not_checked_is_judged_and_said():
+    assert family(FAR).compared()[0].work.work is Work.NOT_CHECKED
+    proof = {side: {"parameters": 7} for side in pair("0")}
+    (found,) = family(FAR, fingerprints=proof).compared()
+    assert (found.verdict, found.work.work) == (FASTER, Work.SAME)
+
+
+def test_a_control_beyond_the_margin_withholds_every_verdict():
+    for beyond in (around(0.05), around(-0.05)):
+        found = family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=beyond).compared()
+        assert verdicts(found) == [None] * 4
+        assert {each.withheld for each in found} == {Withheld.CONTROL}
+        assert all(each.settling is None for each in found)
+
+
+def test_a_control_that_only_reaches_beyond_leaves_what_lies_farther_out_and_what_is_unclear():
+    # from -0.03 to 0.07, which is beyond the nearer end of a first interval around 0.07
+    reaching = around(0.02, 0.04)
+    near, far, back, same, unclear = (around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN)
+    assert verdicts(family(near, far, back, same, unclear).compared()) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
+    found = family(near, far, back, same, unclear, control=reaching).compared()
+    assert verdicts(found) == [None, FASTER, SLOWER, None, UNCLEAR]
+    assert [each.withheld for each in found] == [Withheld.CONTROL, None, None, Withheld.CONTROL, None]
+
+
+def test_a_control_within_the_margin_takes_nothing_away():
+    assert verdicts(family(FAR, EQUAL, control=around(0.01)).compared()) == [FASTER, SAME]
+
+
+def test_a_control_of_one_round_takes_nothing_away():
+    assert verdicts(family(FAR, EQUAL, control=[0.5]).compared()) == [FASTER, SAME]
+
+
+def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
+    found = family(FAR, [0.5], fingerprints=differing("0"), control=around(0.05)).compared()
+    assert verdicts(found) == [Verdict.DIFFERENT_WORK, None]
+    assert found[1].withheld is Withheld.FEW_ROUNDS
+
+
+def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_would_settle_it():
+    (found,) = family(around(math.log(1.03) + 0.01, 0.02)).compared()
+    assert found.verdict is UNCLEAR
+    assert found.settling == Settling(found.settling.rounds, SECONDS_PER_ROUND * found.settling.rounds)
+    # with s² = 0.02² and that mean, t(n - 1) · s / √n < 0.01 first at n = 18
+    assert found.settling.rounds + 5 == 18
+
+
+def test_at_the_margin_nothing_settles_it_and_a_verdict_needs_no_settling():
+    at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
+    assert (at.verdict, at.settling) == (UNCLEAR, None)
+    assert clear.settling is None
+
+
+def test_a_change_of_python_is_told_in_the_order_of_the_cells():
+    newer = [replace(known, python="3.11") if known.name == "tf2.0" else known for known in ENVIRONMENTS]
+    assert family(EQUAL).compared()[0].pythons is None
+    assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")
+    assert family(EQUAL, environments=newer[:1]).compared()[0].pythons is None
+
+
+def test_a_dozen_comparisons_lend_one_another_degrees_of_freedom():
+    alone, lent = family(EQUAL).compared()[0], family(*[EQUAL] * FEWEST).compared()[-1]
+    assert half(lent) < half(alone)
+
+
+@pytest.mark.parametrize("log", [-1400.0, -720.0, 720.0, 1400.0])
+def test_a_ratio_that_no_float_can_hold_is_still_a_ratio(log):
+    one = family([0.0] * 4)
+    seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
+    launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
+    (found,) = replace(one, launches=launches).compared()
+    assert found.verdict is (FASTER if log > 0 else SLOWER)
+    assert found.estimate.value in found.estimate.interval
+    assert found.estimate.inverse.value > 0.0
+
+
+def test_times_that_are_all_equal_are_the_same():
+    found = family(*[[0.0] * 5] * FEWEST).compared()
+    assert verdicts(found) == [SAME] * FEWEST
+
+
+@given(st.lists(rounds, min_size=1, max_size=6))
+def test_the_width_that_stops_a_group_is_never_narrower_than_one_that_is_shown(members):
+    one = family(*members)
+    found = one.found
+    for compared, width in zip(compare(one.pairs, found, 0.03), half_widths_of(one.pairs, found), strict=True):
+        assert (compared is None) == (width is None)
+        if compared and compared.estimate.interval:
+            assert width >= half(compared) - 1e-9
+
+
+def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
+    one, other = family(around(0.5, 0.01), around(0.0, 0.02)), family(around(0.0, 0.01), around(-0.9, 0.02))
+    assert half_widths_of(one.pairs, one.found) == pytest.approx(half_widths_of(other.pairs, other.found))
+
+
+def test_different_work_has_no_width_and_few_rounds_have_an_infinite_one():
+    one = family(FAR, [0.5, 0.5, 0.6], FAR, fingerprints=differing("0"))
+    different, few, judged = half_widths_of(one.pairs, one.found)
+    assert (different, few) == (None, math.inf)
+    # alone in its family
+    assert judged == pytest.approx(half(family(FAR).compared()[0]))
+
+
+def test_a_pair_that_two_columns_show_is_judged_once():
+    # from one TensorFlow 2 to the next, the mode that each release comes with is the eager one of both
+    members = cells(["tf2.0", "tf2.1"])
+    asked = run(members, reference="tf2.0")
+    (layout,) = layouts(asked, replace(family().found, cells=dict.fromkeys(members)))
+    pairs = layout.pairs()
+    assert len(pairs) == len(set(pairs)) < sum(head.other is not None for head in layout.heads)

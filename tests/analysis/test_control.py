@@ -1,0 +1,120 @@
+"""The A/A control."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.control import Control, control
+from harness.analysis.statistics import Estimate, Interval, student
+from harness.model.launch import Role, Status
+from tests.analysis.paired import controls
+from tests.factories import broken, cell, launch
+
+ONE, OTHER = cell(call="one"), cell(call="other")
+MARGIN = math.log(1.03)
+
+
+def logs(estimate):
+    """An estimate's value and its interval's ends, on the log scale."""
+    return [math.log(each) for each in (estimate.value, estimate.interval.low, estimate.interval.high)]
+
+
+def ranging(low, high):
+    return Control(Estimate(math.exp((low + high) / 2.0), 5, Interval(math.exp(low), math.exp(high))), 1)
+
+
+def test_one_groups_control_is_its_paired_ratio():
+    found = control(controls([0.01, 0.02, 0.03]))
+    half = student(2) * 0.01 / math.sqrt(3.0)
+    assert logs(found.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
+    assert (found.estimate.rounds, found.groups) == (3, 1)
+
+
+def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
+    found = control([*controls([0.00, 0.02], of=ONE), *controls([0.01, 0.03, 0.05], of=OTHER)])
+    # s²/n: 0.0002 / 2 with 1 degree, 0.0004 / 3 with 2; (1 + 4/3)² / (1² / 1 + (4/3)² / 2) = 49 / 17 degrees
+    half = student(49 / 17) * math.sqrt(0.0001 + 0.0004 / 3.0) / 2.0
+    assert logs(found.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
+    assert (found.estimate.rounds, found.groups) == (3, 2)
+
+
+def test_groups_of_one_size_are_known_by_all_their_degrees_together():
+    found = control([each for name in "abc" for each in controls([0.00, 0.02], of=cell(call=name))])
+    assert logs(found.estimate)[2] == pytest.approx(0.01 + student(3) * math.sqrt(0.0003) / 3.0)
+
+
+def test_one_round_has_no_interval_and_says_nothing():
+    found = control(controls([0.5]))
+    assert found.estimate.value == pytest.approx(math.exp(0.5))
+    assert found.estimate.interval is None
+    assert found.reach == math.inf
+    assert not found.beyond(MARGIN)
+
+
+def test_a_group_with_one_round_is_left_out_beside_those_with_more():
+    alone = control(controls([0.01, 0.02, 0.03], of=ONE))
+    assert control([*controls([0.01, 0.02, 0.03], of=ONE), *controls([0.5], of=OTHER)]) == alone
+
+
+def test_groups_of_one_round_each_have_their_mean_and_no_interval():
+    found = control([*controls([0.02], of=ONE), *controls([0.04], of=OTHER)])
+    assert found == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2)
+
+
+def test_without_a_cell_launched_twice_there_is_no_control():
+    assert control([]) is None
+    assert control([launch(ONE, 0.01, 1), launch(ONE, 0.02, 2)]) is None
+
+
+def test_a_round_in_which_either_launch_gave_no_number_does_not_count():
+    whole = controls([0.01, 0.02, 0.03])
+    torn = [
+        launch(ONE, 0.01, 4),
+        broken(ONE, Status.FAILED, 4, role=Role.CONTROL),
+        broken(ONE, Status.OOM, 5),
+        launch(ONE, 0.01, 5, role=Role.CONTROL),
+    ]
+    moved = [launch(ONE, made.centre, made.round, role=made.role) for made in whole]
+    assert control([*moved, *torn]) == control(moved)
+
+
+def test_a_control_that_always_failed_is_none():
+    assert control([launch(ONE), broken(ONE, Status.FAILED, 1, role=Role.CONTROL)]) is None
+
+
+def test_the_groups_other_cells_are_not_in_it():
+    pairs = controls([0.01, 0.02, 0.03], of=cell())
+    others = [launch(cell("tf2.0"), 0.5 * number, number) for number in (1, 2, 3)]
+    assert control([*pairs, *others]) == control(pairs)
+
+
+def test_launches_that_all_agree_have_an_interval_without_a_width():
+    found = control([*controls([0.0] * 5, of=ONE), *controls([0.0] * 5, of=OTHER)])
+    assert found.estimate.interval == Interval(1.0, 1.0)
+    assert found.reach == 0.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reach", "beyond"),
+    [
+        (-0.01, 0.02, 0.02, False),
+        (-0.05, 0.02, 0.05, False),
+        (0.04, 0.05, 0.05, True),
+        (-0.05, -0.04, 0.05, True),
+        (0.02, 0.04, 0.04, False),
+        (-0.09, 0.09, 0.09, False),
+    ],
+)
+def test_how_far_it_reaches_and_whether_all_of_it_lies_beyond_the_margin(low, high, reach, beyond):
+    found = ranging(low, high)
+    assert found.reach == pytest.approx(reach)
+    assert found.beyond(MARGIN) is beyond
+
+
+@given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8))
+def test_which_launch_was_the_first_turns_it_over(values):
+    there, back = control(controls(values)), control(controls([-value for value in values]))
+    assert back.estimate.value == pytest.approx(1.0 / there.estimate.value)
+    assert back.reach == pytest.approx(there.reach, abs=1e-9)

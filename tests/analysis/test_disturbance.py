@@ -1,0 +1,149 @@
+"""Launches that others disturbed."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.disturbance import disturbed, disturbed_rounds
+from harness.model.launch import Role, Status
+from tests.factories import broken, cell, launch
+
+#: Ten seconds on two CPUs of eight, kept busy by the launch alone: others may use 3 % of 20 seconds of CPU, and the
+#: kernel's count may be 0.04 seconds off for each.
+QUIET = {
+    "steady_seconds": 10.0,
+    "steady_cpu_seconds": 18.0,
+    "steady_own_cpus": 2,
+    "steady_own_cpus_busy_seconds": 18.0,
+    "steady_own_cpus_steal_seconds": 0.0,
+    "steady_all_cpus": 8,
+    "steady_all_cpus_busy_seconds": 18.0,
+}
+
+
+def told(without=(), **changes):
+    known = {name: value for name, value in {**QUIET, **changes}.items() if name not in without}
+    return launch(cell(), resources=known)
+
+
+def others_on_its_cpus(seconds):
+    return {"steady_own_cpus_busy_seconds": 18.0 + seconds, "steady_all_cpus_busy_seconds": 18.0 + seconds}
+
+
+def test_a_launch_alone_on_its_machine_is_not_disturbed():
+    assert disturbed(told()) == ""
+
+
+@pytest.mark.parametrize(("seconds", "is_disturbed"), [(0.67, False), (0.69, True), (5.0, True)])
+def test_others_may_take_three_percent_of_its_cpus_and_the_ticks(seconds, is_disturbed):
+    assert bool(disturbed(told(**others_on_its_cpus(seconds)))) is is_disturbed
+
+
+@pytest.mark.parametrize(("seconds", "is_disturbed"), [(0.67, False), (0.69, True)])
+def test_so_may_the_hypervisor(seconds, is_disturbed):
+    assert bool(disturbed(told(steady_own_cpus_steal_seconds=seconds))) is is_disturbed
+
+
+@pytest.mark.parametrize(("seconds", "is_disturbed"), [(15.2, False), (15.3, True)])
+def test_others_may_take_a_quarter_of_the_rest_of_the_machine_and_the_ticks(seconds, is_disturbed):
+    # a quarter of six CPUs for ten seconds, and 0.04 seconds of each
+    assert bool(disturbed(told(steady_all_cpus_busy_seconds=18.0 + seconds))) is is_disturbed
+
+
+def test_in_a_short_measurement_the_ticks_weigh_more():
+    short = {"steady_seconds": 0.25, "steady_cpu_seconds": 0.25, "steady_own_cpus": 1, "steady_all_cpus": 1}
+    for others, is_disturbed in ((0.04, False), (0.05, True)):
+        busy = {"steady_own_cpus_busy_seconds": 0.25 + others, "steady_all_cpus_busy_seconds": 0.25 + others}
+        assert bool(disturbed(told(**short, **busy))) is is_disturbed
+
+
+def test_what_the_launch_itself_uses_disturbs_nobody_however_idle_it_is():
+    assert (
+        disturbed(told(steady_cpu_seconds=0.0, steady_own_cpus_busy_seconds=0.0, steady_all_cpus_busy_seconds=0.0))
+        == ""
+    )
+
+
+def test_a_count_of_the_kernels_that_is_below_the_processs_own_is_no_disturbance():
+    assert disturbed(told(steady_own_cpus_busy_seconds=17.9, steady_all_cpus_busy_seconds=17.5)) == ""
+
+
+def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
+    own = {"steady_own_cpus": 8, "steady_own_cpus_busy_seconds": 19.0, "steady_all_cpus_busy_seconds": 19.0}
+    assert disturbed(told(**own)) == ""
+    assert disturbed(told(**{**own, "steady_own_cpus_busy_seconds": 25.0, "steady_all_cpus_busy_seconds": 25.0})) != ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "clause"),
+    [
+        ({"steady_own_cpus_steal_seconds": 5.0}, "the hypervisor took 0.50 of its CPUs"),
+        (others_on_its_cpus(15.0), "other processes used 1.50 of its CPUs"),
+        ({"steady_all_cpus_busy_seconds": 48.0}, "other processes used 3.00 of the other CPUs"),
+    ],
+)
+def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
+    assert disturbed(told(**changes)) == clause
+
+
+@pytest.mark.parametrize("name", ["steady_seconds", "steady_cpu_seconds", "steady_own_cpus"])
+def test_without_what_it_rests_on_nothing_is_said(name):
+    assert disturbed(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0))) == ""
+    assert disturbed(launch(cell())) == ""
+
+
+def test_without_the_machines_books_the_stolen_time_still_tells():
+    books = ["steady_own_cpus_busy_seconds", "steady_all_cpus_busy_seconds"]
+    assert disturbed(told(without=books)) == ""
+    assert disturbed(told(without=books, steady_own_cpus_steal_seconds=9.0)) != ""
+
+
+def test_where_stolen_time_is_not_told_there_is_none():
+    assert disturbed(told(without=["steady_own_cpus_steal_seconds"])) == ""
+    assert disturbed(told(without=["steady_own_cpus_steal_seconds"], **others_on_its_cpus(9.0))) != ""
+
+
+@pytest.mark.parametrize("name", ["steady_all_cpus", "steady_all_cpus_busy_seconds"])
+def test_without_the_rest_of_the_machine_nothing_is_said_of_it(name):
+    assert disturbed(told(steady_all_cpus_busy_seconds=70.0)) != ""
+    assert disturbed(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
+
+
+def test_a_measurement_that_took_no_time_says_nothing():
+    assert disturbed(told(steady_seconds=0.0, **others_on_its_cpus(9.0))) == ""
+
+
+def test_the_times_are_not_looked_at():
+    wild = replace(told(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)
+    assert disturbed(wild) == ""
+
+
+NOISY = told(**others_on_its_cpus(9.0))
+
+
+def at(number, attempt=0, of=NOISY, **changes):
+    return replace(of, round=number, attempt=attempt, role=Role.MEASURE if number else Role.PILOT, **changes)
+
+
+def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_first_reason():
+    stolen = told(steady_own_cpus_steal_seconds=5.0)
+    other = replace(stolen, cell=cell(mode="eager"))
+    found = disturbed_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
+    group = NOISY.group
+    assert found == {
+        (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of its CPUs",
+        (group, 2, 1): "step tf1.14 fit float32 graph: other processes used 0.90 of its CPUs",
+    }
+
+
+def test_groups_are_told_apart():
+    assert list(disturbed_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
+
+
+def test_a_disturbed_pilot_is_no_disturbed_round_and_a_disturbed_control_is():
+    assert disturbed_rounds([at(0)]) == {}
+    assert disturbed_rounds([replace(at(1), role=Role.CONTROL)]) != {}
+
+
+def test_launches_that_broke_before_they_measured_say_nothing():
+    assert disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}

@@ -1,0 +1,210 @@
+"""How long the launches of a group warm up and measure."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.sizing import BELIEVED, MEASURE, WARMUP, WEIGHT, Wish, sampling, settled, wish
+from harness.model.job import Protocol, Sampling
+from harness.model.launch import Role, Sample, Status
+from tests.factories import broken, cell, launch
+
+OPEN = Sampling()
+#: Samples alternate by this share around 10 ms a step, sixteen of them, each 0.1 s long.
+SCATTER, COUNT, EACH = 0.1, 16, 0.1
+#: What launches of one thing vary by, and what a launch costs, so that twenty samples are the best.
+BETWEEN = 4e-4
+WITHIN = SCATTER**2 * COUNT / (COUNT - 1)
+COST = 20**2 * EACH * BETWEEN / WITHIN
+
+
+def pilot(rates=None, *, of=None, cost=COST, warm_up=0.5, scatter=SCATTER, **changes):
+    """A pilot that took `cost` seconds beside its samples, which by default need no more warm-up."""
+    rates = [0.01 * (1.0 + scatter * (-1) ** index) for index in range(COUNT)] if rates is None else rates
+    made = launch(of or cell(), rates, number=0, phases={"warm up": warm_up}, **changes)
+    return replace(made, seconds=cost + sum(sample.seconds for sample in made.samples))
+
+
+def noise(count, seed=1, level=0.02):
+    draw = random.Random(seed)
+    return [0.01 * (1.0 + draw.gauss(0.0, level)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("slow", [1, 3, 10, 19])
+def test_a_start_that_is_slower_belongs_to_the_warm_up(slow):
+    steady = [0.01 + 0.00001 * (-1) ** index for index in range(40 - slow)]
+    assert settled([3.0 * rate for rate in noise(slow)] + steady) == slow
+
+
+def test_a_start_that_gets_faster_bit_by_bit_is_left_out_as_far_as_it_matters():
+    rates = [rate * (1.0 + 2.0 * math.exp(-index / 4.0)) for index, rate in enumerate(noise(60))]
+    assert 12 <= settled(rates) <= 30
+
+
+@pytest.mark.parametrize(("slower", "left_out"), [(1.02, 0), (1.03, 1)])
+def test_a_slow_sample_that_costs_less_than_a_twentieth_of_the_error_stays(slower, left_out):
+    # without it the standard error is less by 3.6 %, and by 14 %
+    assert settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
+
+
+def test_stationary_noise_keeps_nearly_all_of_its_samples():
+    left_out = [settled(noise(40, seed)) for seed in range(50)]
+    assert sum(left_out) / 50 < 0.05 * 40
+    assert sorted(left_out)[40] == 0
+
+
+@pytest.mark.parametrize("count", [4, 5, 10, 41])
+def test_no_more_than_half_is_left_out(count):
+    assert settled([2.0**-index for index in range(count)]) == count // 2
+
+
+@pytest.mark.parametrize("rates", [[1.0], [2.0, 1.0], [9.0, 1.0, 1.0]])
+def test_fewer_than_four_samples_show_no_warm_up(rates):
+    assert settled(rates) == 0
+
+
+@given(st.floats(1e-6, 1e3), st.integers(1, 40))
+def test_equal_samples_need_no_warm_up(rate, count):
+    assert settled([rate] * count) == 0
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=20), st.sampled_from([2.0**-10, 2.0, 1024.0]))
+def test_the_unit_of_time_does_not_matter(rates, unit):
+    assert settled([rate * unit for rate in rates]) == settled(rates)
+
+
+def test_the_best_number_of_samples_by_the_formula():
+    assert wish(pilot(), BETWEEN) == Wish(warmup=0.5, measure=pytest.approx(20 * EACH))
+
+
+@pytest.mark.parametrize(
+    ("changes", "between", "factor"),
+    [
+        ({"scatter": 2.0 * SCATTER}, BETWEEN, 2.0),
+        ({"scatter": SCATTER / 2.0}, BETWEEN, 0.5),
+        ({"cost": 4.0 * COST}, BETWEEN, 2.0),
+        ({}, 4.0 * BETWEEN, 0.5),
+    ],
+)
+def test_four_times_the_variance_within_or_the_cost_take_twice_the_samples(changes, between, factor):
+    assert wish(pilot(**changes), between).measure == pytest.approx(factor * 20 * EACH)
+
+
+def test_times_are_taken_by_the_step_however_many_steps_a_sample_holds():
+    uneven = pilot()
+    rates = [sample.seconds / sample.steps for sample in uneven.samples]
+    uneven = replace(
+        uneven, samples=[Sample(rate * steps, steps) for rate, steps in zip(rates, [5, 5, 15, 15] * 4, strict=True)]
+    )
+    assert wish(uneven, BETWEEN) == wish(pilot(), BETWEEN)
+
+
+def test_longer_samples_are_measured_for_longer_by_the_root():
+    rates = [4.0 * 0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
+    assert wish(pilot(rates), BETWEEN).measure == pytest.approx(2.0 * 20 * EACH)
+
+
+def test_neighbours_that_are_alike_tell_less_than_their_number():
+    wave = [0.01 * (1.0 + SCATTER * math.sin(index * math.tau / 32.0)) for index in range(64)]
+    mixed = random.Random(5).sample(wave, 64)
+    assert wish(pilot(wave), BETWEEN).measure > 1.5 * wish(pilot(mixed), BETWEEN).measure
+
+
+def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
+    asked = wish(pilot(warm_up=0.51, cost=1.02**2 * COST), BETWEEN)
+    assert asked == Wish(warmup=0.55, measure=pytest.approx(2.05))
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked"),
+    [
+        ({"scatter": 0.0, "warm_up": 0.0}, Wish(WARMUP[0], MEASURE[0])),
+        ({"cost": 1e6, "warm_up": 1e6}, Wish(WARMUP[1], MEASURE[1])),
+        ({"rates": [0.01]}, Wish(0.5, MEASURE[0])),
+    ],
+)
+def test_no_length_is_shorter_or_longer_than_the_limits(changes, asked):
+    assert wish(pilot(**changes), BETWEEN) == asked
+
+
+def test_a_launch_costs_at_least_a_sample():
+    unknown = replace(pilot(scatter=0.9), seconds=0.0)
+    assert wish(unknown, BETWEEN).measure == wish(pilot(scatter=0.9, cost=EACH), BETWEEN).measure
+
+
+def test_what_the_pilot_measured_too_early_is_warmed_up_next_time():
+    rates = [0.03] * 4 + [0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
+    asked = wish(pilot(rates, warm_up=0.5), BETWEEN)
+    # four samples of ten steps
+    assert asked.warmup == pytest.approx(0.5 + 4 * 0.3)
+    assert asked.measure == pytest.approx(20 * EACH)
+
+
+def test_a_pilot_without_a_warm_up_asks_for_the_shortest():
+    assert wish(replace(pilot(), phases={}), BETWEEN).warmup == WARMUP[0]
+
+
+def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for():
+    long_warm_up, long_measure = pilot(warm_up=2.0), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
+    other_group = pilot(of=cell(call="train_on_batch"), scatter=4.0 * SCATTER, warm_up=9.0)
+    found = sampling(OPEN, long_warm_up.group, [long_warm_up, long_measure, other_group])
+    assert found.warmup_seconds == pytest.approx(2.0)
+    assert found.measure_seconds == pytest.approx(4.0)
+    assert replace(found, warmup_seconds=None, measure_seconds=None) == OPEN
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        Sampling(warmup_seconds=0.3, measure_seconds=0.7),
+        Sampling(protocol=Protocol.DOCUMENT),
+        Sampling(protocol=Protocol.DOCUMENT, warmup_seconds=0.3),
+    ],
+)
+def test_what_is_planned_in_full_and_the_documents_protocol_stay(planned):
+    assert sampling(planned, pilot().group, [pilot()]) is planned
+
+
+def test_seconds_that_were_asked_for_win():
+    asked = sampling(Sampling(measure_seconds=77.0), pilot().group, [pilot()])
+    assert (asked.warmup_seconds, asked.measure_seconds) == (0.5, 77.0)
+    asked = sampling(Sampling(warmup_seconds=0.0), pilot().group, [pilot()])
+    assert (asked.warmup_seconds, asked.measure_seconds) == (0.0, pytest.approx(2.0))
+
+
+def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
+    useless = [
+        broken(cell(), Status.FAILED),
+        pilot(samples=()),
+        replace(pilot(), role=Role.MEASURE),
+        pilot(of=cell(call="train_on_batch")),
+    ]
+    found = sampling(OPEN, pilot().group, useless)
+    assert (found.warmup_seconds, found.measure_seconds) == (WARMUP[0], MEASURE[0])
+
+
+def test_where_nothing_was_launched_twice_launches_are_believed_to_differ_by_two_percent():
+    assert BETWEEN == BELIEVED**2
+    assert sampling(OPEN, pilot().group, [pilot()]).measure_seconds == pytest.approx(20 * EACH)
+
+
+@pytest.mark.parametrize("group", ["its own", "another"])
+def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by(group):
+    of = cell() if group == "its own" else cell(call="train_on_batch")
+    apart = 0.2
+    twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
+    expected = (WEIGHT * BELIEVED**2 + apart**2 / 2.0) / (WEIGHT + 1)
+    asked = pilot(of=cell(mode="eager"))
+    found = sampling(OPEN, asked.group, [asked, *twins])
+    assert found.measure_seconds == wish(asked, expected).measure < 20 * EACH
+
+
+@given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
+def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, warm_up):
+    asked = wish(pilot(rates, cost=cost, warm_up=warm_up), BETWEEN)
+    assert WARMUP[0] <= asked.warmup <= WARMUP[1]
+    assert MEASURE[0] <= asked.measure <= MEASURE[1]

@@ -1,0 +1,77 @@
+"""Why a group got no more rounds."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from harness.model.launch import Role, Status
+from harness.model.run import Plan, Stop, StopReason
+from harness.runner.rounds import Ledger
+from harness.runner.stopping import open_groups, stops
+from tests.runs import launch, plan
+
+WIDE: Mapping[str, float] = {"step 0": 1.0}
+
+
+def rounds(planned: Plan, count: int, seconds: float = 1.0, status: Status = Status.OK) -> Ledger:
+    """A pilot and `count` rounds of the plan's first group, each launch as long."""
+    (group, *_) = planned.groups
+    return Ledger(
+        launch(
+            group=group.name,
+            cell=cell,
+            round=number,
+            role=Role.MEASURE if number else Role.PILOT,
+            seconds=seconds,
+            status=status,
+        )
+        for number in range(count + 1)
+        for cell in group.cells
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "width", "done", "interrupted", "reason"),
+    [
+        ({}, 1.0, 5, False, StopReason.ROUNDS),
+        ({"precision": 0.02}, 0.01, 9, False, StopReason.PRECISION),
+        ({"precision": 0.02}, 0.5, 5, False, StopReason.ROUNDS),
+        ({"budget_seconds": 10.0}, 1.0, 3, False, StopReason.BUDGET),
+        ({"budget_seconds": 10.0}, 1.0, 3, True, StopReason.INTERRUPTED),
+    ],
+)
+def test_the_reason_is_stored_with_the_rounds(changes, width, done, interrupted, reason) -> None:  # type: ignore[no-untyped-def]
+    planned = replace(plan(rounds=done if reason is StopReason.PRECISION else 5), **changes)
+    if reason is StopReason.PRECISION:
+        planned = replace(planned, rounds=100)
+    found = stops(planned, rounds(planned, done), lambda _: {"step 0": width}, interrupted=interrupted)
+    assert found == {"step 0": Stop(reason, done)}
+
+
+def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
+    planned = plan()
+    ledger = rounds(planned, 0, status=Status.FAILED)
+    assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.NO_NUMBERS, 0)}
+    assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
+
+
+def test_widths_are_asked_for_only_where_there_is_a_precision() -> None:
+    def never(_: object) -> dict[str, float]:
+        raise AssertionError
+
+    assert open_groups(plan(), rounds(plan(), 1), 2, never) == {"step 0"}
+
+
+@pytest.mark.parametrize(("width", "open_"), [(0.0198, False), (math.log(1.021), True)])
+def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent(width: float, open_: bool) -> None:
+    planned = replace(plan(rounds=100), precision=0.02)
+    assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _: {"step 0": width})) is open_
+
+
+@pytest.mark.parametrize(("budget", "open_"), [(10.0, True), (9.0, False)])
+def test_no_round_begins_that_would_end_after_the_budget(budget: float, open_: bool) -> None:
+    planned = replace(plan(rounds=100), budget_seconds=budget)
+    # a pilot and three rounds of two seconds each are behind, the next takes two more
+    assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _: WIDE)) is open_
