@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.asv_comparison", description=__doc__)
     parser.add_argument("--pairs", type=int, default=1, help="how often both measure, in turn")
     parser.add_argument(
-        "--seconds", type=float, help="asv's wall time in a pair; without it, what the harness spent on the two cells"
+        "--seconds", type=float, help="asv's wall time in a pair; without it, that of the harness's run"
     )
     parser.add_argument("--rounds", type=int, default=2, help="asv's processes in each environment; its default is 2")
     parser.add_argument("--folder", type=Path, help="keep everything in this new folder, not in a temporary folder")

@@ -3,18 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 
 from bench.asv_comparison.measured import Measured
-from bench.overhead import AXES
 from bench.pairs import seconds
 from harness.analysis.comparisons import Compared
 from harness.analysis.lookup import lookup
 from harness.analysis.statistics import combine
 from harness.analysis.tables import tables
-from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.store.folder import RunFolder
@@ -29,8 +25,7 @@ def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int,
     Its progress goes to stderr. Raises CalledProcessError where a cell fails.
     """
     command = [sys.executable, "-m", "harness", "matrix", "--backend", "local", "--results", str(results)]
-    command += ["-e", "tf1.14", "-e", "tf2.0", "-s", "keras_step", "-amode=graph,eager"]
-    command += [f"-a{axis}={value}" for axis, value in AXES.items()]
+    command += ["--suite", "quick"]
     before = set(results.glob("*"))
     whole = seconds(lambda: subprocess.run([*command, *options], stdout=subprocess.DEVNULL, check=True))
     (folder,) = set(results.glob("*")) - before
@@ -39,11 +34,9 @@ def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int,
     compared, times = _picked(run, launches)
     ratio = compared.estimate.inverse
     assert ratio.interval is not None, "one round has no interval: --rounds 2 or more"
-    spent = _spent(launches, (compared.cell, compared.other), (folder / "launches.jsonl").stat().st_mtime)
-    share = f"{100 * spent / whole:.0f} % of a run of {whole:.1f} s"
-    note = f"the two cells' launches, {share}; {ratio.rounds} rounds; {100 * compared.level:.3g} %"
+    note = f"{ratio.rounds} rounds, with the control; {100 * compared.level:.3g} %"
     verdict = compared.verdict or f"none: {compared.withheld}"
-    return Measured("harness", spent, note, times, ratio.value, ratio.interval, verdict), run.plan.limits.cpus
+    return Measured("harness", whole, note, times, ratio.value, ratio.interval, verdict), run.plan.limits.cpus
 
 
 def _picked(run: Run, launches: Sequence[Launch]) -> tuple[Compared, tuple[float, float]]:
@@ -55,10 +48,3 @@ def _picked(run: Run, launches: Sequence[Launch]) -> tuple[Compared, tuple[float
     (compared,) = (value.compared for head, value in shown if head.comparison and head.comparison.name == COMPARISON)
     first, second = (combine(list(found.series[cell].values())).value for cell in (compared.other, compared.cell))
     return compared, (first, second)
-
-
-def _spent(launches: Sequence[Launch], cells: Sequence[Cell], end: float) -> float:
-    """Seconds from the start of each of the cells' launches, pilots too, to the start of the next one, or to `end`."""
-    starts = [datetime.fromisoformat(launch.started).timestamp() for launch in launches]
-    taken = [later - earlier for earlier, later in pairwise([*starts, end])]
-    return sum(each for launch, each in zip(launches, taken, strict=True) if launch.cell in cells)

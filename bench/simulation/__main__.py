@@ -1,4 +1,4 @@
-"""`make simulate`, or `make simulate ARGS="--tables 200"`: the tables of docs/simulation.md, as Markdown."""
+"""`make simulate`, or `make simulate ARGS="--tables 100"`: the tables of docs/simulation.md, as Markdown."""
 
 import argparse
 import math
@@ -30,12 +30,14 @@ class Case:
 def main() -> None:
     """Simulate, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=1000, help="how many tables of each kind")
+    parser.add_argument("--tables", type=int, default=500, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     with ProcessPoolExecutor() as pool:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
-        print(f"{arguments.tables} tables of each kind, seed {arguments.seed}.\n")
+        print(
+            f"From `make simulate`: {arguments.tables} tables of 16 comparisons of each kind, more of smaller ones.\n"
+        )
         _right(simulate)
         _stopping(simulate)
         _power(simulate)
@@ -49,7 +51,9 @@ def _all(pool: ProcessPoolExecutor, tables: int, seed: int, cases: Sequence[Case
 
 
 def _one(case: Case, tables: int, seed: int) -> Outcome:
-    return outcome(case.table, case.rounds, tables, seed=seed, precision=case.precision)
+    # a small table is quick and says little about coverage; one that is looked at round by round takes long
+    share = {1: 8.0, 4: 4.0, 128: 0.5}.get(case.table.comparisons, 1.0) / (5.0 if case.precision else 1.0)
+    return outcome(case.table, case.rounds, max(1, round(tables * share)), seed=seed, precision=case.precision)
 
 
 def _kinds(comparisons: int, effect: float = 0.0) -> list[Table]:
@@ -80,7 +84,7 @@ def _worst(equal: Sequence[Outcome], edge: Sequence[Outcome]) -> list[str]:
 
 
 def _stopping(simulate: partial[list[Outcome]]) -> None:
-    print("\n## Stopping by width: `--precision 2% --rounds 60`, the worst of 8 kinds of machine\n")
+    print("\n## Stopping by width: `--precision 2% --rounds 60`, the worst of 8 machines, a fifth as many tables\n")
     rows = []
     for comparisons, sigma in product((1, 4, 16, 32), (0.01, 0.02, 0.03, 0.05)):
         kinds = [table(comparisons, sigma, spread=spread, drift=drift) for spread, drift in product(Spread, Drift)]

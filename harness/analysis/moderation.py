@@ -55,7 +55,8 @@ def fit(variances: Floats, freedom: Floats) -> Prior:
     """d0 and s0² by the moments of log s² (Smyth 2004, section 6.2).
 
     The mean of e = log s² - ψ(d/2) + log(d/2) is log s0² - ψ(d0/2) + log(d0/2), and its variance beyond the mean of
-    ψ'(d/2) is ψ'(d0/2). Where the variances scatter no more than samples of one and the same would, d0 is infinite.
+    ψ'(d/2) is ψ'(d0/2). Where the variances scatter no more than samples of one and the same would, d0 is infinite
+    and s0² their pooled variance, as in the R package limma of the same author.
     """
     from scipy.special import digamma, polygamma
 

@@ -9,7 +9,7 @@ n = √(cost of a launch / cost of a sample · variance within / variance betwee
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.rounds import gave_number
@@ -43,17 +43,24 @@ class Wish:
     measure: float
 
 
-def sampling(planned: Sampling, group: str, pilots: Sequence[Launch]) -> Sampling:
-    """The sampling of a group: what is planned, with the seconds that the plan leaves open set from the run's pilots.
+def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launch]) -> dict[str, Sampling]:
+    """Each group's sampling: what is planned, with the seconds that the plan leaves open set from the run's pilots.
 
-    Cells that are compared are measured alike, so each length is the longest that any of the group's cells asks for;
-    what launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest.
+    Cells that are compared are measured alike, so each length is the longest that any of a group's cells asks for; what
+    launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. Launches that
+    are no pilots are passed over.
     """
     if planned.protocol is Protocol.DOCUMENT or None not in (planned.warmup_seconds, planned.measure_seconds):
-        return planned
-    useful = [launch for launch in pilots if launch.role is Role.PILOT and gave_number(launch)]
-    between = _between(useful)
-    wishes = [wish(launch, between) for launch in useful if launch.group == group]
+        return dict.fromkeys(groups, planned)
+    pilots = [launch for launch in launches if launch.role is Role.PILOT and gave_number(launch)]
+    between = _between(pilots)
+    wishes: dict[str, list[Wish]] = defaultdict(list)
+    for pilot in pilots:
+        wishes[pilot.group].append(wish(pilot, between))
+    return {group: _longest(planned, wishes[group]) for group in groups}
+
+
+def _longest(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
     warmup = max([each.warmup for each in wishes], default=WARMUP[0])
     measure = max([each.measure for each in wishes], default=MEASURE[0])
     return replace(

@@ -8,7 +8,8 @@ Pharmacokinetics and Biopharmaceutics 15, 1987; with an interval of 95 %, each o
 Over the comparisons of one table the step-down procedure of S. Holm, "A simple sequentially rejective multiple test
 procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th
 clearest of m comparisons gets an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and the
-rest get that one's. An interval that is shown is the one that its verdict was taken from.
+rest get that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8, 1980;
+docs/simulation.md has what came of it.) An interval that is shown is the one that its verdict was taken from.
 """
 
 from collections.abc import Sequence

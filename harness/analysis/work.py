@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch
 
@@ -35,21 +36,29 @@ class Comparison:
 
 def compare(one: Sequence[Launch], other: Sequence[Launch]) -> Comparison:
     """What the launches of two cells say of their work; launches of one cell must agree with one another too."""
-    for launches in (one, other):
+    for launches, against in ((one, other), (other, one)):
         for launch in launches:
             reason = steps(launch)
             if reason:
-                return Comparison(Work.DIFFERENT, reason)
+                name, _ = _sides(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
+                return Comparison(Work.DIFFERENT, f"{name} {reason}")
     prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
-    if not one or not other or len(prints) < len(one) + len(other):
-        return Comparison(Work.NOT_CHECKED)
-    first, expected = prints[0]
     for launch, values in prints[1:]:
+        first, expected = prints[0]
         for name in [*expected, *(name for name in values if name not in expected)]:
             reason = _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device])
             if reason:
-                return Comparison(Work.DIFFERENT, f"{reason} ({first.cell.environment}, {launch.cell.environment})")
-    return Comparison(Work.SAME)
+                return Comparison(Work.DIFFERENT, f"{reason} ({', '.join(_sides(first.cell, launch.cell))})")
+    checked = one and other and len(prints) == len(one) + len(other)
+    return Comparison(Work.SAME if checked else Work.NOT_CHECKED)
+
+
+def _sides(one: Cell, other: Cell) -> tuple[str, str]:
+    """What tells two cells apart: `tf1.14` and `tf2.0`, `graph` and `eager`; of one and the same, its environment."""
+    values = [(value, other.axes.get(axis, "")) for axis, value in one.axes.items()]
+    apart = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
+    pairs = apart or [(one.environment, other.environment)]
+    return " ".join(pair[0] for pair in pairs), " ".join(pair[1] for pair in pairs)
 
 
 def steps(launch: Launch) -> str:
@@ -58,7 +67,7 @@ def steps(launch: Launch) -> str:
     if called is None or COUNTED not in launch.fingerprint or called == counted:
         return ""
     told = "none that could be read" if counted is None else counted
-    return f"{launch.cell.environment} took {called} steps, and the framework counted {told}"
+    return f"took {called} steps, and the framework counted {told}"
 
 
 def _values(launch: Launch) -> dict[str, Any]:
@@ -70,6 +79,8 @@ def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
     """In what two values of one name differ; empty where they agree. None agrees with nothing."""
     if one is None or other is None:
         return f"{name} could not be told"
+    if _is_list(one) and one == other and all(type(item) is float and math.isfinite(item) for item in one):
+        return ""
     if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
         return next(filter(None, (_differ(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), "")
     lists = _is_list(one) and _is_list(other) and len(one) == len(other)

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.catalog.project import Project
 from harness.model.errors import UsageError
+from harness.model.scenario import ENVIRONMENT
 from harness.model.suite import Part, Suite
 
 
@@ -43,7 +44,8 @@ def _part(table: Any, where: str) -> Part:
     for axis, values in axes.items():
         if not _texts(values):
             raise UsageError(f"{where}: `{axis}` is not a list of strings.")
-    return Part(scenario=table["scenario"], axes=axes)
+    environments = axes.pop(ENVIRONMENT, ())
+    return Part(scenario=table["scenario"], axes=axes, environments=environments)
 
 
 def _texts(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """A run from its first step to its last: prepare, launch, report, exit code."""
 
 import contextlib
+import os
 import secrets
 import shlex
 import signal
@@ -17,7 +18,7 @@ from harness import __version__
 from harness.cli.choice import BackendName, announce, choose
 from harness.cli.jobs import JobMaker
 from harness.cli.request import Prepared, Request, prepare
-from harness.machine import host
+from harness.machine import cpus, host, topology
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
@@ -93,7 +94,7 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         environments=[requirement.environment for requirement in requirements.values()],
         scenarios=list(prepared.scenarios.values()),
         backend={"name": backend.name, "why": why, **backend.facts()},
-        host=host.facts(),
+        host={**host.facts(), "pinned_to": _pinned(prepared.plan.limits.cpus)},
         folder=str(folder.path),
         commit=_commit(prepared.project.root),
         suite=request.suite,
@@ -190,6 +191,11 @@ def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Ex
         _say(f"Interrupted. Go on with: {again}")
         return Exit.INTERRUPTED
     return _exit(folder.read_launches())
+
+
+def _pinned(chosen: tuple[int, ...] | None) -> str:
+    """What the launches' CPUs share with others; empty where they are not pinned."""
+    return cpus.describe(chosen, topology.read(), os.sched_getaffinity(0))
 
 
 def _exit(launches: list[Launch]) -> Exit:

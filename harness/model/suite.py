@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others."""
+    """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others.
+
+    `environments` are names or globs of those that these cells are measured in; empty: all that the run has.
+    """
 
     scenario: str
     axes: Mapping[str, Sequence[str]]
+    environments: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

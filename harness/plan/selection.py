@@ -10,6 +10,8 @@ from harness.model.scenario import Scenario
 from harness.model.suite import Part, Suite
 from harness.plan.names import resolve, unknown
 
+Point = tuple[str, tuple[tuple[str, str], ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -55,14 +57,15 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     parts = suite.parts if suite else [Part(scenario=name, axes={}) for name in scenarios]
     filters = _filters(selection.axes, [catalog.scenarios[name] for name in scenarios])
 
-    points: dict[tuple[str, tuple[tuple[str, str], ...]], None] = {}
+    points: dict[Point, set[str]] = {}
     for part in parts:
         if part.scenario not in catalog.scenarios:
             raise unknown(
                 part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
             )
+        within = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
         for axes in _points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
-            points[part.scenario, tuple(axes.items())] = None
+            points.setdefault((part.scenario, tuple(axes.items())), set()).update(within)
     chosen = list(points)
     if suite and selection.scenarios:
         kept = [point for point in chosen if point[0] in scenarios]
@@ -76,7 +79,13 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         Cell(scenario=scenario, environment=environment, device=device, axes=dict(axes))
         for scenario, axes in chosen
         for environment in environments
+        if environment in points[scenario, axes]
     ]
+    if not cells:
+        raise NothingSelectedError(
+            f"Nothing is selected: the suite {selection.suite} has no cell in {', '.join(environments)}.",
+            "Leave -e out for the suite's own environments.",
+        )
     return cells, environments
 
 
@@ -113,9 +122,6 @@ def _points(scenario: Scenario, part: Part, selected: set[str]) -> list[dict[str
         if axis not in scenario.axes:
             raise unknown(axis, list(scenario.axes), f"axis of {scenario.name}")
     return scenario.combinations(values)
-
-
-Point = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:

@@ -9,7 +9,7 @@ from harness.analysis.disturbance import disturbed_rounds
 from harness.analysis.lookup import Lookup
 from harness.analysis.precision import FIRST_LOOK
 from harness.analysis.rounds import counted
-from harness.analysis.sizing import sampling
+from harness.analysis.sizing import samplings
 from harness.model.job import Protocol
 from harness.model.launch import Launch, Role
 from harness.model.run import Run, StopReason
@@ -132,9 +132,8 @@ def lengths(run: Run, launches: Sequence[Launch], found: Lookup) -> Lengths:
     """How long the launches of the groups that have a number warmed up and measured."""
     planned = run.plan.sampling
     piloted = planned.protocol is Protocol.TIME and None in (planned.warmup_seconds, planned.measure_seconds)
-    pilots = [launch for launch in launches if launch.role is Role.PILOT]
     with_numbers = dict.fromkeys(found.groups[cell] for cell in found.series if cell in found.groups)
-    used = [sampling(planned, group, pilots) for group in with_numbers] if piloted else [planned]
+    used = list(samplings(planned, with_numbers, launches).values()) if piloted else [planned]
     return Lengths(
         warmup=format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None]),
         measure=format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None]),

@@ -19,11 +19,14 @@ def open_groups(plan: Plan, ledger: Ledger, number: int, widths: Widths) -> froz
     """
     precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
-    if plan.budget_seconds is not None and number > 1:
-        next_one = ledger.seconds(number - 1, groups)
-        if ledger.seconds() + next_one > plan.budget_seconds:
-            return frozenset()
+    if number > 1 and not is_affordable(plan, ledger, ledger.seconds(number - 1, groups)):
+        return frozenset()
     return frozenset(group.name for group in groups)
+
+
+def is_affordable(plan: Plan, ledger: Ledger, seconds: float) -> bool:
+    """Whether so many more seconds of launching stay within the budget."""
+    return plan.budget_seconds is None or ledger.seconds() + seconds <= plan.budget_seconds
 
 
 def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:

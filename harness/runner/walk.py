@@ -18,7 +18,7 @@ from harness.model.run import Group, Plan
 from harness.plan.groups import order
 from harness.runner.advice import advice
 from harness.runner.rounds import Ledger
-from harness.runner.stopping import Widths, open_groups
+from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
 
 #: How the pilot samples where the plan says all: enough to find broken cells, warm caches and size the samples.
@@ -92,20 +92,21 @@ class Walk:
         ledger = Ledger(finished)
         for number in range(self.plan.rounds + 1):
             names = open_groups(self.plan, ledger, number, self.widths)
+            samplings = self._samplings(number, ledger)
             for group in self.plan.groups:
                 if group.name not in names or ledger.is_complete(group, number):
                     self.listener.skip(len(group.slots))
                     continue
-                self._round(group, number, ledger)
-                if ledger.is_to_repeat(group, number):
+                self._round(group, number, ledger, samplings[group.name])
+                cost = ledger.seconds(number, [group])
+                if ledger.is_to_repeat(group, number) and is_affordable(self.plan, ledger, cost):
                     self.listener.again(len(group.slots))
-                    self._round(group, number, ledger)
+                    self._round(group, number, ledger, samplings[group.name])
         return ledger.launches
 
-    def _round(self, group: Group, number: int, ledger: Ledger) -> None:
+    def _round(self, group: Group, number: int, ledger: Ledger, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
         self.listener.skip(len(group.slots) - len(slots))
-        sampling = self._sampling(group, number, ledger)
         attempt = ledger.attempts(group, number)
         for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
             pilot = ledger.pilot(cell) if number else None
@@ -128,11 +129,12 @@ class Walk:
         self.listener.end(launch)
         return launch
 
-    def _sampling(self, group: Group, number: int, ledger: Ledger) -> Sampling:
-        """The pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
+    def _samplings(self, number: int, ledger: Ledger) -> dict[str, Sampling]:
+        """By group, the pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
+        names = [group.name for group in self.plan.groups]
         if number == 0:
-            return pilot_sampling(self.plan)
-        return sizing.sampling(self.plan.sampling, group.name, ledger.launches)
+            return dict.fromkeys(names, pilot_sampling(self.plan))
+        return sizing.samplings(self.plan.sampling, names, ledger.launches)
 
 
 def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:

@@ -2,6 +2,7 @@
 
 import os
 from collections import namedtuple
+from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter, process_time
 
 STAT = "/proc/stat"
@@ -27,13 +28,13 @@ class Telemetry:
         if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
             self._cpus = os.sched_getaffinity(0)
         # The clocks stand next to the steps, here and at the end.
-        self._before = Reading(read(self._stat), perf_counter(), process_time())
+        self._before = Reading(read(self._stat), perf_counter(), cpu())
         return self
 
     def __exit__(self, kind, error, trace):
-        wall, cpu = perf_counter(), process_time()
+        wall, used = perf_counter(), cpu()
         if kind is None:
-            self._after = Reading(read(self._stat), wall, cpu)
+            self._after = Reading(read(self._stat), wall, used)
 
     def resources(self):
         """Numbers by the names of docs/contracts.md, in seconds and CPUs; what cannot be known is left out."""
@@ -44,6 +45,12 @@ class Telemetry:
         found["steady_cpu_seconds"] = self._after.cpu - self._before.cpu
         found.update(between(cpu_ticks(self._before.stat), cpu_ticks(self._after.stat), self._cpus))
         return found
+
+
+def cpu():
+    """CPU seconds of this process, and of the children that it waited for: both are its own work."""
+    children = getrusage(RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
 
 
 def load():

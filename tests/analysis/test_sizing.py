@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.sizing import BELIEVED, MEASURE, WARMUP, WEIGHT, Wish, sampling, settled, wish
+from harness.analysis.sizing import BELIEVED, MEASURE, WARMUP, WEIGHT, Wish, samplings, settled, wish
 from harness.model.job import Protocol, Sampling
 from harness.model.launch import Role, Sample, Status
 from tests.factories import broken, cell, launch
@@ -151,7 +151,9 @@ def test_a_pilot_without_a_warm_up_asks_for_the_shortest():
 def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for():
     long_warm_up, long_measure = pilot(warm_up=2.0), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
     other_group = pilot(of=cell(call="train_on_batch"), scatter=4.0 * SCATTER, warm_up=9.0)
-    found = sampling(OPEN, long_warm_up.group, [long_warm_up, long_measure, other_group])
+    both = samplings(OPEN, [long_warm_up.group, other_group.group], [long_warm_up, long_measure, other_group])
+    found, other = both[long_warm_up.group], both[other_group.group]
+    assert (other.warmup_seconds, other.measure_seconds) == (WARMUP[1], MEASURE[1])
     assert found.warmup_seconds == pytest.approx(2.0)
     assert found.measure_seconds == pytest.approx(4.0)
     assert replace(found, warmup_seconds=None, measure_seconds=None) == OPEN
@@ -166,13 +168,13 @@ def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for
     ],
 )
 def test_what_is_planned_in_full_and_the_documents_protocol_stay(planned):
-    assert sampling(planned, pilot().group, [pilot()]) is planned
+    assert samplings(planned, [pilot().group], [pilot()])[pilot().group] is planned
 
 
 def test_seconds_that_were_asked_for_win():
-    asked = sampling(Sampling(measure_seconds=77.0), pilot().group, [pilot()])
+    asked = samplings(Sampling(measure_seconds=77.0), [pilot().group], [pilot()])[pilot().group]
     assert (asked.warmup_seconds, asked.measure_seconds) == (0.5, 77.0)
-    asked = sampling(Sampling(warmup_seconds=0.0), pilot().group, [pilot()])
+    asked = samplings(Sampling(warmup_seconds=0.0), [pilot().group], [pilot()])[pilot().group]
     assert (asked.warmup_seconds, asked.measure_seconds) == (0.0, pytest.approx(2.0))
 
 
@@ -183,13 +185,13 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
         replace(pilot(), role=Role.MEASURE),
         pilot(of=cell(call="train_on_batch")),
     ]
-    found = sampling(OPEN, pilot().group, useless)
+    found = samplings(OPEN, [pilot().group], useless)[pilot().group]
     assert (found.warmup_seconds, found.measure_seconds) == (WARMUP[0], MEASURE[0])
 
 
 def test_where_nothing_was_launched_twice_launches_are_believed_to_differ_by_two_percent():
     assert BETWEEN == BELIEVED**2
-    assert sampling(OPEN, pilot().group, [pilot()]).measure_seconds == pytest.approx(20 * EACH)
+    assert samplings(OPEN, [pilot().group], [pilot()])[pilot().group].measure_seconds == pytest.approx(20 * EACH)
 
 
 @pytest.mark.parametrize("group", ["its own", "another"])
@@ -199,7 +201,7 @@ def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by(group):
     twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
     expected = (WEIGHT * BELIEVED**2 + apart**2 / 2.0) / (WEIGHT + 1)
     asked = pilot(of=cell(mode="eager"))
-    found = sampling(OPEN, asked.group, [asked, *twins])
+    found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
     assert found.measure_seconds == wish(asked, expected).measure < 20 * EACH
 
 

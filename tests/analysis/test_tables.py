@@ -88,7 +88,7 @@ def test_a_time_has_its_shape_and_what_was_not_counted():
     found = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
     (value,) = found.rows[0].values
     assert (value.shape.mean, value.shape.high > 0.011) == (pytest.approx(0.01), True)
-    assert value.undone == "tf1.14 took 100 steps, and the framework counted 6"
+    assert value.undone == "took 100 steps, and the framework counted 6"
 
 
 def test_a_ratio_has_what_it_was_judged_by():

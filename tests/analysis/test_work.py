@@ -185,7 +185,7 @@ def test_steps_alone_are_no_proof_of_the_work():
         ({"steps_counted": 100}, ""),
         ({"steps_called": None, "steps_counted": 100}, ""),
         ({"steps_called": 100, "steps_counted": 100}, ""),
-        ({"steps_called": 100, "steps_counted": 99}, "tf1.14 took 100 steps, and the framework counted 99"),
+        ({"steps_called": 100, "steps_counted": 99}, "took 100 steps, and the framework counted 99"),
         (
             {"steps_called": 100, "steps_counted": None},
             "tf1.14 took 100 steps, and the framework counted none that could be read",
@@ -208,3 +208,15 @@ def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
 
 def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
     assert compare([proof(OLD, steps_called=2, steps_counted=1)], [launch(NEW)]).work is Work.DIFFERENT
+
+
+def test_what_differs_is_different_though_another_launch_has_no_proof():
+    found = compare([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=2)])
+    assert found == Comparison(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf2.0)")
+
+
+def test_the_reason_names_what_tells_the_cells_apart():
+    graph, eager = cell("tf2.0", mode="graph"), cell("tf2.0", mode="eager")
+    assert compare([proof(graph, parameters=1)], [proof(eager, parameters=2)]).reason.endswith("(graph, eager)")
+    counted = compare([proof(graph, steps_called=2, steps_counted=1)], [proof(eager)])
+    assert counted.reason == "graph took 2 steps, and the framework counted 1"

@@ -32,7 +32,16 @@ CATALOG = Catalog(
     suites={
         "quick": Suite(
             "quick", "Quick", ["tf1.14", "tf2.0"], [Part("step", {"call": ["fit"]}), Part("step", {"mode": ["eager"]})]
-        )
+        ),
+        "each": Suite(
+            "each",
+            "Each as it comes",
+            ["tf1.14", "tf2.0"],
+            [
+                Part("step", {"call": ["fit"], "mode": ["graph"]}, ["tf1*"]),
+                Part("step", {"call": ["fit"], "mode": ["eager"]}, ["tf2*"]),
+            ],
+        ),
     },
 )
 
@@ -99,3 +108,16 @@ def test_axes_are_parsed_and_joined() -> None:
     assert parse_axes(["a=1,2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
     with pytest.raises(UsageError, match="AXIS=VALUE"):
         parse_axes(["mode"])
+
+
+def test_a_part_of_a_suite_may_be_for_some_environments_alone() -> None:
+    assert chosen(suite="each") == ["step tf1.14 fit graph float32", "step tf2.0 fit eager float32"]
+    assert chosen(suite="each", environments=["tf2.15"]) == ["step tf2.15 fit eager float32"]
+
+
+def test_a_suite_that_has_nothing_in_the_environments_says_so() -> None:
+    only = Catalog(
+        CATALOG.environments, CATALOG.scenarios, {"old": Suite("old", "", ["*"], [Part("step", {}, ["tf1*"])])}
+    )
+    with pytest.raises(NothingSelectedError, match=r"the suite old has no cell in tf2\.0"):
+        select(Selection(suite="old", environments=["tf2.0"]), only, Device.CPU)

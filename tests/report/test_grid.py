@@ -51,7 +51,7 @@ def test_what_the_marks_tell_is_told_by_name():
     found = marked(table(run(cells(modes=["graph"])), launches))
     assert list(found.modes) == ["tf2.0 graph: 1 of 1"]
     assert list(found.apart) == ["tf1.14 graph: 1 of 6"]
-    assert list(found.undone) == ["tf2.0 graph: tf2.0 took 9 steps, and the framework counted 8"]
+    assert list(found.undone) == ["tf2.0 graph: took 9 steps, and the framework counted 8"]
 
 
 def test_without_a_number_the_status_stands_and_where_there_is_no_cell_nothing():

@@ -172,7 +172,7 @@ def test_marks_are_explained_below_the_times():
     assert (
         "◊ Launches of this cell have several modes: some lie apart from the others, and all are in the mean." in text
     )
-    assert "such a step: tf2.0 graph: tf2.0 took 9 steps, and the framework counted 8." in text
+    assert "such a step: tf2.0 graph: took 9 steps, and the framework counted 8." in text
     assert "launches of this cell have several modes: 1 of 6 lies apart" in text.split("## Shape of the times")[1]
 
 
