@@ -188,7 +188,7 @@ def test_steps_alone_are_no_proof_of_the_work():
         ({"steps_called": 100, "steps_counted": 99}, "took 100 steps, and the framework counted 99"),
         (
             {"steps_called": 100, "steps_counted": None},
-            "tf1.14 took 100 steps, and the framework counted none that could be read",
+            "took 100 steps, and the framework counted none that could be read",
         ),
     ],
 )
