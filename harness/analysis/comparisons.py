@@ -60,6 +60,11 @@ class Compared:
     work: work.Comparison
     pythons: tuple[str, str] | None
 
+    @property
+    def judged(self) -> bool:
+        """Whether its level was divided with the others' of its table."""
+        return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
+
 
 @dataclass(frozen=True, slots=True)
 class _Pair:

@@ -33,7 +33,14 @@ def disturbed(launch: Launch) -> str:
     elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
     if rest and elsewhere - TICKS_SECONDS * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
-    return ""
+    # the launch before this one is in the average too, with as many CPUs as it had
+    load, machine = told.get("load_before", 0.0), told.get("steady_all_cpus", cpus)
+    return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
+
+
+def is_watched(launch: Launch) -> bool:
+    """Whether the launch could tell what others did on its CPUs."""
+    return "steady_own_cpus_busy_seconds" in launch.resources
 
 
 def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:

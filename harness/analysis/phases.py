@@ -1,7 +1,7 @@
 """The phases of a cell's launches, and what they used: each with its spread over launches."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.shape import quantile
@@ -40,8 +40,7 @@ class Used:
 
 def used(launches: Sequence[Launch]) -> Used:
     """What one cell's launches that gave a number went through and used."""
-    met = dict.fromkeys(name for launch in launches for name in launch.phases if name not in TIMED)
-    names = [name for name in BEFORE if name in met] + [name for name in met if name not in BEFORE]
+    names = in_order(name for launch in launches for name in launch.phases if name not in TIMED)
     phases = {name: spread([launch.phases[name] for launch in launches if name in launch.phases]) for name in names}
     return Used(
         phases={name: each for name, each in phases.items() if each},
@@ -50,6 +49,12 @@ def used(launches: Sequence[Launch]) -> Used:
         cpu=spread(_resource(launches, "cpu_seconds")),
         memory=spread(_resource(launches, "max_rss_bytes")),
     )
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Each phase once: the known ones as launches go through them, then the others as they were met."""
+    met = dict.fromkeys(names)
+    return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
 
 
 def spread(values: Sequence[float]) -> Spread | None:

@@ -58,7 +58,7 @@ class Table:
 
     def cell(self, row: Row, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
-        return Cell(self.scenario.name, side.environment, row.device, {**row.axes, **side.axes})
+        return _cell(self.scenario, row.device, row.axes, side)
 
     @property
     def rounds(self) -> int:
@@ -78,8 +78,7 @@ class Layout:
     def cell(self, key: tuple[Device, tuple[str, ...]], side: Side) -> Cell:
         """The cell of a row on one side of a column."""
         device, shared = key
-        axes = dict(zip(self.scenario.row_axes, shared, strict=True))
-        return Cell(self.scenario.name, side.environment, device, {**axes, **side.axes})
+        return _cell(self.scenario, device, dict(zip(self.scenario.row_axes, shared, strict=True)), side)
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
         """All comparisons of the table, row by row: those that are judged together, each once."""
@@ -133,6 +132,10 @@ def _table(layout: Layout, found: Lookup, margin: float) -> Table:
         columns=[heads[index] for index in filled],
         rows=rows,
     )
+
+
+def _cell(scenario: Scenario, device: Device, axes: Mapping[str, str], side: Side) -> Cell:
+    return Cell(scenario.name, side.environment, device, {**axes, **side.axes})
 
 
 def _row_key(scenario: Scenario, cell: Cell) -> tuple[Device, tuple[str, ...]]:

@@ -41,9 +41,15 @@ def show_plan(request: Request, *, json: bool) -> None:
 
         cells = [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells]
         missing = [{"cell": str(entry.cell), "reason": entry.reason} for entry in plan.unavailable]
-        print(
-            codec.dumps({"seed": plan.seed, "rounds": plan.rounds, "cells": cells, "not available": missing}, indent=2)
-        )
+        asked = {
+            "seed": plan.seed,
+            "reference": prepared.reference,
+            "rounds": plan.rounds,
+            "precision": plan.precision,
+            "budget_seconds": plan.budget_seconds,
+            "margin": plan.margin,
+        }
+        print(codec.dumps({**asked, "cells": cells, "not available": missing}, indent=2))
         return
     for group in plan.groups:
         print(group.name)
@@ -53,11 +59,17 @@ def show_plan(request: Request, *, json: bool) -> None:
         print(f"not available: {entry.cell}: {entry.reason}")
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
     controls = sum(group.control is not None for group in plan.groups)
+    launches = plan.launches_per_round * (plan.rounds + 1)
     print(
-        f"{len(plan.cells)} cells in {len(plan.groups)} groups, {controls} of them launched twice a round as its "
-        f"control, a pilot and {at_most}{plan.rounds} rounds: {at_most}{plan.launches_per_round * (plan.rounds + 1)} "
-        f"launches; {len(plan.unavailable)} cells are not available."
+        f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
+        f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
+        f"{_counted(plan.rounds, 'round')}: {at_most}{launches} launches; "
+        f"{_counted(len(plan.unavailable), 'cell')} not available."
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def measure(request: Request, backend_name: BackendName, results: Path, *, json: bool) -> Exit:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.lookup import Lookup
-from harness.analysis.phases import BEFORE, Spread, Used, spread, used
+from harness.analysis.phases import Spread, Used, in_order, spread, used
 from harness.analysis.shape import Shape
 from harness.analysis.tables import Table
 from harness.report import format, grid, names
@@ -84,8 +84,7 @@ def _measured(table: Table, found: Lookup) -> list[_Measured]:
 
 def _phases(measured: Sequence[_Measured]) -> list[_Column]:
     """The phases in the order in which launches go through them, their sum, and what comes after."""
-    met = dict.fromkeys(name for each in measured for name in each.used.phases)
-    ordered = [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
+    ordered = in_order(name for each in measured for name in each.used.phases)
     return [
         *(_Column(name, [each.used.phases.get(name) for each in measured], format.phase_unit) for name in ordered),
         _Column("to the first step", [each.used.cold for each in measured], format.phase_unit),

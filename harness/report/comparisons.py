@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.comparisons import Compared, Withheld
+from harness.analysis.comparisons import Compared
 from harness.analysis.moderation import FEWEST
 from harness.analysis.tables import Row, Table
 from harness.analysis.verdicts import Verdict
@@ -81,7 +81,7 @@ def comparisons(table: Table) -> Comparisons | None:
     lines = [line for row in table.rows for line in _lines(grid.labels(table, row, axes), row, whats, rounds)]
     if not lines:
         return None
-    judged = sum(_judged(line.compared) for line in lines)
+    judged = sum(line.compared.judged for line in lines)
     return Comparisons(
         labels=[*(["device"] if table.several_devices else []), *axes],
         lines=lines,
@@ -100,8 +100,3 @@ def _gain(compared: Compared, rounds: int) -> str:
     if compared.verdict is Verdict.DIFFERENT_WORK:
         return ""
     return " ".join(filter(None, [format.gain(compared.estimate), format.fewer(compared.estimate, rounds)]))
-
-
-def _judged(compared: Compared) -> bool:
-    """Whether its level was divided with the others'."""
-    return compared.withheld is not Withheld.FEW_ROUNDS and compared.verdict is not Verdict.DIFFERENT_WORK

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.disturbance import disturbed_rounds
+from harness.analysis.disturbance import disturbed_rounds, is_watched
 from harness.analysis.lookup import Lookup
 from harness.analysis.precision import FIRST_LOOK
 from harness.analysis.rounds import counted
@@ -14,9 +14,6 @@ from harness.model.job import Protocol
 from harness.model.launch import Launch, Role
 from harness.model.run import Run, StopReason
 from harness.report import format
-
-# without it a launch cannot tell what others did meanwhile: docs/contracts.md
-_TELEMETRY = "steady_own_cpus_busy_seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,7 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
     found = disturbed_rounds(measured)
     counts = _attempts(run, launches) if found else {}
     return Disturbance(
-        told=any(_TELEMETRY in launch.resources for launch in measured),
+        told=any(is_watched(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
         disturbed=[
             DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.disturbance import disturbed, disturbed_rounds
+from harness.analysis.disturbance import disturbed, disturbed_rounds, is_watched
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, launch
 
@@ -147,3 +147,13 @@ def test_a_disturbed_pilot_is_no_disturbed_round_and_a_disturbed_control_is():
 
 def test_launches_that_broke_before_they_measured_say_nothing():
     assert disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}
+
+
+@pytest.mark.parametrize(("load", "is_disturbed"), [(10.0, False), (10.1, True)])
+def test_a_load_above_all_cpus_and_those_of_the_launch_before_disturbs(load, is_disturbed):
+    assert bool(disturbed(told(load_before=load))) is is_disturbed
+
+
+def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
+    assert is_watched(told())
+    assert not is_watched(told(without=["steady_own_cpus_busy_seconds"]))
