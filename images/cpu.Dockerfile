@@ -14,7 +14,7 @@ ARG LOCK
 # Bytecode is compiled, as pip does for users: a container has nowhere to keep it, and would compile at every import.
 RUN --mount=type=bind,from=uv,source=/uv/bin/uv,target=/usr/local/bin/uv \
     --mount=type=bind,source=install.sh,target=/tmp/install.sh \
-    --mount=type=bind,source=${LOCK},target=/tmp/lock.txt \
+    --mount=type=bind,from=locks,source=${LOCK},target=/tmp/lock.txt \
     --mount=type=cache,id=harness-uv,target=/root/.cache/uv \
     sh /tmp/install.sh /usr/local/bin/python3 /tmp/lock.txt /opt/environment
 ENV PATH=/opt/environment/bin:$PATH

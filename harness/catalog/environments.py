@@ -16,8 +16,10 @@ from harness.model.environment import Environment
 from harness.model.errors import UsageError
 
 VARIABLE = "ENVIRONMENTS"
-_FIELDS = {field.name for field in fields(Environment)}
+_FIELDS = {field.name for field in fields(Environment)} - {"asked"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
+#: Where one of these is given, all are.
+_OF_GPU = ("cuda", "cudnn", "gpu_code")
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
@@ -67,7 +69,8 @@ def parse(text: str, where: str) -> list[Environment]:
 def _environment(entry: Any, where: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
         raise UsageError(f"{where}: not an object of strings.")
-    missing = [key for key in _REQUIRED if not entry.get(key)]
+    wanted = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
+    missing = [key for key in wanted if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)
     if missing or unknown:
         problems = [f"lacks `{key}`" for key in missing] + [f"has the unknown key `{key}`" for key in unknown]
@@ -77,11 +80,15 @@ def _environment(entry: Any, where: str) -> Environment:
         raise UsageError(f"{where}: the name {environment.name!r} is not lower-case letters, digits, `.`, `_`, `-`.")
     if not re.fullmatch(r"\d+\.\d+", environment.python):
         raise UsageError(f"{where}: `python` is {environment.python!r}, not X.Y.")
-    if not _is_instant(environment.as_of):
-        raise UsageError(
-            f"{where}: `as_of` is {environment.as_of!r}, not a whole instant such as 2019-09-01T00:00:00Z "
-            "(a bare date would mean local time)."
-        )
+    for key in ("as_of", "cuda_as_of"):
+        value = getattr(environment, key)
+        if value and not _is_instant(value):
+            raise UsageError(
+                f"{where}: `{key}` is {value!r}, not a whole instant such as 2019-09-01T00:00:00Z "
+                "(a bare date would mean local time)."
+            )
+    if not all(re.fullmatch(r"(sm|compute)_\d{2,3}", code) for code in environment.gpu_code.split()):
+        raise UsageError(f"{where}: `gpu_code` is {environment.gpu_code!r}, not such as `sm_60 sm_70 compute_80`.")
     return environment
 
 

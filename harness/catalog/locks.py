@@ -30,5 +30,9 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
             f"{environment.name} has no lock for the {device.value}: {path} cannot be read.",
             f"Make it: harness images lock {environment.name}",
         ) from None
-    lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pins(data.decode("utf-8", "replace")))
+    found = pins(data.decode("utf-8", "replace"))
+    if environment.gpu_image:
+        # its image has a TensorFlow that no lock names
+        found = {"tensorflow": environment.tensorflow, **found}
+    lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=found)
     return Requirement(environment=environment, device=device, lock=lock)

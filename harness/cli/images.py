@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.model.environment import Device
+
 if TYPE_CHECKING:
     from harness.backends.docker import DockerBackend
     from harness.catalog.project import Project
@@ -50,20 +52,22 @@ def list_images(
 
 
 @app.command()
-def lock(names: Names = None) -> None:
+def lock(
+    names: Names = None, device: Annotated[Device | None, typer.Option(help="Only this one's; else both.")] = None
+) -> None:
     """Resolve the environments as of their own instant, and write their locks."""
     from harness.catalog.resolve import resolve
     from harness.machine.directories import write_atomically
-    from harness.model.environment import Device
 
     project, environments = _chosen(names)
     for environment in environments:
-        path = project.lock_file(environment.name, Device.CPU)
-        text = resolve(environment, Device.CPU)
-        same = path.is_file() and path.read_text(encoding="utf-8") == text
-        if not same:
-            write_atomically(path, text)
-        typer.echo(f"{environment.name}: {'unchanged' if same else 'written'}")
+        for each in [known for known in environment.devices if device in (None, known)]:
+            path = project.lock_file(environment.name, each)
+            text = resolve(environment, each)
+            same = path.is_file() and path.read_text(encoding="utf-8") == text
+            if not same:
+                write_atomically(path, text)
+            typer.echo(f"{environment.name} {each.value}: {'unchanged' if same else 'written'}")
 
 
 @app.command()

@@ -15,10 +15,18 @@ class Device(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One line of the catalogue (docker-bake.hcl).
+    """One line of the catalogue (docker-bake.hcl), or one that was made of what a user typed.
 
     `tensorflow` and `keras` are exact versions, `keras` empty where TensorFlow brings its own; `python` is X.Y;
-    `as_of` is the instant, in ISO 8601 with a zone, at which the lock is resolved.
+    `as_of` is the instant, in ISO 8601 with a zone, at which its locks are resolved; `released` is the day on which its
+    wheel appeared.
+
+    Of its GPU: `cuda` and `cudnn` are the versions that TensorFlow was built with; `gpu_code` is the GPU code in its
+    wheel (`sm_70 compute_80`); `cuda_as_of` is the instant at which NVIDIA's packages are resolved (`as_of` where
+    empty); `cuda_image` is the image that CUDA is copied from, empty where it comes from packages; `gpu_image` is an
+    image that has a TensorFlow of its own: then there is no CPU image.
+
+    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is.
     """
 
     name: str
@@ -26,6 +34,21 @@ class Environment:
     python: str
     as_of: str
     keras: str = ""
+    released: str = ""
+    cuda: str = ""
+    cudnn: str = ""
+    gpu_code: str = ""
+    cuda_as_of: str = ""
+    cuda_image: str = ""
+    gpu_image: str = ""
+    asked: str = ""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What it has locks and images for: a GPU where the catalogue tells of one."""
+        if self.gpu_image:
+            return (Device.GPU,)
+        return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
 
     @property
     def title(self) -> str:

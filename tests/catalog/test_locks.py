@@ -18,11 +18,20 @@ def test_pins_are_read_with_normalised_names() -> None:
 
 def test_every_environment_has_a_lock_that_holds_its_tensorflow_and_keras(project: Project) -> None:
     for environment in load_environments(project).values():
-        lock = load_lock(project, environment, Device.CPU).lock
-        assert installed("tensorflow", lock.pins) == environment.tensorflow
-        assert not environment.keras or lock.pins["keras"] == environment.keras
-        # old source packages are built with the lock's own tools
-        assert {"setuptools", "wheel"} <= set(lock.pins)
+        for device in environment.devices:
+            lock = load_lock(project, environment, device).lock
+            assert installed("tensorflow", lock.pins) == environment.tensorflow
+            assert not environment.keras or lock.pins["keras"] == environment.keras
+            # old source packages are built with the lock's own tools
+            assert environment.gpu_image or {"setuptools", "wheel"} <= set(lock.pins)
+
+
+def test_a_gpus_lock_has_cuda_where_no_image_brings_it(project: Project) -> None:
+    for environment in load_environments(project).values():
+        pins = load_lock(project, environment, Device.GPU).lock.pins
+        brought = environment.cuda_image or environment.gpu_image
+        assert any(name.startswith("nvidia-cudnn-cu") for name in pins) == (not brought), environment.name
+        assert "tensorflow-cpu" not in pins
 
 
 def test_every_requirement_of_every_lock_is_hashed_and_no_registry_is_named(project: Project) -> None:

@@ -1,0 +1,39 @@
+"""GPUs: what a machine has, as NVIDIA's management library tells it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that uses a GPU. `name` is empty and `memory_bytes` None where the driver does not tell."""
+
+    pid: int
+    name: str = ""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is the compute capability, such as (8, 6)."""
+
+    index: int
+    uuid: str
+    name: str
+    capability: tuple[int, int]
+    memory_bytes: int
+    processes: Sequence[Process] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuHost:
+    """The GPUs of a machine and its driver.
+
+    `driver` is the driver's version (`535.104.05`), `cuda` the newest CUDA that it knows. `absent` says, in a clause,
+    why nothing is known where that is so; then the rest is empty.
+    """
+
+    cards: Sequence[Card] = ()
+    driver: str = ""
+    cuda: tuple[int, int] | None = None
+    absent: str = ""
