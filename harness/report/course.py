@@ -139,7 +139,7 @@ def lengths(run: Run, launches: Sequence[Launch], found: Lookup) -> Lengths:
 
 
 def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
-    """Which rounds other processes disturbed."""
+    """Which rounds were disturbed."""
     measured = [launch for launch in launches if launch.role is not Role.PILOT]
     found = disturbed_rounds(measured)
     counts = _attempts(run, launches) if found else {}

@@ -198,7 +198,7 @@ def test_whether_rounds_were_disturbed_stands_with_what_was_measured(told, sente
 def test_ten_disturbed_rounds_are_named():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     text = render(run(), rounds(dict.fromkeys(cells(), 0.01), count=12, resources=noisy))
-    assert "Other processes disturbed 12 of the 12 rounds" in text
+    assert "12 of 12 rounds, repetitions included, were disturbed" in text
     assert "- Round 10 of step cpu call=fit dtype=float32: step tf1.14" in text
     assert "- Round 11" not in text
     assert "- and 2 more" in text
@@ -245,7 +245,7 @@ def test_hostile_strings_are_harmless():
     assert "](javascript" not in text
     assert "a\\|b" in outside
     assert "&lt;script&gt;alert(1)&lt;/script&gt; is # d\\`eager\\| and # d\\`graph\\|" in outside
-    assert "Other processes disturbed" in outside
+    assert "repetitions included, w" in outside
     assert not re.search(r"^# (d|big)", outside, re.MULTILINE)
     assert len(text) < 20_000
 

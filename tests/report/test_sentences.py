@@ -207,11 +207,11 @@ def disturbed(*repeated):
         ([], "No round was disturbed by other processes."),
         (
             disturbed(True),
-            "Other processes disturbed 1 of the 9 rounds that were launched, repetitions included; it was ",
+            "1 of 9 rounds, repetitions included, was disturbed; it was repeated",
         ),
         (
             disturbed(True, True),
-            "; all were repeated, and the repetition counts. This was judged by what other processes ",
+            "; all were repeated, and the repetition counts. This was judged by what else the machine ",
         ),
         (disturbed(True, False), "; 1 of these was repeated, and there the repetition counts. "),
         (disturbed(False, False), "; they were not repeated, and are in the numbers. "),

@@ -62,7 +62,7 @@ def test_what_happened_to_the_run_stands_at_the_head():
     text = shown(run(TIMES, stops=stops), rounds(SECONDS, resources=noisy), 250)
     head = text.split("One training step")[0]
     assert "5 rounds in every group, as asked." in head
-    assert "Other processes disturbed 10 of the 10 rounds" in head
+    assert "10 of 10 rounds, repetitions included, were disturbed" in head
 
 
 def test_what_gave_no_number_stands_below():
