@@ -12,6 +12,9 @@ from harness.report.format import bytes_
 #: The packages that stand in the report's table of environments; the others are folded away.
 LEADING = ("tensorflow", "keras", "numpy")
 
+#: More environments than this do not stand side by side.
+ENVIRONMENTS = 6
+
 
 def pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and text of every fact that says something: `memory_bytes` becomes `memory`, in a unit."""
@@ -32,11 +35,18 @@ def environments(run: Run) -> list[dict[str, str]]:
     ]
 
 
-def other_packages(run: Run) -> list[list[str]]:
-    """Rows of package and its version in each environment, by name, without the leading ones."""
+def other_packages(run: Run) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the packages that do not lead: a row a package, or, of many environments, a row each."""
     known = {environment.name: run.pins.get(environment.name, {}) for environment in run.environments}
     names = sorted({name for packages in known.values() for name in packages} - {*LEADING, *TENSORFLOW})
-    return [[name, *(packages.get(name, "") for packages in known.values())] for name in names]
+    if len(known) <= ENVIRONMENTS:
+        rows = [[name, *(packages.get(name, "") for packages in known.values())] for name in names]
+        return ["package", *known], rows
+    lists = {
+        environment: ", ".join(f"{name} {packages[name]}" for name in names if name in packages)
+        for environment, packages in known.items()
+    }
+    return ["environment", "packages"], [[environment, text] for environment, text in lists.items() if text]
 
 
 def cpus(numbers: Iterable[int]) -> str:

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.tables import Row, Table, Value
+from harness.model.scenario import ENVIRONMENT
 from harness.report import format, names
 from harness.report.format import Unit
 
 #: Marks of a number: launches with several modes within, launches that lie apart, and steps that were not counted.
 MODES_MARK, APART_MARK, UNDONE_MARK = "†", "◊", "‡"
+
+#: A table with more columns of times than this has its environments in lines of their own instead.
+COLUMNS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,12 @@ def table_unit(table: Table) -> Unit:
 
 
 def times(table: Table) -> Grid:
-    """The table's times as text."""
+    """The table's times as text: a column for each environment, or a line where those would be too many."""
     unit, rounds = table_unit(table), table.rounds
     device = ["device"] if table.several_devices else []
     heads = [(index, head) for index, head in enumerate(table.columns) if head.other is None]
+    if len(heads) > COLUMNS and len({head.side.environment for _, head in heads}) > 1:
+        return _by_environment(table)
     return Grid(
         labels=[*device, *table.row_axes],
         headings=[f"{names.side_name(table, head.side)}, {unit.symbol}" for _, head in heads],
@@ -54,6 +60,33 @@ def times(table: Table) -> Grid:
                 [_text(row.values[index], unit, rounds) for index, _ in heads],
             )
             for row in table.rows
+        ],
+    )
+
+
+def _by_environment(table: Table) -> Grid:
+    """The times with a line for each environment of a row; the columns are what else is compared."""
+    unit, rounds = table_unit(table), table.rounds
+    device = ["device"] if table.several_devices else []
+    sides = [(index, head.side) for index, head in enumerate(table.columns) if head.other is None]
+    places = {(side.environment, names.values(table, side)): index for index, side in sides}
+    environments = list(dict.fromkeys(environment for environment, _ in places))
+    columns = list(dict.fromkeys(column for _, column in places))
+    return Grid(
+        labels=[*device, *table.row_axes, ENVIRONMENT],
+        headings=[f"{column or 'time'}, {unit.symbol}" for column in columns],
+        rows=[
+            (
+                [*labels(table, row, table.row_axes), environment],
+                [
+                    _text(row.values[places[environment, column]], unit, rounds)
+                    if (environment, column) in places
+                    else ""
+                    for column in columns
+                ],
+            )
+            for row in table.rows
+            for environment in environments
         ],
     )
 

@@ -28,14 +28,15 @@ def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) 
     import shlex
 
     document = build(run, launches)
+    packages, versions = facts.other_packages(run)
     jinja = _environment(templates)
     text = jinja.get_template("report.md.j2").render(
         document=document,
         host=facts.pairs(run.host),
         backend=facts.pairs(run.backend),
         environments=[list(entry.values()) for entry in facts.environments(run)],
-        packages=facts.other_packages(run),
-        names=[environment.name for environment in run.environments],
+        packages=packages,
+        versions=versions,
         typed=shlex.join(run.command),
         report_command=shlex.join(["harness", "report", document.folder]),
     )

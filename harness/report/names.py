@@ -30,7 +30,12 @@ def varying(table: Table) -> list[str]:
 
 def side_name(table: Table, side: Side) -> str:
     """A column's cells by name: `tf1.14 graph`."""
-    return " ".join([side.environment, *(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)])
+    return " ".join(filter(None, [side.environment, values(table, side)]))
+
+
+def values(table: Table, side: Side) -> str:
+    """A column's values of the compared axes: `graph`; empty where nothing but environments is compared."""
+    return " ".join(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)
 
 
 def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:

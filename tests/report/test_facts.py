@@ -1,9 +1,11 @@
 """Free-form facts."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.report.facts import cpus, environments, other_packages, pairs
-from tests.factories import run
+from tests.factories import ENVIRONMENTS, run
 
 
 def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
@@ -33,10 +35,19 @@ def test_an_environment_shows_its_leading_packages_and_what_ran():
 
 
 def test_the_other_packages_stand_side_by_side():
-    assert other_packages(run(pins={"tf1.14": {"six": "1.12.0", "numpy": "1"}, "tf2.0": {"gast": "0.2.2"}})) == [
-        ["gast", "", "0.2.2"],
-        ["six", "1.12.0", ""],
-    ]
+    pins = {"tf1.14": {"six": "1.12.0", "numpy": "1"}, "tf2.0": {"gast": "0.2.2"}}
+    assert other_packages(run(pins=pins)) == (
+        ["package", "tf1.14", "tf2.0"],
+        [["gast", "", "0.2.2"], ["six", "1.12.0", ""]],
+    )
+
+
+def test_the_packages_of_many_environments_have_a_row_for_each():
+    many = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
+    pins = {each.name: {"six": "1.12.0", "gast": "0.2.2", "numpy": "1"} for each in many}
+    headings, rows = other_packages(run(environments=many, pins=pins))
+    assert headings == ["environment", "packages"]
+    assert rows[6] == ["tf9.6", "gast 0.2.2, six 1.12.0"]
 
 
 @pytest.mark.parametrize(("numbers", "text"), [([0], "0"), ([3, 0, 1, 2, 8], "0-3, 8"), ([], "")])

@@ -1,11 +1,13 @@
 """A table's times as text."""
 
+from dataclasses import replace
+
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.grid import marked, times
-from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 
@@ -23,6 +25,19 @@ def test_headings_name_environment_mode_and_unit():
     assert list(made.labels) == ["call"]
     assert list(made.headings) == ["tf1.14 graph, ms", "tf1.14 eager, ms", "tf2.0 graph, ms", "tf2.0 eager, ms"]
     assert all(len(values) == 4 for _, values in made.rows)
+
+
+def test_many_environments_have_a_line_each():
+    names_ = [f"tf2.{minor}" for minor in range(5)]
+    members = [cell("tf1.14"), *cells(names_)]
+    known = [replace(ENVIRONMENTS[0], name=name) for name in ["tf1.14", *names_]]
+    made = grid(run(members, environments=known), [launch(member) for member in members])
+    assert (list(made.labels), list(made.headings)) == (["call", "environment"], ["graph, ms", "eager, ms"])
+    assert [labels[-1] for labels, _ in made.rows] == ["tf1.14", *names_]
+    first, second = (list(values) for _, values in made.rows[:2])
+    assert first[0].startswith("10.0")
+    assert first[1] == ""
+    assert all(value.startswith("10.0") for value in second)
 
 
 def test_a_number_tells_of_fewer_rounds_and_of_several_modes():
