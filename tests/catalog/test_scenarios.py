@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files, load_scenario, load_scenarios
 from harness.catalog.suites import load_suites
@@ -21,8 +22,9 @@ def test_part_a_is_there_whole(project: Project) -> None:
 
 
 def test_every_suite_selects_cells_that_exist(project: Project) -> None:
-    catalog = Catalog(environments=["tf1.14", "tf2.0"], scenarios=load_scenarios(project), suites=load_suites(project))
-    assert "headline" in catalog.suites
+    environments = list(load_environments(project))
+    catalog = Catalog(environments=environments, scenarios=load_scenarios(project), suites=load_suites(project))
+    assert {"headline", "releases"} <= set(catalog.suites)
     for suite in catalog.suites:
         assert select(Selection(suite=suite), catalog, Device.CPU)[0]
 
