@@ -1,14 +1,38 @@
 """The protocol that every backend keeps."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from harness.model.environment import Requirement
 from harness.model.job import Job
 from harness.model.launch import Outcome
 
-#: Called with one line of progress while an environment is prepared.
-Progress = Callable[[str], None]
+
+class Stage(StrEnum):
+    """How far the preparation of an environment is."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happens to an environment while it is prepared. As text it is one line of progress."""
+
+    environment: str
+    words: str
+    stage: Stage = Stage.WORKING
+
+    def __str__(self) -> str:
+        return f"{self.environment}: {self.words}"
+
+
+#: Called with every step while environments are prepared, by one thread at a time.
+Progress = Callable[[Step], object]
 
 
 class Backend(Protocol):

@@ -15,7 +15,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is the compute capability, such as (8, 6)."""
+    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is the compute capability, such as (8, 6).
+
+    `processes` are those that compute on it; `is_partitioned` says that it is divided into instances (MIG).
+    """
 
     index: int
     uuid: str
@@ -23,6 +26,7 @@ class Card:
     capability: tuple[int, int]
     memory_bytes: int
     processes: Sequence[Process] = ()
+    is_partitioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +41,7 @@ class GpuHost:
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
+
+    def chosen(self, gpus: Sequence[str]) -> list[Card]:
+        """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over."""
+        return [card for card in self.cards if {"all", str(card.index), card.uuid} & set(gpus)]

@@ -35,11 +35,17 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a launch may use: CPUs by number (all where None), memory in bytes (no limit where None), seconds."""
+    """What a launch may use: CPUs by number (all where None), memory in bytes (no limit where None), seconds.
+
+    `gpus` are indices as NVML counts, UUIDs, or `all`; none on a CPU. `first_start_seconds` is what a launch may take
+    whose GPU code the driver may have to compile first, where that is more than `seconds`.
+    """
 
     cpus: tuple[int, ...] | None = None
     memory_bytes: int | None = None
     seconds: float = 600.0
+    gpus: tuple[str, ...] = ()
+    first_start_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 #: Packages that bring the module `tensorflow`, in the order in which they stand for it.
-TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+#: What a run takes that names no suite and no scenario.
+DEFAULT_SUITE = "headline"
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
