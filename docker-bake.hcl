@@ -78,3 +78,44 @@ target "cpu" {
     "harness.as_of"       = env.as_of
   }
 }
+
+# An environment that is not in the list: what sets it apart (args, tags, labels, where its lock lies) is set from outside.
+target "cpu-any" {
+  context    = "images"
+  contexts   = { locks = "images/locks" }
+  dockerfile = "cpu.Dockerfile"
+}
+
+# One target for each environment that has a GPU; `docker buildx bake gpu` builds them all.
+target "gpu" {
+  name       = "gpu-${replace(env.name, ".", "-")}"
+  matrix     = { env = [for env in ENVIRONMENTS : env if try(env.gpu_code, "") != ""] }
+  context    = "images"
+  contexts   = { locks = "images/locks" }
+  dockerfile = try(env.gpu_image, "") == "" ? "gpu.Dockerfile" : "ngc.Dockerfile"
+  args = {
+    PYTHON     = env.python
+    LOCK       = "${env.name}-gpu.txt"
+    CUDA       = try(env.cuda_image, "") == "" ? "packages" : "image"
+    CUDA_IMAGE = try(env.cuda_image, "scratch")
+    GPU_IMAGE  = try(env.gpu_image, "scratch")
+  }
+  tags   = ["${REGISTRY}harness/${env.name}:gpu"]
+  labels = {
+    "harness.environment" = env.name
+    "harness.device"      = "gpu"
+    "harness.tensorflow"  = env.tensorflow
+    "harness.keras"       = try(env.keras, "")
+    "harness.python"      = env.python
+    "harness.as_of"       = env.as_of
+    "harness.cuda"        = env.cuda
+    "harness.cudnn"       = env.cudnn
+  }
+}
+
+# What no line of the catalogue describes: LOCK, PYTHON, CUDA, the tag and the labels are given with --set.
+target "gpu-any" {
+  context    = "images"
+  contexts   = { locks = "images/locks" }
+  dockerfile = "gpu.Dockerfile"
+}

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from harness.backends import wheels
 from harness.machine.directories import cache_dir
 from harness.machine.interpreters import find_python
 from harness.machine.uv import environ, last_words
-from harness.model.backend import Progress
+from harness.model.backend import Progress, Stage, Step
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 
@@ -60,18 +61,20 @@ class Environments:
                 # an environment knows its own path, so it is made in place
                 if folder.exists():
                     shutil.rmtree(folder)
-                progress(f"{name}: installing {requirement.environment.title} on Python {python}")
+                progress(Step(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
                 (folder / _MARKER).write_text(json.dumps({"lock": requirement.lock.sha256, "python": str(python)}))
+                progress(Step(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(
                 f"The folder {folder} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."
             ) from None
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
-        script = self.root / "images" / "install.sh"
+        script, packages = self.root / "images" / "install.sh", wheels.folder()
+        offline = [str(packages)] if packages is not None else []
         process = subprocess.Popen(
-            ["sh", str(script), str(python), str(requirement.lock.path), str(folder)],
+            ["sh", str(script), str(python), str(requirement.lock.path), str(folder), *offline],
             env=environ(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,14 +1,17 @@
 import dataclasses
+import hashlib
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from harness.backends.environments import Environments
 from harness.backends.local import LocalBackend
+from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
-from tests.backends.conftest import requirement_of
+from tests.backends.conftest import ROOT, requirement_of
 
 FAKE = """#!/bin/sh
 set -eu
@@ -34,12 +37,12 @@ def no_python(version):
 
 
 def test_an_environment_is_made_once(root, cache):
-    requirement, lines = requirement_of(root), []
+    requirement, steps = requirement_of(root), []
     environments = Environments(root, here)
-    environments.make(requirement, lines.append)
+    environments.make(requirement, steps.append)
     assert environments.is_ready(requirement)
-    environments.make(requirement, lines.append)
-    assert len(lines) == 1
+    environments.make(requirement, steps.append)
+    assert [step.stage for step in steps] == [Stage.WORKING, Stage.READY]
     assert environments.folder(requirement).parent == cache / "environments"
 
 
@@ -106,3 +109,28 @@ def test_the_real_recipe_takes_a_lock_with_nothing_in_it(made):
     folder, _ = made
     assert (folder / "environments").is_dir()
     assert list((folder / "environments").glob("test-*/bin/python"))
+
+
+def a_wheel(folder):
+    """A package of which the index has no such file; returns its line in a lock."""
+    folder.mkdir()
+    wheel = folder / "harness_tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("harness_tiny.py", "")
+        about = "harness_tiny-1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: harness-tiny\nVersion: 1.0\n\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    return f"harness-tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+def test_packages_come_from_a_folder_where_one_is_named(tmp_path, cache, monkeypatch):
+    requirement = requirement_of(tmp_path)
+    requirement.lock.path.write_text(a_wheel(tmp_path / "wheels"))
+    requirement = dataclasses.replace(
+        requirement, lock=dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
+    )
+    monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
+    backend = LocalBackend(ROOT, "test-run")
+    backend.environments.make(requirement, lambda step: None)
+    assert not backend.verify(requirement)

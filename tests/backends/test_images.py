@@ -1,69 +1,123 @@
 import shutil
+import threading
 
 import pytest
 
 from harness.backends import images as module
-from harness.backends.images import BASE, LOCK, PYTHON, RECIPE, Images, base_of, recipe, target
-from harness.model.errors import CannotRunHereError, HarnessError, UnavailableError
+from harness.backends.image import BASE, FROM, LOCK, PYTHON, RECIPE, State
+from harness.backends.images import Images
+from harness.model.backend import Stage
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from tests.backends.conftest import ROOT, requirement_of
 
 
 class FakeApi:
-    """An engine's images by name, and what a pull brings."""
+    """An engine's images by name, what a pull brings, and what was pushed."""
 
-    def __init__(self, images, remote=()):
+    def __init__(self, images):
         self.images = images
-        self.remote = dict(remote)
+        self.remote = {}
+        self.pushed = []
+        self.refusal = ""
 
     def inspect_image(self, name):
         from docker.errors import ImageNotFound
 
         if name not in self.images:
             raise ImageNotFound(name)
-        return {"Id": f"sha256:{name}", "Config": {"Labels": self.images[name]}}
+        return {"Id": f"sha256:{name}", "Config": {"Labels": self.images[name]}, "Size": 5}
 
-    def pull(self, name):
+    def images_of(self, names):
+        return [
+            {"Id": f"sha256:{name}", "Labels": labels, "Size": 5, "RepoTags": [name]}
+            for name, labels in self.images.items()
+            if name in names
+        ]
+
+    def pull(self, name, stream, decode):
         from docker.errors import NotFound
 
         if name not in self.remote:
             raise NotFound(f"{name} not found")
+        yield {"status": "Pulling"}
+        if self.refusal:
+            yield {"error": self.refusal}
         self.images[name] = self.remote[name]
+
+    def push(self, name, stream, decode):
+        yield {"status": "Pushing"}
+        if self.refusal:
+            yield {"error": self.refusal}
+        self.pushed.append(name)
+
+
+class Api:
+    """The SDK's face of it, where `images` is a question."""
+
+    def __init__(self, fake):
+        self._fake = fake
+        self.inspect_image, self.pull, self.push = fake.inspect_image, fake.pull, fake.push
+
+    def images(self, filters):
+        return self._fake.images_of(filters["reference"])
 
 
 class FakeEngine:
-    def __init__(self, api):
-        self.api = api
+    def __init__(self, fake):
+        self.api = Api(fake)
 
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     """A project, an engine that has the base of Python 3.11, and a builder that fails for what `broken` names."""
     monkeypatch.delenv("REGISTRY", raising=False)
+    monkeypatch.delenv("HARNESS_WHEELS", raising=False)
     shutil.copytree(ROOT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("locks"))
+    locks = tmp_path / "images" / "locks"
+    locks.mkdir()
     api = FakeApi({"python:3.11-slim-bookworm": None})
-    built, broken = [], set()
+    built, broken, interrupted = [], set(), set()
 
-    def bake(root, targets, progress):
-        names = [each.name for each in targets]
-        built.append(names)
-        if broken & set(names):
-            return f"ERROR: {names[0]}"
-        for each in targets:
-            api.images[f"harness/{each.name.removeprefix('cpu-')}:cpu"] = dict(each.labels)
-        return ""
+    class FakeBuilder:
+        def __init__(self, root):
+            self.is_stopped = False
+            self.stopped = threading.Event()
+
+        def build(self, target, tell):
+            built.append(target)
+            tell("environment 1/1: x")
+            if target.name in interrupted:
+                self.stopped.wait()
+            if target.name in broken:
+                return f"ERROR: {target.name}"
+            labels = {k.removeprefix("labels."): v for k, v in target.settings.items() if k.startswith("labels.")}
+            api.images[f"harness/{target.name.removeprefix('cpu-')}:cpu"] = labels
+            return ""
+
+        def stop(self):
+            self.is_stopped = True
+            self.stopped.set()
 
     monkeypatch.setattr(module, "check", lambda: None)
-    monkeypatch.setattr(module, "bake", bake)
-    monkeypatch.setattr(module, "bake_quietly", bake)
+    monkeypatch.setattr(module, "Builder", FakeBuilder)
 
     class World:
         def __init__(self):
-            self.root, self.api, self.built, self.broken = tmp_path, api, built, broken
-            self.one, self.two = requirement_of(tmp_path, "one"), requirement_of(tmp_path, "two")
+            self.root, self.api, self.targets, self.broken = tmp_path, api, built, broken
+            self.interrupted = interrupted
+            self.one, self.two = requirement_of(locks, "one"), requirement_of(locks, "two")
+
+        @property
+        def images(self):
+            return Images(FakeEngine(api), tmp_path)
+
+        @property
+        def built(self):
+            return sorted(target.name for target in built)
 
         def prepare(self, *requirements):
-            self.lines = []
-            return Images(FakeEngine(api), tmp_path).prepare(list(requirements), self.lines.append)
+            self.steps = []
+            return self.images.prepare(list(requirements), self.steps.append)
 
     return World()
 
@@ -71,22 +125,41 @@ def world(tmp_path, monkeypatch):
 def test_what_is_right_is_not_built_again(world):
     assert world.prepare(world.one, world.two) == {"one": "sha256:harness/one:cpu", "two": "sha256:harness/two:cpu"}
     world.prepare(world.one, world.two)
-    assert world.built == [["cpu-one", "cpu-two"]]
+    assert world.built == ["cpu-one", "cpu-two"]
+    assert world.steps == []
 
 
-@pytest.mark.parametrize("label", [LOCK, RECIPE, PYTHON, BASE])
+def test_each_step_is_told(world):
+    world.prepare(world.one)
+    assert [(step.environment, step.stage) for step in world.steps] == [
+        ("one", Stage.WAITING),
+        ("one", Stage.WORKING),
+        ("one", Stage.WORKING),
+        ("one", Stage.READY),
+    ]
+    assert [str(step) for step in world.steps[1:3]] == ["one: building harness/one:cpu", "one: environment 1/1: x"]
+
+
+@pytest.mark.parametrize("label", [LOCK, RECIPE, PYTHON, FROM, BASE])
 def test_each_label_that_differs_makes_a_new_build(world, label):
     world.prepare(world.one, world.two)
     world.api.images["harness/two:cpu"][label] = "another"
     world.prepare(world.one, world.two)
-    assert world.built[1:] == [["cpu-two"]]
+    assert world.built == ["cpu-one", "cpu-two", "cpu-two"]
+
+
+def test_states_are_told(world):
+    world.prepare(world.one)
+    states = world.images.states([world.one, world.two])
+    assert [state for state, _ in states] == [State.BUILT, State.NOT_BUILT]
 
 
 def test_a_base_that_is_not_here_is_not_compared(world):
     world.prepare(world.one)
     del world.api.images["python:3.11-slim-bookworm"]
     world.prepare(world.one)
-    assert len(world.built) == 1
+    assert world.built == ["cpu-one"]
+    assert world.images.right(world.one)
 
 
 def test_of_several_the_broken_one_is_unavailable(world):
@@ -95,6 +168,7 @@ def test_of_several_the_broken_one_is_unavailable(world):
     assert isinstance(prepared["one"], UnavailableError)
     assert "ERROR: cpu-one" in str(prepared["one"])
     assert prepared["two"] == "sha256:harness/two:cpu"
+    assert [step.stage for step in world.steps if step.environment == "one"][-1] is Stage.FAILED
 
 
 def test_where_every_build_fails_nothing_runs(world):
@@ -111,41 +185,69 @@ def test_an_image_that_is_right_stays_when_another_cannot_be_built(world):
     assert isinstance(prepared["two"], UnavailableError)
 
 
+def test_an_interruption_stops_the_builds_and_says_no_more(world, monkeypatch):
+    world.interrupted.add("cpu-one")
+
+    def interrupt(futures):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        world.prepare(world.one)
+    assert Stage.READY not in {step.stage for step in world.steps}
+
+
+def test_a_folder_of_packages_is_given_to_the_builder(world, tmp_path, monkeypatch):
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    (folder / "six-1.13.0-py2.py3-none-any.whl").touch()
+    monkeypatch.setenv("HARNESS_WHEELS", str(folder))
+    world.prepare(world.one)
+    assert "contexts.wheels" in world.targets[0].settings
+
+
+def test_a_lock_outside_the_project_is_given_to_the_builder(world, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    world.prepare(requirement_of(folder, "three"))
+    assert world.targets[0].settings["contexts.locks"] == str(folder)
+
+
 def test_with_a_registry_images_are_pulled_before_they_are_built(world, monkeypatch):
     monkeypatch.setenv("REGISTRY", "example.org/")
-    images = Images(FakeEngine(world.api), world.root)
-    assert images.tag(world.one) == "example.org/harness/one:cpu"
-    world.api.remote["example.org/harness/one:cpu"] = images.labels(world.one)
+    assert world.images.tag(world.one) == "example.org/harness/one:cpu"
+    world.api.remote["example.org/harness/one:cpu"] = world.images.labels(world.one)
     assert world.prepare(world.one) == {"one": "sha256:example.org/harness/one:cpu"}
     assert world.built == []
 
 
-def test_what_cannot_be_pulled_is_built(world, monkeypatch):
-    monkeypatch.setenv("REGISTRY", "")
-    world.api.remote = {}
-    monkeypatch.setattr(Images, "tag", lambda self, requirement: f"harness/{requirement.environment.name}:cpu")
-    images = Images(FakeEngine(world.api), world.root)
-    images._registry = "example.org/"
-    assert images.prepare([world.one], print) == {"one": "sha256:harness/one:cpu"}
+@pytest.mark.parametrize("refusal", ["", "unexpected EOF"])
+def test_what_cannot_be_pulled_is_built(world, monkeypatch, refusal):
+    monkeypatch.setenv("REGISTRY", "example.org/")
+    if refusal:
+        world.api.remote["example.org/harness/one:cpu"] = {}
+        world.api.refusal = refusal
+    # the builder of the test makes images without a registry's name: that it was asked is what counts
+    with pytest.raises(CannotRunHereError, match="the builder left no image"):
+        world.prepare(world.one)
+    assert world.built == ["cpu-one"]
+    (said,) = [str(step) for step in world.steps if "it will be built" in str(step)]
+    assert (refusal or "not found") in said
 
 
-def test_names_follow_the_bake_file(world):
-    assert target(requirement_of(world.root, "tf2.2-py3.7")) == "cpu-tf2-2-py3-7"
+def test_pushing_needs_a_registry(world):
+    with pytest.raises(UsageError, match=r"REGISTRY is not set(.|\n)*REGISTRY=registry\.example\.org/team/"):
+        world.images.push([world.one], print)
 
 
-def test_the_base_is_the_last_stages(world):
-    dockerfile = world.root / "images" / "cpu.Dockerfile"
-    assert base_of(dockerfile, "3.7") == "python:3.7-slim-bookworm"
-    dockerfile.write_text("RUN true\n")
-    with pytest.raises(HarnessError, match="no FROM line"):
-        base_of(dockerfile, "3.7")
+def test_images_are_pushed(world, monkeypatch):
+    monkeypatch.setenv("REGISTRY", "example.org/")
+    world.images.push([world.one, world.two], print)
+    assert world.api.pushed == ["example.org/harness/one:cpu", "example.org/harness/two:cpu"]
 
 
-def test_the_recipe_is_all_that_the_dockerfile_copies(world):
-    dockerfile = world.root / "images" / "cpu.Dockerfile"
-    first = recipe(dockerfile)
-    for name in ("cpu.Dockerfile", "install.sh", "uv.txt"):
-        with (world.root / "images" / name).open("a") as file:
-            file.write("\n# changed\n")
-        recipe.cache_clear()
-        assert recipe(dockerfile) != first
+def test_a_refused_push_is_a_sentence(world, monkeypatch):
+    monkeypatch.setenv("REGISTRY", "example.org/")
+    world.api.refusal = "denied: who are you?"
+    with pytest.raises(CannotRunHereError, match=r"would not push example\.org/harness/one:cpu: denied: who are you\?"):
+        world.images.push([world.one], print)
+    assert world.api.pushed == []

@@ -1,0 +1,207 @@
+"""Runs in a GPU image, by itself: opens CUDA's libraries and prints as JSON what came of it.
+
+    python cuda_probe.py SONAME...
+
+    {"asked":  {NAME: [[SONAME, WORDS], ...]},   what TensorFlow's own loader tried, by the loader's name; WORDS are
+                                                 the system's, empty where the library opened
+     "opened": {SONAME: VERSION},                what opens, of the SONAMEs and of what TensorFlow opened
+     "closed": {SONAME: WORDS},                  what does not, of the SONAMEs
+     "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty where there is none
+     "build": {...}, "trouble": WORDS}           TensorFlow's build info; why it could not be asked
+
+No GPU and no driver is needed. It knows nothing of the harness, and runs on every Python from 3.7 on, the catalogue's
+oldest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+#: What TensorFlow's loader has a function for, apart from the driver and TensorRT, which is optional.
+NAMES = (
+    "CudaRuntime",
+    "Cublas",
+    "CublasLt",
+    "Cufft",
+    "Curand",
+    "Cusolver",
+    "Cusparse",
+    "Cudnn",
+    "Cupti",
+    "Nccl",
+)
+
+#: The loader's namespace, up to 2.10 and later.
+NAMESPACES = ("stream_executor", "tsl")
+
+#: Where XLA looks for libdevice, in every release.
+LIBDEVICE = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
+
+MARK = "harness asks for "
+OPENED = re.compile(r"Successfully opened dynamic library '?(?P<soname>[\w.-]+)")
+CLOSED = re.compile(r"Could not load dynamic library '(?P<soname>[^']+)'; dlerror: (?P<words>.*)")
+
+#: Functions that give a version as major, minor and patch, by the library's name.
+PROPERTIES = {
+    "libcublas": "cublasGetProperty",
+    "libcublasLt": "cublasLtGetProperty",
+    "libcufft": "cufftGetProperty",
+    "libcurand": "curandGetProperty",
+    "libcusolver": "cusolverGetProperty",
+    "libcusparse": "cusparseGetProperty",
+    "libcudnn": "cudnnGetProperty",
+}
+
+
+def main(sonames: list[str]) -> None:
+    """Ask TensorFlow in a process of its own, open the libraries in this one."""
+    log, build, trouble = ask()
+    asked = attempts(log)
+    wanted = [*sonames, *(soname for tried in asked.values() for soname, words in tried if not words)]
+    opened: dict[str, str] = {}
+    closed: dict[str, str] = {}
+    for soname in dict.fromkeys(wanted):
+        try:
+            opened[soname] = version(soname, ctypes.CDLL(soname))
+        except OSError as error:
+            closed[soname] = str(error)
+    found = {
+        "asked": asked,
+        "opened": opened,
+        "closed": closed,
+        "ptxas": ptxas(),
+        "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
+        "build": build,
+        "trouble": trouble,
+    }
+    print(json.dumps(found))
+
+
+def ask() -> tuple[str, dict[str, Any], str]:
+    """What TensorFlow's loader wrote to its log when it was called, its build info, and what went wrong."""
+    done = subprocess.run(
+        [sys.executable, "-u", __file__, "--tensorflow"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=2"},
+        capture_output=True,
+        check=False,
+    )
+    log = done.stderr.decode("utf-8", "replace")
+    last = " ".join(log.split("\n")[-2:]).strip()
+    try:
+        build = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
+    except (IndexError, ValueError):
+        return log, {}, f"TensorFlow does not start: {last}"
+    if done.returncode:
+        return log, build, f"TensorFlow's loader ended with code {done.returncode}: {last}"
+    return log, build, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
+
+
+def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
+    """What the loader tried for each name, in its order."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    name = ""
+    for line in log.splitlines():
+        if line.startswith(MARK):
+            name = line[len(MARK) :]
+        opened, closed = OPENED.search(line), CLOSED.search(line)
+        if name and opened:
+            found.setdefault(name, []).append((opened.group("soname"), ""))
+        elif name and closed:
+            found.setdefault(name, []).append((closed.group("soname"), closed.group("words")))
+    return found
+
+
+def tensorflow() -> None:
+    """Print TensorFlow's build info, then call its loader for each library; the log goes to stderr."""
+    tf: Any = importlib.import_module("tensorflow")
+    folder = Path(tf.__file__).parent
+    # some releases keep their libraries in a package beside the one that is imported
+    folders = (folder, folder.parent / "tensorflow_core", folder.parent.parent / "tensorflow_core")
+    patterns = ("libtensorflow_framework.so.*", "libtensorflow_cc.so.*", "python/_pywrap_tensorflow_internal.so")
+    paths = [path for each in folders for pattern in patterns for path in sorted(each.glob(pattern))]
+    loaded = [ctypes.CDLL(str(path)) for path in paths]
+    build = getattr(tf.sysconfig, "get_build_info", dict)  # from 2.3 on
+    print(json.dumps(dict(build())), flush=True)
+    for name in NAMES:
+        function = find(loaded, name)
+        if function is not None:
+            os.write(2, f"\n{MARK}{name}\n".encode())
+            # it returns an object in memory that the caller provides; what it did is in the log
+            function(ctypes.create_string_buffer(256))
+
+
+def find(loaded: list[ctypes.CDLL], name: str) -> Any:
+    """`DsoLoader::GetNAMEDsoHandle()`, a C++ function, by the name that the compiler gave it."""
+    method = f"Get{name}DsoHandle"
+    symbols = [f"_ZN{len(each)}{each}8internal9DsoLoader{len(method)}{method}Ev" for each in NAMESPACES]
+    found = (getattr(library, symbol, None) for symbol in symbols for library in loaded)
+    return next(filter(None, found), None)
+
+
+def version(soname: str, library: ctypes.CDLL) -> str:
+    """What the library itself says, else its file's name, else its package; empty where none tells."""
+    name = soname.partition(".so")[0]
+    return said(name, library) or filed(name, soname)
+
+
+def said(name: str, library: ctypes.CDLL) -> str:
+    """The version by the library's own function, which some have only with a driver."""
+    try:
+        if name in PROPERTIES:
+            return ".".join(str(number(getattr(library, PROPERTIES[name]), kind)) for kind in range(3))
+        if name == "libcudart":
+            told = number(library.cudaRuntimeGetVersion)
+            return f"{told // 1000}.{told % 1000 // 10}"
+        if name == "libnccl":
+            told = number(library.ncclGetVersion)
+            return f"{told // 10000}.{told % 10000 // 100}.{told % 100}"
+    except (AttributeError, ValueError):
+        pass
+    return ""
+
+
+def number(function: Any, *arguments: int) -> int:
+    """What a C function writes where its last argument points. Raises ValueError where it returns an error."""
+    found = ctypes.c_int()
+    if function(*arguments, ctypes.byref(found)):
+        raise ValueError
+    return found.value
+
+
+def filed(name: str, soname: str) -> str:
+    """The version in the name of the file that was opened, or of the package that it came with."""
+    mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    match = re.search(rf"\S+/{re.escape(name)}\.so[.\d]*$", mapped, flags=re.MULTILINE)
+    if match is None:
+        return ""
+    path = Path(match.group())
+    if path.name != soname:
+        return path.name.partition(".so.")[2]
+    # .../site-packages/nvidia/cuda_runtime/lib/libcudart.so.11.0
+    packages = path.parents[3].glob(f"nvidia_{path.parents[1].name}_cu*.dist-info") if len(path.parents) > 4 else ()
+    return next((package.stem.split("-")[1] for package in packages), "")
+
+
+def ptxas() -> str:
+    """The version of XLA's assembler; empty where it does not run."""
+    try:
+        said = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
+    except OSError:
+        return ""
+    match = re.search(r"release [\d.]+, V([\d.]+)", said.decode("utf-8", "replace"))
+    return match.group(1) if match else ""
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--tensorflow"]:
+        tensorflow()
+    else:
+        main(sys.argv[1:])

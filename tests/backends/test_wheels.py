@@ -1,0 +1,55 @@
+import pytest
+
+from harness.backends import wheels
+from harness.model.errors import UsageError
+
+
+@pytest.fixture
+def packages(tmp_path):
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for name in (
+        "numpy-1.17.4-cp37-cp37m-manylinux1_x86_64.whl",
+        "numpy-1.18.0-cp37-cp37m-manylinux1_x86_64.whl",
+        "absl_py-0.8.1.tar.gz",
+        "certifi-2019.9.11-py2.py3-none-any.whl",
+        "six-1.13.0-py2.py3-none-any.whl",
+        "notes.txt",
+    ):
+        (folder / name).write_text(name)
+    return folder
+
+
+def test_without_the_variable_packages_come_from_the_network(monkeypatch):
+    monkeypatch.delenv(wheels.VARIABLE, raising=False)
+    assert wheels.folder() is None
+
+
+def test_the_folder_is_absolute(packages, monkeypatch):
+    monkeypatch.chdir(packages.parent)
+    monkeypatch.setenv(wheels.VARIABLE, "wheels")
+    assert wheels.folder() == packages
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch, name):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
+    with pytest.raises(UsageError, match=f"HARNESS_WHEELS names .*{name}, which is not a folder with packages in it"):
+        wheels.folder()
+
+
+def test_a_builder_gets_what_the_locks_name(packages, tmp_path):
+    lock, tools = tmp_path / "lock.txt", tmp_path / "uv.txt"
+    lock.write_text("# a lock\nAbsl.Py==0.8.1 \\\n    --hash=sha256:00\nnumpy==1.17.4 \\\n    --hash=sha256:00\n")
+    tools.write_text("certifi==2019.09.11 \\\n    --hash=sha256:00\n")
+    with wheels.selected(packages, [lock, tools]) as few:
+        assert sorted(path.name for path in few.iterdir()) == [
+            "absl_py-0.8.1.tar.gz",
+            "certifi-2019.9.11-py2.py3-none-any.whl",
+            "notes.txt",
+            "numpy-1.17.4-cp37-cp37m-manylinux1_x86_64.whl",
+        ]
+        assert (few / "notes.txt").read_text() == "notes.txt"
+    assert not few.exists()
+    assert len(list(packages.iterdir())) == 6

@@ -1,0 +1,187 @@
+"""GPU images, built for real from stand-ins: no GPU, and none of the gigabytes."""
+
+import re
+import secrets
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from harness.backends.verification import check_cuda
+from harness.model.environment import Environment
+from tests.shared_objects import shared_object
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+BASE = "python:3.11-slim-bookworm"
+
+#: TensorFlow's own image of 1.14 to 2.0, as far as CUDA goes: real file, the name that it is asked for by.
+OFFICIAL = {
+    "usr/local/cuda-10.0/lib64/libcudart.so.10.0.130": "libcudart.so.10.0",
+    "usr/local/cuda-10.0/lib64/libcublas.so.10.0.130": "libcublas.so.10.0",
+    "usr/local/cuda-10.0/lib64/libcufft.so.10.0.145": "libcufft.so.10.0",
+    "usr/local/cuda-10.0/lib64/libcurand.so.10.0.130": "libcurand.so.10.0",
+    "usr/local/cuda-10.0/lib64/libcusolver.so.10.0.130": "libcusolver.so.10.0",
+    "usr/local/cuda-10.0/lib64/libcusparse.so.10.0.130": "libcusparse.so.10.0",
+    "usr/local/cuda-10.0/extras/CUPTI/lib64/libcupti.so.10.0.130": "libcupti.so.10.0",
+    "usr/local/cuda-10.0/lib64/libnppc.so.10.0.130": "libnppc.so.10.0",
+    "usr/local/cuda-10.0/lib64/stubs/libcuda.so": "libcuda.so.1",
+    "usr/lib/x86_64-linux-gnu/libcudnn.so.7.4.1": "libcudnn.so.7",
+    "usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0": "libgomp.so.1",
+}
+
+#: What TensorFlow opens of them.
+LOADED = {soname for soname in OFFICIAL.values() if not re.match(r"libnppc|libcuda\.|libgomp", soname)}
+
+
+@dataclass
+class Builder:
+    """Builds GPU images of environments of its own; `tags` are removed at the end."""
+
+    root: Path
+    tags: list[str] = field(default_factory=list)
+
+    def environment(self, **pins: str) -> Environment:
+        pins = {"cuda": "10.0", "cudnn": "7.4", "gpu_code": "compute_70", **pins}
+        return Environment(f"test-{secrets.token_hex(4)}", "0", "3.11", "2020-01-01T00:00:00Z", **pins)
+
+    def build(self, environment: Environment, lock: str = "# nothing\n") -> str:
+        """Returns the tag; fails with the builder's words."""
+        images = self.root / environment.name / "images"
+        (images / "locks").mkdir(parents=True)
+        for path in (ROOT / "images").glob("*.*"):
+            shutil.copy(path, images)
+        (images / "locks" / f"{environment.name}-gpu.txt").write_text(lock)
+        keys = ("name", "tensorflow", "python", "as_of", "cuda", "cudnn", "gpu_code", "cuda_image", "gpu_image")
+        pins = ", ".join(f'{key} = "{getattr(environment, key)}"' for key in keys if getattr(environment, key))
+        text = (ROOT / "docker-bake.hcl").read_text()
+        bake = re.sub(r"default = \[.*?\n  \]", f"default = [{{ {pins} }}]", text, count=1, flags=re.DOTALL)
+        (images.parent / "docker-bake.hcl").write_text(bake)
+        self._run("buildx", "bake", "--load", "--progress=plain", f"gpu-{environment.name}", cwd=images.parent)
+        self.tags.append(f"harness/{environment.name}:gpu")
+        return self.tags[-1]
+
+    def stand_in(self, files: dict[str, str], *lines: str) -> str:
+        """An image with these shared objects, and with further lines of a Dockerfile."""
+        folder = self.root / secrets.token_hex(4)
+        for path, soname in files.items():
+            (folder / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "files" / path).write_bytes(shared_object(soname))
+        copied = ["COPY files /"] if files else []
+        (folder / "Dockerfile").parent.mkdir(exist_ok=True)
+        (folder / "Dockerfile").write_text("\n".join([f"FROM {BASE}", *copied, *lines, ""]))
+        tag = f"harness-test/stand-in:{secrets.token_hex(4)}"
+        self._run("buildx", "build", "--load", "--tag", tag, str(folder))
+        self.tags.append(tag)
+        return tag
+
+    def remove(self) -> None:
+        for tag in self.tags:
+            self._run("image", "rm", "--force", tag)
+
+    def _run(self, *arguments: str, cwd: Path | None = None) -> None:
+        done = subprocess.run(["docker", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def builder(engine, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REGISTRY", raising=False)
+        builder = Builder(tmp_path_factory.mktemp("gpu"))
+        yield builder
+        builder.remove()
+
+
+@pytest.fixture(scope="module")
+def copied(builder):
+    """An image whose CUDA is copied, and its environment."""
+    links = "RUN ln -s cuda-10.0 /usr/local/cuda && ldconfig /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64"
+    environment = builder.environment(cuda_image=builder.stand_in(OFFICIAL, links))
+    return builder.build(environment), environment
+
+
+def output(engine, image, *command):
+    from harness.backends.container import Specification, created
+    from harness.backends.text import Tail
+    from harness.model.job import Limits
+
+    stdout, stderr = Tail(), Tail()
+    specification = Specification(image, command, {}, {}, Limits(seconds=60))
+    with created(engine, specification) as container:
+        _, ending = container.run(stdout.feed, stderr.feed)
+    assert ending.clean, stderr.text()
+    return stdout.text()
+
+
+def test_what_tensorflow_loads_is_copied_and_opens(engine, copied):
+    image, environment = copied
+    report = check_cuda(engine, image, environment)
+    assert set(report.opened) == LOADED
+    assert report.missing == {}
+    # these say nothing themselves; their files' names do
+    assert report.opened["libcudart.so.10.0"] == "10.0.130"
+    assert report.opened["libcudnn.so.7"] == "7.4.1"
+
+
+def test_what_it_does_not_load_is_left_behind(engine, copied):
+    files = output(engine, copied[0], "ls", "/usr/local/cuda/lib64").split()
+    assert "libgomp.so.1" in files  # cuSOLVER asks for it
+    assert not [name for name in files if re.match(r"libnppc|libcuda\.|libc\.", name)]
+
+
+def test_an_image_without_tensorflow_is_not_complete(engine, copied):
+    report = check_cuda(engine, *copied)
+    assert not report.is_complete
+    assert not report.by_tensorflow
+    assert "No module named 'tensorflow'" in report.disagreements[0]
+
+
+def test_without_xlas_tools_a_copied_cuda_says_so(engine, copied):
+    report = check_cuda(engine, *copied)
+    assert [note for note in report.notes if "ptxas" in note]
+
+
+def test_a_launch_may_write_where_it_has_to(engine, copied):
+    written = "touch /harness/x /cache/x && id -un"
+    assert output(engine, copied[0], "sh", "-c", written).strip() == "harness"
+
+
+def test_a_cuda_image_that_lacks_a_library_is_named_by_the_build(builder):
+    files = {path: soname for path, soname in OFFICIAL.items() if soname != "libcudnn.so.7"}
+    environment = builder.environment(cuda_image=builder.stand_in(files, "RUN ln -s cuda-10.0 /usr/local/cuda"))
+    with pytest.raises(AssertionError, match="This image has no libcudnn"):
+        builder.build(environment)
+
+
+def test_an_image_of_packages_gets_nothing_that_was_copied_into_another(engine, builder, copied):
+    image = builder.build(builder.environment())
+    assert "cuda" not in output(engine, image, "ls", "/usr/local").split()
+
+
+def test_of_packages_what_opens_what_is_missing_and_what_is_too_old(engine, builder):
+    real = (ROOT / "images" / "locks" / "tf2.15-gpu.txt").read_text()
+    packages = re.findall(r"^nvidia-(?:cuda-runtime|curand)-cu12==(?:.*\\\n)*.*\n", real, flags=re.MULTILINE)
+    environment = builder.environment(cuda="12.9", cudnn="9.3")
+    report = check_cuda(engine, builder.build(environment, "".join(packages)), environment)
+    assert report.opened == {"libcudart.so.12": "12.2", "libcurand.so.10": "10.3.3"}
+    assert "cannot open shared object file" in report.missing["libcublas.so.12"]
+    assert "CUDA is 12.2, and TensorFlow was built with 12.9." in report.disagreements
+
+
+def test_nvidias_own_image_keeps_its_packages_and_says_nothing_at_start(engine, builder):
+    stand_in = builder.stand_in(
+        {},
+        "RUN echo nothing==1 >/constraint.txt && mv /usr/local/bin/python /gone",
+        "ENV NVIDIA_VISIBLE_DEVICES=all PIP_CONSTRAINT=/constraint.txt",
+        'ENTRYPOINT ["sh", "-c", "echo a greeting; exec \\"$@\\"", "sh"]',
+    )
+    environment = builder.environment(gpu_image=stand_in)
+    image = builder.build(environment, (ROOT / "images" / "locks" / "tf1.15-ngc-gpu.txt").read_text())
+    script = "import os; from importlib.metadata import version; print(version('keras'), os.environ)"
+    said = output(engine, image, "python", "-c", script)
+    assert said.startswith("2.2.5 ")
+    assert "'NVIDIA_VISIBLE_DEVICES': 'void'" in said
