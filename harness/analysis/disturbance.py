@@ -1,9 +1,10 @@
-"""Which launches were disturbed: judged by what other processes did meanwhile, never by the times.
+"""Which launches were disturbed: judged by what else the machine did meanwhile, never by the times.
 
-All of it is of the steady state, the timed part alone, as the worker saw it from inside: docs/contracts.md.
+All of it is of the steady state, the timed part alone: what the worker saw of the CPUs from inside, and what was seen
+of its GPUs from outside. See docs/contracts.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.model.launch import Launch, Role
 
@@ -14,10 +15,38 @@ ELSEWHERE_SHARE = 0.25
 #: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end.
 TICKS_SECONDS = 0.04
 
+#: In so many readings of a GPU at least it must have been slowed down: a single one may be a change of clocks.
+SLOWED_READINGS = 2
+#: What slows a GPU down, the resources that tell of it first where several do. The power cap is none of them: a GPU at
+#: its own limit is what the work meets on it every time.
+_SLOWED_BY = {
+    "gpu_hw_thermal_share": "heat",
+    "gpu_sw_thermal_share": "heat",
+    "gpu_power_brake_share": "its power supply",
+    "gpu_hw_slowdown_share": "its hardware",
+}
+
 
 def disturbed(launch: Launch) -> str:
     """How the launch was disturbed, in a clause; empty where it was not, or where that cannot be told."""
-    told = launch.resources
+    return _on_cpus(launch.resources) or _on_gpus(launch.resources)
+
+
+def _on_gpus(told: Mapping[str, float]) -> str:
+    if told.get("steady_ptx_cache_filled_bytes"):
+        return "the driver compiled GPU code meanwhile"
+    others = told.get("gpu_foreign_processes", 0.0)
+    if others:
+        return "another process was on its GPU" if others == 1 else f"{others:.0f} other processes were on its GPU"
+    share, readings = told.get("gpu_throttled_share", 0.0), told.get("gpu_samples", 0.0)
+    # where the readings are of the whole launch, they say nothing of the timed part
+    if not told.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
+        return ""
+    by = next((words for name, words in _SLOWED_BY.items() if told.get(name)), "its hardware")
+    return f"{by} slowed its GPU down in {share * 100:.0f} % of the readings"
+
+
+def _on_cpus(told: Mapping[str, float]) -> str:
     seconds, own, cpus = (told.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
     if not seconds or not cpus or own is None:
         return ""

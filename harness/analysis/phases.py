@@ -8,7 +8,7 @@ from harness.analysis.shape import quantile
 from harness.model.launch import Launch
 
 #: The phases in the order in which a launch goes through them; others follow as they were met.
-BEFORE = ("container start", "interpreter start", "import", "device", "build", "first call")
+BEFORE = ("container start", "interpreter start", "import", "device", "first fill", "build", "first call")
 TIMED = ("warm up", "steady state")
 
 

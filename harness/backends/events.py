@@ -20,12 +20,18 @@ TOTAL_LIMIT = 16 * 1024**2
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
 
-#: What is known of the CPUs and the memory, each left out where the worker could not know it (docs/contracts.md).
+#: How a worker may say that it ended.
+STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
+
+#: What is known of the CPUs, the memory and compiled GPU code, each left out where the worker could not know it
+#: (docs/contracts.md).
 RESOURCES = (
     "cpu_seconds",
     "wall_seconds",
     "max_rss_bytes",
     "load_before",
+    "steady_started",
+    "steady_ended",
     "steady_seconds",
     "steady_cpu_seconds",
     "steady_own_cpus",
@@ -33,6 +39,9 @@ RESOURCES = (
     "steady_own_cpus_steal_seconds",
     "steady_all_cpus",
     "steady_all_cpus_busy_seconds",
+    "ptx_cache_bytes",
+    "ptx_cache_filled_bytes",
+    "steady_ptx_cache_filled_bytes",
 )
 
 Event = dict[str, Any]
@@ -226,7 +235,7 @@ def _resources(events: Events, event: Event) -> None:
 
 def _end(events: Events, event: Event) -> None:
     status = event.get("status")
-    if status not in (Status.OK, Status.FAILED, Status.NOT_AVAILABLE):
+    if status not in STATUSES:
         raise ValueError("status is not known in a line")
     reason, traceback = _text(event, "reason", ""), _text(event, "traceback", "")
     if events.status is None:  # a launch ends once

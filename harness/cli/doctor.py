@@ -1,23 +1,50 @@
-"""`harness doctor`: how noisy this machine is, and what to change."""
+"""`harness doctor`: how noisy this machine is, what it has for containers and GPUs, and what to change."""
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+    from harness.catalog.project import Project
     from harness.machine.probes.finding import Finding
     from harness.machine.probes.listening import Heard
+    from harness.model.environment import Device, Environment, Requirement
 
 
-def doctor(
+def doctor(  # noqa: PLR0917 - the command's options
     cpus: Annotated[str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3.")] = "1",
     seconds: Annotated[str, typer.Option(help="How long to listen.")] = "20s",
+    listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Whether to listen to the CPUs at all.")] = True,
+    environments: Annotated[
+        list[str] | None,
+        typer.Option("--env", "-e", help="Environments or globs: room for their images, and whether they run here."),
+    ] = None,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Look at what a run on a GPU needs; 4 where it cannot run.")
+    ] = False,
+    gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
-    """Listen to this machine, give it a noise score, and say what to change."""
+    """Listen to this machine, give it a noise score, look at Docker and its GPUs, and say what to change."""
+    from harness.cli.gpus import wish
+    from harness.model.errors import Exit
+
+    wanted = wish(gpu, gpus)
+    # first, so that a name that does not exist is told at once
+    found, is_able = surroundings(environments or [], wanted)
+    heard = listened(cpus, seconds) if listen else {"checks": []}
+    _show({**heard, **found, "checks": [*heard["checks"], *found["checks"]]}, json=json)
+    if wanted and not is_able:
+        raise typer.Exit(Exit.CANNOT_RUN_HERE)
+
+
+def listened(cpus: str, seconds: str) -> dict[str, Any]:
+    """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
     import os
 
     from harness.cli import quantities
@@ -32,11 +59,52 @@ def doctor(
     place = Place(chosen or tuple(sorted(allowed)), frozenset(allowed), known)
     with machine_to_itself():
         heard = listen(place, long, _say)
-    _show(document(heard, findings(heard), pinned=chosen is not None), json=json)
+    return _described(heard, findings(heard), pinned=chosen is not None)
 
 
-def document(heard: "Heard", found: list["Finding"], *, pinned: bool) -> dict[str, Any]:
-    """All that is shown, in words and in numbers: what `--json` prints."""
+def surroundings(names: Sequence[str], wanted: Sequence[str]) -> tuple[dict[str, Any], bool]:
+    """What this machine has for containers and, where GPUs are `wanted`, for these; and whether a launch could run.
+
+    `names` are the environments that are asked about, or globs; all of the catalogue where there are none.
+    """
+    from harness.backends.gpus import host
+    from harness.catalog.adhoc import with_asked
+    from harness.catalog.environments import load_environments
+    from harness.catalog.project import Project
+    from harness.cli import gpus, preflight
+    from harness.machine.probes.finding import Level
+    from harness.model.environment import Device
+    from harness.plan.names import resolve
+
+    project, found = Project.find(), host()
+    catalog, typed = with_asked(load_environments(project), names)
+    chosen = [catalog[name] for name in resolve(typed or ["*"], list(catalog), "environment")]
+    device = Device.GPU if wanted else Device.CPU
+    asked = _locked(project, chosen, device) if names else []
+    containers, engine = preflight.containers(project.root, asked, wanted=bool(wanted))
+    checks = [*containers, *preflight.gpus(found, engine, wanted=bool(wanted))]
+    cards = gpus.cards(wanted, found) if wanted else found.cards[:1]
+    rows = preflight.environments(chosen, catalog, cards, found) if cards else []
+    say = words()
+    document: dict[str, Any] = {"checks": [worded(each, say) for each in checks]}
+    if rows:
+        document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
+        document["environments"] = rows
+    return document, all(each.level is not Level.BAD for each in checks)
+
+
+def _locked(project: "Project", chosen: Sequence["Environment"], device: "Device") -> list["Requirement"]:
+    """Those of the environments that have a lock for the device: the others get no image."""
+    from harness.catalog.locks import load_lock, lock_file
+
+    return [
+        load_lock(project, each, device)
+        for each in chosen
+        if device in each.devices and lock_file(project, each, device).is_file()
+    ]
+
+
+def _described(heard: "Heard", found: list["Finding"], *, pinned: bool) -> dict[str, Any]:
     from harness.machine.cpus import describe
     from harness.machine.probes.noise import grade
 
@@ -95,24 +163,57 @@ def _show(document: dict[str, Any], *, json: bool) -> None:
 
 
 def _print(document: dict[str, Any], console: "Console") -> None:
-    from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
-    console.print(Text(document["sentence"]), "\n")
-    names, levels = (max(len(check[key]) for check in document["checks"]) for key in ("name", "level"))
-    for check in document["checks"]:
+    if "sentence" in document:
+        console.print(Text(document["sentence"]), "\n")
+    _print_checks(document["checks"], console)
+    if "environments" in document:
+        heading = str(words().environments(document["gpus"])).strip()
+        console.print("\n", Text(heading), sep="")
+        _print_environments(document["environments"], console)
+
+
+def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    widths = [max(len(check[key]) for check in checks) for key in ("name", "level")]
+    for check in checks:
         # a table for each, so that advice may be as wide as the terminal
-        row = Table.grid(padding=(0, 2, 0, 0))
-        for width in (names, levels, None):
-            row.add_column(width=width)
+        row = _row(*widths)
         row.add_row(*(Text(check[key]) for key in ("name", "level", "value")))
         console.print(row)
         if check["advice"]:
             console.print(Padding(Text(check["advice"]), (0, 0, 0, 4)))
         if check["command"]:
             # never broken over lines, so that it can be copied
-            console.print(Text("    " + check["command"]), soft_wrap=True)
+            for line in check["command"].splitlines():
+                console.print(Text("    " + line), soft_wrap=True)
+
+
+def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> None:
+    """A line for each way and reason, with all the environments that it holds for."""
+    from rich.text import Text
+
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in rows:
+        why = each["reason"][:1].upper() + each["reason"][1:]
+        alike.setdefault((each["way"], ". ".join(filter(None, (why, each["advice"])))), []).append(each["name"])
+    table = _row(30, max(len(each["way"]) for each in rows))
+    for (way, why), names in alike.items():
+        table.add_row(Text(", ".join(names)), Text(way), Text(why))
+    console.print(table)
+
+
+def _row(*widths: int) -> "Table":
+    """A table of columns so wide, and of one more that takes the rest."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for width in (*widths, None):
+        table.add_column(width=width)
+    return table
 
 
 def _say(line: str) -> None:

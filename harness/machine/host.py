@@ -20,7 +20,7 @@ def facts() -> dict[str, Any]:
 
 def same_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """The facts that differ in a way that makes times incomparable; empty on the same machine."""
-    return [key for key in ("cpu", "cores", "memory_bytes", "kernel") if before.get(key) != now.get(key)]
+    return [key for key in ("cpu", "cores", "memory_bytes", "kernel", "gpus") if before.get(key) != now.get(key)]
 
 
 def _cpu_model(cpuinfo: Path) -> str:

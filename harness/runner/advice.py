@@ -8,7 +8,7 @@ _ADVICE = {
     Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
-    Status.CPU_FALLBACK: "Check that this TensorFlow sees the GPU: harness doctor",
+    Status.CPU_FALLBACK: "Its stderr is TensorFlow's own account; what this machine has: harness doctor --gpu",
     # what to type names the run's folder, which whoever shows it knows
     Status.INTERRUPTED: "",
 }

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -50,6 +51,17 @@ class Listener(Protocol):
         """So many more than were planned will be done: a disturbed round is repeated."""
 
 
+class Watched(Protocol):
+    """Has watched one launch from outside."""
+
+    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
+        """What was seen, by the names of docs/contracts.md; `seen` is what the worker itself told."""
+
+
+#: Gives what stands around one launch and watches it.
+Watch = Callable[[], AbstractContextManager[Watched]]
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """A launch's place in a run: group, round (0: the pilot), attempt at that round, place in its order, and role."""
@@ -72,7 +84,7 @@ class Walk:
     """One walk over a plan: what it needs, given once; `run` does it.
 
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where the plan
-    has a precision.
+    has a precision; `watch`, where there is one, watches each launch from outside.
     """
 
     plan: Plan
@@ -82,6 +94,7 @@ class Walk:
     job: Callable[[Cell, Sampling], Job]
     listener: Listener
     widths: Widths
+    watch: Watch | None = None
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Launch what `finished` does not hold yet; returns all launches, old and new.
@@ -118,7 +131,7 @@ class Walk:
         job = self.job(cell, sampling)
         started, begun = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         try:
-            outcome = self.backend.launch(self.requirements[cell.environment], job)
+            outcome = self._outcome(self.requirements[cell.environment], job)
         except KeyboardInterrupt:
             self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED)))
             raise
@@ -128,6 +141,13 @@ class Walk:
         self.folder.append(launch)
         self.listener.end(launch)
         return launch
+
+    def _outcome(self, requirement: Requirement, job: Job) -> Outcome:
+        if self.watch is None:
+            return self.backend.launch(requirement, job)
+        with self.watch() as watched:
+            outcome = self.backend.launch(requirement, job)
+        return replace(outcome, resources={**outcome.resources, **watched.resources(outcome.resources)})
 
     def _samplings(self, number: int, ledger: Ledger) -> dict[str, Sampling]:
         """By group, the pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""

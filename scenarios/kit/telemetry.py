@@ -3,12 +3,12 @@
 import os
 from collections import namedtuple
 from resource import RUSAGE_CHILDREN, getrusage
-from time import perf_counter, process_time
+from time import perf_counter, process_time, time
 
 STAT = "/proc/stat"
 
-# stat: the bytes of /proc/stat, None where it cannot be read; wall, cpu: seconds of the two clocks.
-Reading = namedtuple("Reading", "stat wall cpu")
+# stat: the bytes of /proc/stat, None where it cannot be read; now: seconds since 1970; wall, cpu: of the two clocks.
+Reading = namedtuple("Reading", "stat now wall cpu")
 
 
 class Telemetry:
@@ -28,19 +28,21 @@ class Telemetry:
         if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
             self._cpus = os.sched_getaffinity(0)
         # The clocks stand next to the steps, here and at the end.
-        self._before = Reading(read(self._stat), perf_counter(), cpu())
+        self._before = Reading(read(self._stat), time(), perf_counter(), cpu())
         return self
 
     def __exit__(self, kind, error, trace):
         wall, used = perf_counter(), cpu()
         if kind is None:
-            self._after = Reading(read(self._stat), wall, used)
+            self._after = Reading(read(self._stat), time(), wall, used)
 
     def resources(self):
         """Numbers by the names of docs/contracts.md, in seconds and CPUs; what cannot be known is left out."""
         found = {} if self._load is None else {"load_before": self._load}
         if self._after is None:
             return found
+        # who watches from outside has the same clock: when the steps began and ended, to some microseconds
+        found["steady_started"], found["steady_ended"] = self._before.now, self._after.now
         found["steady_seconds"] = self._after.wall - self._before.wall
         found["steady_cpu_seconds"] = self._after.cpu - self._before.cpu
         found.update(between(cpu_ticks(self._before.stat), cpu_ticks(self._after.stat), self._cpus))

@@ -157,3 +157,54 @@ def test_a_load_above_all_cpus_and_those_of_the_launch_before_disturbs(load, is_
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
     assert is_watched(told())
     assert not is_watched(told(without=["steady_own_cpus_busy_seconds"]))
+
+
+#: Thirty readings of a GPU that nothing else used and nothing slowed down.
+GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gpu_throttled_share": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "clause"),
+    [
+        ({}, ""),
+        ({"gpu_foreign_processes": 1.0}, "another process was on its GPU"),
+        ({"gpu_foreign_processes": 3.0}, "3 other processes were on its GPU"),
+        (
+            {"gpu_throttled_share": 0.1, "gpu_hw_thermal_share": 0.1},
+            "heat slowed its GPU down in 10 % of the readings",
+        ),
+        (
+            {"gpu_throttled_share": 0.5, "gpu_power_brake_share": 0.5, "gpu_hw_slowdown_share": 0.5},
+            "its power supply slowed its GPU down in 50 % of the readings",
+        ),
+        (
+            {"gpu_throttled_share": 1.0, "gpu_hw_slowdown_share": 1.0},
+            "its hardware slowed its GPU down in 100 % of the readings",
+        ),
+        ({"gpu_power_cap_share": 1.0}, ""),
+        ({"steady_ptx_cache_filled_bytes": 4096.0}, "the driver compiled GPU code meanwhile"),
+        ({"steady_ptx_cache_filled_bytes": 0.0, "ptx_cache_filled_bytes": 4096.0}, ""),
+    ],
+)
+def test_a_gpu_that_others_had_or_that_was_slowed_down_disturbs(changes, clause):
+    assert disturbed(told(**{**GPU, **changes})) == clause
+
+
+@pytest.mark.parametrize(
+    ("readings", "share", "is_disturbed"),
+    [(30, 0.03, False), (100, 0.03, False), (100, 0.04, True), (3, 1 / 3, False), (3, 2 / 3, True)],
+)
+def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one(readings, share, is_disturbed):
+    slowed = told(**{**GPU, "gpu_samples": readings, "gpu_throttled_share": share})
+    assert bool(disturbed(slowed)) is is_disturbed
+
+
+def test_readings_of_the_whole_launch_say_nothing_of_how_its_steps_were_slowed():
+    slow = {**GPU, "gpu_throttled_share": 1.0}
+    assert disturbed(told(**slow)) != ""
+    assert disturbed(told(**{**slow, "gpu_steady": 0.0})) == ""
+    assert disturbed(told(**{**slow, "gpu_steady": 0.0, "gpu_foreign_processes": 1.0})) != ""
+
+
+def test_a_gpu_is_judged_where_the_cpus_tell_nothing():
+    assert disturbed(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""

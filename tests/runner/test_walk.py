@@ -1,7 +1,8 @@
 """The whole walk with a backend that answers at once: no clock, no process."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -260,3 +261,45 @@ def test_the_budget_ends_all_groups_equally_far_and_lets_one_round_be(folder: Ru
     launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=1e-9))
     assert {launch.round for launch in launches} == {0, 1}
     assert len(launches) == 2 * 6
+
+
+class Outside:
+    """Watches launches: what it saw is how many there were, and what the worker told."""
+
+    def __init__(self) -> None:
+        self.around: list[str] = []
+
+    @contextmanager
+    def __call__(self) -> Iterator["Outside"]:
+        self.around.append("begun")
+        try:
+            yield self
+        finally:
+            self.around.append("ended")
+
+    def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
+        return {"gpu_samples": seen["steady_started"] + 1}
+
+
+def test_what_was_seen_from_outside_stands_with_what_the_worker_told(folder: RunFolder) -> None:
+    watch = Outside()
+
+    def answer(_: int, given: Job) -> Outcome:
+        assert watch.around[-1] == "begun"
+        return Outcome(Status.OK, resources={"steady_started": 4.0})
+
+    planned = plan(rounds=1)
+    walk_watched = Walk(planned, folder, Backstage(answer), REQUIREMENTS, job, Silent(), no_widths, watch)  # type: ignore[arg-type]
+    launches = walk_watched.run([])
+    assert watch.around == ["begun", "ended"] * len(launches)
+    assert {tuple(launch.resources.items()) for launch in launches} == {(("steady_started", 4.0), ("gpu_samples", 5.0))}
+
+
+def test_a_watch_ends_where_a_launch_is_interrupted(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        raise KeyboardInterrupt
+
+    watch = Outside()
+    with pytest.raises(KeyboardInterrupt):
+        Walk(plan(rounds=1), folder, Backstage(answer), REQUIREMENTS, job, Silent(), no_widths, watch).run([])  # type: ignore[arg-type]
+    assert watch.around == ["begun", "ended"]

@@ -1,7 +1,7 @@
 """What the CPUs did meanwhile, from books that a test writes."""
 
 import os
-from time import process_time
+from time import process_time, time
 
 import pytest
 from kit.telemetry import Telemetry, between, cpu_ticks
@@ -61,7 +61,7 @@ def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
 
 OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
 ALL = {"steady_all_cpus", "steady_all_cpus_busy_seconds"}
-ALWAYS = {"load_before", "steady_seconds", "steady_cpu_seconds"}
+ALWAYS = {"load_before", "steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds"}
 
 
 @pytest.mark.parametrize(
@@ -118,5 +118,6 @@ def test_this_machine_s_own_books_are_kept():
     found = here.resources()
     assert set(found) == ALWAYS | OWN | ALL
     assert 0.05 <= found["steady_cpu_seconds"] < 1.0
+    assert found["steady_started"] < found["steady_ended"] <= time()
     assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
     assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]

@@ -20,17 +20,19 @@ class Finding:
     """One line of the doctor's report.
 
     The template makes `facts` into the value and, where the level is not good, into the advice, by macros that the
-    name chooses: `CPU quota` has `cpu_quota_value`, `cpu_quota_advice` and `cpu_quota_command`.
+    name chooses: `CPU quota` has `cpu_quota_value`, `cpu_quota_advice` and `cpu_quota_command`. `kind` stands for the
+    name there, where several findings have the same macros.
     """
 
     name: str
     level: Level
     facts: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""
 
     @property
     def macro(self) -> str:
         """How the names of its macros begin."""
-        return self.name.lower().replace(" ", "_")
+        return (self.kind or self.name).lower().replace(" ", "_")
 
 
 def graded(value: float, warn: float, bad: float) -> Level:

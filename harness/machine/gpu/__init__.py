@@ -1,0 +1,1 @@
+"""This machine's GPUs, through NVIDIA's management library."""

@@ -1,0 +1,68 @@
+"""A launch in a real container, watched from outside through a library that answers at once."""
+
+import os
+
+import pytest
+
+from harness.backends.container import RUN_LABEL
+from harness.machine.gpu.foreign import container_of
+from harness.machine.gpu.watch import Watch
+from harness.model.gpu import Card
+from tests.backends.workers import job
+from tests.machine.gpu.library import H100, NEW, Library, process
+
+pytestmark = pytest.mark.docker
+
+CARD = Card(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
+
+#: Steps that take a quarter of a second, and what the kit says of when that was.
+STEPS = """
+started = time.time()
+while time.time() < started + 0.25:
+    pass
+say('resources', steady_started=started, steady_ended=time.time())
+say('end', status='ok')
+"""
+
+
+@pytest.fixture
+def watched(engine, docker, requirement):
+    """A function that watches one launch; `others` are processes that appear on its GPU beside its own.
+
+    It returns what was seen, and the launch's containers with what the control group of their process names.
+    """
+    if not engine.is_here or container_of(os.getpid()) is None:
+        pytest.skip("whose process is whose is told on the engine's machine only, and there outside containers")
+
+    def launch(*others):
+        asked, homes = [], set()
+
+        def processes():
+            asked.append(None)
+            if len(asked) == 1:  # before the launch
+                return []
+            found = engine.api.containers(filters={"label": f"{RUN_LABEL}={docker._run}"})
+            own = {each["Id"]: engine.api.inspect_container(each["Id"])["State"]["Pid"] for each in found}
+            homes.update((identity, container_of(pid)) for identity, pid in own.items() if pid)
+            return [process(pid) for pid in [*own.values(), *others] if pid]
+
+        library = Library([{**H100, "nvmlDeviceGetComputeRunningProcesses": processes}], **NEW)
+        with Watch([CARD], library, every=0.01)() as watching:
+            outcome = docker.launch(requirement, job(STEPS))
+        return watching.resources(outcome.resources), homes
+
+    return launch
+
+
+def test_the_containers_clock_is_this_machines_and_its_processes_are_its_own(watched):
+    seen, homes = watched()
+    assert seen["gpu_steady"] == 1
+    assert seen["gpu_foreign_processes"] == 0
+    # one that ends while it is looked at is in no group any more
+    assert any(identity == home for identity, home in homes)
+    assert all(home in (identity, None) for identity, home in homes)
+
+
+def test_a_process_in_no_container_is_another(watched):
+    seen, _ = watched(os.getpid())
+    assert seen["gpu_foreign_processes"] == 1

@@ -1,0 +1,83 @@
+"""What a machine's GPUs and driver are, as NVML tells."""
+
+import pynvml
+import pytest
+
+from harness.machine.gpu.host import read
+from harness.model.gpu import Card, GpuHost, Process
+from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
+
+
+def test_an_old_card_that_does_not_answer_everything() -> None:
+    library = Library([K80], **OLD)
+    assert read(library) == GpuHost(
+        cards=[
+            Card(
+                index=0,
+                uuid="GPU-00000000-0000-0000-0000-000000000037",
+                name="Tesla K80",
+                capability=(3, 7),
+                memory_bytes=12 * 2**30,
+                processes=[Process(41, "python", 2**20)],
+            )
+        ],
+        driver="470.256.02",
+        cuda=(11, 4),
+    )
+    assert library.open == 0
+
+
+def test_new_cards() -> None:
+    host = read(Library([H100, {**H100, "nvmlDeviceGetMigMode": [1, 1]}], **NEW))
+    assert (host.driver, host.cuda, host.absent) == ("550.54.15", (12, 4), "")
+    assert [(card.index, card.capability, card.is_partitioned) for card in host.cards] == [
+        (0, (9, 0), False),
+        (1, (9, 0), True),
+    ]
+
+
+def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
+    names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
+    card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
+    (told,) = read(Library([card], **{**NEW, **names})).cards[0].processes
+    assert told == Process(7, "?[31mtrain", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "no NVIDIA driver is installed"),
+        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "the NVIDIA driver is not loaded"),
+        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "was updated and not loaded anew"),
+        (pynvml.NVML_ERROR_NO_PERMISSION, "this user may not"),
+        (pynvml.NVML_ERROR_UNKNOWN, "does not answer (unknown error)"),
+    ],
+)
+def test_where_the_library_cannot_be_used_the_reason_is_told(code: int, words: str) -> None:
+    host = read(Library([H100], starts=pynvml.NVMLError(code)))
+    assert words in host.absent
+    assert (host.cards, host.driver, host.cuda) == ((), "", None)
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        ([], "the NVIDIA driver 550.54.15 sees no GPU"),
+        (
+            [{"nvmlDeviceGetCudaComputeCapability": pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)}],
+            "the NVIDIA driver 550.54.15 cannot use its GPU",
+        ),
+    ],
+)
+def test_a_driver_without_a_gpu_that_works_has_none(cards: list[dict[str, object]], words: str) -> None:
+    assert read(Library(cards, **NEW)) == GpuHost(absent=words)
+
+
+def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers() -> None:
+    host = read(Library([{}, H100], **NEW))
+    assert [card.index for card in host.cards] == [1]
+
+
+def test_this_machine_is_read_without_an_error() -> None:
+    host = read()
+    assert bool(host.cards) != bool(host.absent)
