@@ -293,6 +293,7 @@ def report(bench, tf, keras, network, *, steps, predict):
     bench.observe("optimizer", type(network.optimizer).__name__)
     parameters = int(network.count_params())
     bench.observe("parameters", parameters)
+    bench.placed(network.weights)
     # No one reader works everywhere: Keras 2.3.1's own fails on TF 2 in graph mode, the package Keras 3 has none. A
     # session of our own would read it too, but in Keras 3's graph mode running anything may be what trains.
     counter = network.optimizer.iterations

@@ -1,4 +1,4 @@
-"""One container, from its creation to its removal: nothing is mounted, nothing is left."""
+"""One container, from its creation to its removal: nothing of this machine is mounted, nothing is left."""
 
 import secrets
 import signal
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.backends.archive import pack, unpack
@@ -18,6 +18,7 @@ from harness.model.job import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient
+    from docker.types import DeviceRequest
 
 #: The labels by which what a killed harness left is found.
 RUN_LABEL = "harness.run"
@@ -38,13 +39,18 @@ Read = Callable[[bytes], object]
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """What is to run: an image by its id, a command line, and within which limits."""
+    """What is to run: an image by its id, a command line, and within which limits.
+
+    `devices` are the SDK's requests for devices; `volumes` are the engine's own, by name, and where they are mounted.
+    """
 
     image: str
     command: Sequence[str]
     environ: Mapping[str, str]
     labels: Mapping[str, str]
     limits: Limits
+    devices: "Sequence[DeviceRequest]" = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Container:
@@ -163,7 +169,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
 
 
 def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
-    from docker.types import LogConfig
+    from docker.types import LogConfig, Mount
 
     limits = specification.limits
     host = engine.api.create_host_config(
@@ -178,6 +184,8 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         cpuset_cpus=None if limits.cpus is None else ",".join(map(str, limits.cpus)),
         # 100 MB of stderr would leave 258 MB of log on the engine's disk
         log_config=LogConfig(type="none"),
+        device_requests=list(specification.devices) or None,
+        mounts=[Mount(folder, volume) for volume, folder in specification.volumes.items()],
     )
     return {
         "image": specification.image,

@@ -1,11 +1,12 @@
 """The backend that gives each launch a fresh container of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.backends import worker
+from harness.backends import gpus, kernels, worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.backends.engine import Engine, connect, sentences
@@ -17,8 +18,10 @@ from harness.backends.text import Tail
 from harness.model.backend import Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.gpu import Card, GpuHost
+from harness.model.gpu_code import Way, judge
 from harness.model.job import Job, Limits
-from harness.model.launch import Outcome
+from harness.model.launch import Outcome, Status
 
 #: How long listing an image's packages may take, in seconds.
 _VERIFY_SECONDS = 60.0
@@ -36,6 +39,7 @@ class DockerBackend:
         self._root = root
         self._run = run
         self._ids: dict[str, str] = {}
+        self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
 
     @cached_property
     def engine(self) -> Engine:
@@ -46,6 +50,20 @@ class DockerBackend:
     def images(self) -> Images:
         """The engine's images of our environments."""
         return Images(self.engine, self._root)
+
+    @cached_property
+    def access(self) -> gpus.Access:
+        """How containers get GPUs. Raises CannotRunHereError where they get none."""
+        return gpus.find(self.engine)
+
+    @cached_property
+    def gpu_host(self) -> GpuHost:
+        """What is known of the GPUs of the engine's machine."""
+        return gpus.host()
+
+    def check_gpus(self, wanted: Sequence[str]) -> None:
+        """Raise CannotRunHereError, with what to do, where containers cannot get these GPUs, as far as that is told."""
+        gpus.check(self.access, wanted)
 
     def facts(self) -> Mapping[str, Any]:
         """What the report says of the engine."""
@@ -62,23 +80,24 @@ class DockerBackend:
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
         """Execute one launch in a container, and remove it."""
-        image = self._image(requirement)
-        specification = Specification(
-            image=image,
-            command=("python", *worker.ARGUMENTS),
-            environ={**worker.ENVIRON, **job.environ},
-            labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
-            limits=job.limits,
-        )
+        specification = self._specification(requirement, job)
         events, stderr = Events(), Tail()
-        with created(self.engine, specification) as container:
+        with gpus.refusals(job.limits.gpus), created(self.engine, specification) as container:
             # its parent is the container's own init, which ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
             asked, ending = container.run(events.feed, stderr.feed)
             artifacts = container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts()
-        return outcome(
-            events, ending, stderr, image=image, artifacts=artifacts, asked=asked if self.engine.is_here else None
+        ended = outcome(
+            events,
+            ending,
+            stderr,
+            image=specification.image,
+            artifacts=artifacts,
+            asked=asked if self.engine.is_here else None,
         )
+        if ended.status is Status.OK:
+            self._started.update(specification.volumes)
+        return ended
 
     def verify(self, requirement: Requirement) -> Differences:
         """Compare what is installed in the image with the lock. Raises CannotRunHereError where it does not start."""
@@ -105,6 +124,45 @@ class DockerBackend:
             for container in left:
                 self.engine.api.remove_container(container["Id"], force=True, v=True)
         return len(left)
+
+    def clean_caches(self) -> int:
+        """Remove the volumes of compiled GPU code; returns how many there were."""
+        return kernels.remove(self.engine)
+
+    def caches(self) -> list[str]:
+        """The volumes of compiled GPU code that the engine has, of any run."""
+        return kernels.kept(self.engine)
+
+    def _specification(self, requirement: Requirement, job: Job) -> Specification:
+        specification = Specification(
+            image=self._image(requirement),
+            command=("python", *worker.ARGUMENTS),
+            environ={**worker.ENVIRON, **job.environ},
+            labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
+            limits=job.limits,
+        )
+        return self._with_gpus(specification, requirement, job) if job.limits.gpus else specification
+
+    def _with_gpus(self, specification: Specification, requirement: Requirement, job: Job) -> Specification:
+        limits, cards = job.limits, self.gpu_host.chosen(job.limits.gpus)
+        volume = kernels.volume(specification.image, [card.name for card in cards])
+        kernels.make(self.engine, volume)
+        if volume not in self._started and self._may_compile(requirement, cards):
+            limits = replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))
+        return replace(
+            specification,
+            limits=limits,
+            # an axis may set what these do
+            environ={**kernels.ENVIRON, **specification.environ},
+            devices=gpus.requests(self.access, limits.gpus),
+            volumes={volume: kernels.FOLDER},
+        )
+
+    def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
+        """Whether the driver may have to compile the release's GPU code; yes where the GPU is not known."""
+        host = self.gpu_host
+        ways = [judge(requirement.environment, card.capability, host.cuda, host.driver).way for card in cards]
+        return not ways or any(way is not Way.NATIVE for way in ways)
 
     def _image(self, requirement: Requirement) -> str:
         """The image's id: of what was prepared, not of what a tag means by now."""

@@ -30,7 +30,7 @@ class Engine:
     @property
     def is_here(self) -> bool:
         """Whether the engine is this machine, as far as its address tells: then its clock and its CPUs are ours."""
-        return self.address.startswith(("unix://", "http+unix://"))
+        return is_of_this_machine(self.address)
 
     @cached_property
     def info(self) -> Mapping[str, Any]:
@@ -60,29 +60,52 @@ class Engine:
         }
 
 
+def is_of_this_machine(address: str) -> bool:
+    """Whether an engine's address is a socket of this machine."""
+    return address.startswith(("unix://", "http+unix://"))
+
+
+def address() -> str:
+    """The address of the engine that `connect` would use, without asking it; empty where its context is broken."""
+    from docker.errors import DockerException
+
+    try:
+        return _address()[0]
+    except (DockerException, OSError, ValueError):
+        return ""
+
+
 def connect() -> Engine:
     """The engine that the `docker` command would use: DOCKER_HOST, else the current context, else the usual socket.
 
     Raises CannotRunHereError where none answers, with what was tried.
     """
     import docker
-    from docker.context import ContextAPI
-    from docker.errors import DockerException
 
-    address, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    found, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
-        if not address:
-            context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-            if context is None:
-                raise DockerException("there is no such context")
-            address, tried = str(context.Host), f"the context {context.name!r}"
-        _knock(address)
-        engine = Engine(docker.from_env().api, address)
+        found, tried = _address()
+        _knock(found)
+        engine = Engine(docker.from_env().api, found)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
-        where = f"{tried} ({address})" if address else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", _advice(error)) from None
     weakref.finalize(engine, engine.api.close)
     return engine
+
+
+def _address() -> tuple[str, str]:
+    """The address, and what named it. Raises DockerException where the context that is named is not there."""
+    from docker.context import ContextAPI
+    from docker.errors import DockerException
+
+    named = os.environ.get("DOCKER_HOST", "")
+    if named:
+        return named, "DOCKER_HOST"
+    context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
+    if context is None:
+        raise DockerException("there is no such context")
+    return str(context.Host), f"the context {context.name!r}"
 
 
 def _knock(address: str) -> None:

@@ -1,11 +1,16 @@
 """Chooses the backend: Docker where it answers, local environments elsewhere."""
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.model.backend import Backend
-from harness.model.errors import CannotRunHereError
+from harness.model.errors import CannotRunHereError, UsageError
+
+if TYPE_CHECKING:
+    from harness.backends.docker import DockerBackend
 
 
 class BackendName(StrEnum):
@@ -16,13 +21,21 @@ class BackendName(StrEnum):
     LOCAL = "local"
 
 
-def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple[Backend, str]:
+def choose(
+    name: BackendName, root: Path, run: str, *, strangers: bool, gpus: Sequence[str] = ()
+) -> tuple[Backend, str]:
     """The backend and why it was taken.
 
     `strangers`: a scenario from outside the project's scenarios/ is a stranger's program, which runs in a container or,
-    where the user typed so, without one. Raises CannotRunHereError.
+    where the user typed so, without one. `gpus`: those of every launch, which a container alone can have. Raises
+    CannotRunHereError, and UsageError for GPUs with `--backend local`.
     """
     if name is BackendName.LOCAL:
+        if gpus:
+            raise UsageError(
+                "--gpu needs containers: a local environment would take this machine's CUDA, which no lock pins.",
+                "Leave --backend local out.",
+            )
         return _local(root, run), "local environments, as --backend local asks"
     try:
         docker = _docker(root, run)
@@ -30,6 +43,8 @@ def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple
     except CannotRunHereError as error:
         if name is BackendName.DOCKER:
             raise
+        if gpus:
+            raise CannotRunHereError(f"{error.message}\n--gpu needs containers.", "Start Docker.") from None
         if strangers:
             raise CannotRunHereError(
                 f"{error.message}\nA scenario from outside the project's scenarios/ needs a container.",
@@ -37,6 +52,9 @@ def choose(name: BackendName, root: Path, run: str, *, strangers: bool) -> tuple
             ) from None
         return _local(root, run), f"local environments, because {_clause(error.message)}"
     why = "as --backend docker asks" if name is BackendName.DOCKER else "because it answers"
+    if gpus:
+        docker.check_gpus(gpus)
+        engine += f" with GPU {', '.join(gpus)} by {docker.access.way.value}"
     return docker, f"{engine}, {why}"
 
 
@@ -45,7 +63,7 @@ def announce(why: str) -> None:
     print(f"Backend: {why}.", file=sys.stderr)
 
 
-def _docker(root: Path, run: str) -> Backend:
+def _docker(root: Path, run: str) -> "DockerBackend":
     from harness.backends.docker import DockerBackend
 
     return DockerBackend(root, run)

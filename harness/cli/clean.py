@@ -7,6 +7,9 @@ import typer
 
 def clean(
     run: Annotated[str, typer.Argument(help="A run's id, or its folder; every run where left out.")] = "",
+    caches: Annotated[
+        bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
+    ] = False,
 ) -> None:
     """Remove what a killed harness left: containers and scratch folders."""
     from pathlib import Path
@@ -22,7 +25,12 @@ def clean(
     with machine_to_itself():
         folders = LocalBackend(root, "").clean(identity)
         try:
-            containers = f"{DockerBackend(root, '').clean(identity)} containers"
+            docker = DockerBackend(root, "")
+            containers = f"{docker.clean(identity)} containers"
+            removed = f", {docker.clean_caches()} caches of compiled GPU code" if caches else ""
+            kept = len(docker.caches())
         except CannotRunHereError as error:
-            containers = f"no containers ({error.message.splitlines()[0]})"
-    typer.echo(f"Removed {containers} and {folders} scratch folders.")
+            containers, removed, kept = f"no containers ({error.message.splitlines()[0]})", "", 0
+    typer.echo(f"Removed {containers}{removed} and {folders} scratch folders.")
+    if kept:
+        typer.echo(f"Kept {kept} caches of compiled GPU code (volumes harness-ptx-…): --caches removes them.")

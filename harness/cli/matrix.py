@@ -8,8 +8,7 @@ import typer
 from harness.cli.choice import BackendName
 from harness.model.errors import UsageError
 from harness.model.job import Protocol
-
-DEFAULT_SUITE = "headline"
+from harness.model.suite import DEFAULT_SUITE
 
 
 def matrix(  # noqa: PLR0917 - typer reads a command's options from its parameters
@@ -17,14 +16,26 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     suite: Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")] = "",
     environments: Annotated[
         list[str] | None,
-        typer.Option("-e", "--environment", help="An environment or a glob; the first is the reference."),
+        typer.Option(
+            "-e",
+            "--environment",
+            help=f"An environment or a glob; the first is the reference. Else the suite's, or {DEFAULT_SUITE}'s.",
+        ),
     ] = None,
     scenarios: Annotated[
         list[str] | None, typer.Option("-s", "--scenario", help="A scenario, a glob or a file.")
     ] = None,
     axes: Annotated[list[str] | None, typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.")] = None,
     backend: Annotated[BackendName, typer.Option(help="What executes the launches.")] = BackendName.AUTO,
-    cpus: Annotated[str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3.")] = "1",
+    gpu: Annotated[bool, typer.Option("--gpu", help="Measure on a GPU: the first one, unless --gpus names others.")] = (
+        False
+    ),
+    gpus: Annotated[
+        str, typer.Option(help="The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")
+    ] = "",
+    cpus: Annotated[
+        str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3: 1; all with --gpu.")
+    ] = "",
     reference: Annotated[str, typer.Option(help="What the others are set against; else the first.")] = "",
     rounds: Annotated[
         int | None,
@@ -40,7 +51,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     ),
     warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: as its group's pilot says.")] = "auto",
     measure: Annotated[str, typer.Option(help="How long a launch measures; auto: as its group's pilot says.")] = "auto",
-    timeout: Annotated[str, typer.Option(help="When a launch is ended.")] = "10m",
+    timeout: Annotated[str, typer.Option(help="When a launch is ended: 10m.")] = "",
     memory: Annotated[str, typer.Option(help="What a container may use; four fifths of the machine without it.")] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Orders the rounds; drawn where left out.")] = None,
     results: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("results"),
@@ -49,7 +60,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
 ) -> None:
     """Measure scenarios over environments, in interleaved rounds, and report."""
-    from harness.cli import session
+    from harness.cli import dryrun, session
     from harness.cli.request import Request
 
     if resume is not None:
@@ -60,6 +71,8 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
         environments=environments or [],
         scenarios=scenarios or [],
         axes=axes or [],
+        gpu=gpu,
+        gpus=gpus,
         cpus=cpus,
         reference=reference,
         rounds=rounds,
@@ -74,7 +87,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
         seed=seed,
     )
     if dry_run:
-        session.show_plan(request, json=json)
+        dryrun.show_plan(request, json=json)
         raise typer.Exit(0)
     raise typer.Exit(session.measure(request, backend, results, json=json))
 

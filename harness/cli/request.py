@@ -5,19 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_scenarios
 from harness.catalog.suites import load_suites
-from harness.cli import quantities
+from harness.cli import gpus, quantities
 from harness.machine import cpus
-from harness.model.environment import Device, Requirement
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import UsageError
+from harness.model.gpu import Card, GpuHost
 from harness.model.job import Limits, Protocol, Sampling
-from harness.model.run import Plan
+from harness.model.run import Plan, Unavailable
 from harness.model.scenario import Scenario
+from harness.model.suite import DEFAULT_SUITE
 from harness.plan.availability import split
+from harness.plan.devices import split_by_device
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, parse_axes, select
 
@@ -27,15 +32,21 @@ ROUNDS, MOST_ROUNDS = 5, 100
 #: What --warmup and --measure are where the pilot sets them.
 AUTO = "auto"
 
+#: What --timeout is where it is left out, in seconds, and for a launch whose GPU code is compiled first: TensorFlow's
+#: own warning says "30 minutes or longer".
+TIMEOUT, FIRST_START = 600.0, 7200.0
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was typed, as it was typed."""
+    """What was typed, as it was typed; empty for what was left out."""
 
     suite: str
     environments: Sequence[str]
     scenarios: Sequence[str]
     axes: Sequence[str]
+    gpu: bool
+    gpus: str
     cpus: str
     reference: str
     rounds: int | None
@@ -52,13 +63,20 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A plan with what it was made from; `reference` is the environment that the others are set against."""
+    """A plan with what it was made from; `reference` is the environment that the others are set against.
+
+    `environments` are those selected, and `requirements`, by name, those of them that exist for the run's device.
+    `cards` are the GPUs of every launch, as far as `gpu_host` knows them.
+    """
 
     project: Project
     plan: Plan
+    environments: Sequence[Environment]
     requirements: Mapping[str, Requirement]
     scenarios: Mapping[str, Scenario]
     reference: str
+    gpu_host: GpuHost
+    cards: Sequence[Card]
 
     @property
     def needed(self) -> list[Requirement]:
@@ -73,40 +91,72 @@ class Prepared:
 
 
 def prepare(request: Request) -> Prepared:
-    """The plan that the options mean. Raises UsageError or NothingSelectedError."""
+    """The plan that the options mean.
+
+    Raises UsageError or NothingSelectedError, and CannotRunHereError for a GPU that this machine does not have.
+    """
     project = Project.find()
     sampling, limits = _sampling(request), _limits(request)
-    known = load_environments(project)
+    cards, gpu_host = gpus.found(limits.gpus)
+    known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, chosen = _scenarios(project, request.scenarios)
+    suites = load_suites(project)
+    default = suites[DEFAULT_SUITE].environments if not request.suite and DEFAULT_SUITE in suites else ()
     selection = Selection(
-        suite=request.suite, environments=request.environments, scenarios=chosen, axes=parse_axes(request.axes)
+        suite=request.suite,
+        environments=typed or default,
+        scenarios=chosen,
+        axes=parse_axes(request.axes),
     )
-    catalog = Catalog(environments=list(known), scenarios=scenarios, suites=load_suites(project))
-    cells, environments = select(selection, catalog, Device.CPU)
-    reference = _reference(request.reference, environments)
-    requirements = {name: load_lock(project, known[name], Device.CPU) for name in environments}
-    runnable, unavailable = split(cells, scenarios, requirements)
+    catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
+    device = Device.GPU if limits.gpus else Device.CPU
+    cells, environments = select(selection, catalog, device)
+    existing, missing = split_by_device(cells, known)
+    requirements = {
+        name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
+    }
+    able, unable = _split_by_gpu(existing, known, cards, gpu_host)
+    runnable, unavailable = split(able, scenarios, requirements)
+    reference = _reference(named, environments, runnable)
     plan = Plan(
         groups=group(runnable, scenarios, reference),
         rounds=request.rounds or (MOST_ROUNDS if request.precision or request.budget else ROUNDS),
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=sampling,
         limits=limits,
-        unavailable=unavailable,
+        unavailable=[*missing, *unable, *unavailable],
         precision=quantities.share(request.precision, "--precision") if request.precision else None,
         budget_seconds=quantities.seconds(request.budget, "--budget") if request.budget else None,
         margin=quantities.share(request.margin, "--margin"),
     )
-    used = {cell.scenario: scenarios[cell.scenario] for cell in cells}
-    return Prepared(project, plan, requirements, used, reference)
+    return Prepared(
+        project=project,
+        plan=plan,
+        environments=[known[name] for name in environments],
+        requirements=requirements,
+        scenarios={cell.scenario: scenarios[cell.scenario] for cell in cells},
+        reference=reference,
+        gpu_host=gpu_host,
+        cards=cards,
+    )
 
 
-def _reference(typed: str, environments: Sequence[str]) -> str:
+def _split_by_gpu(
+    cells: Sequence[Cell], known: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
+) -> tuple[list[Cell], list[Unavailable]]:
+    from harness.plan.suitability import split_by_gpu
+
+    return split_by_gpu(cells, known, cards, host)
+
+
+def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
+    """The environment that was typed, else the first that some cell can run in."""
     if typed and typed not in environments:
         raise UsageError(
             f"--reference {typed}: the run has the environments {', '.join(environments)}.", "Name one of these."
         )
-    return typed or environments[0]
+    able = {cell.environment for cell in runnable}
+    return typed or next((name for name in environments if name in able), environments[0])
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], list[str]]:
@@ -136,8 +186,13 @@ def _sampling(request: Request) -> Sampling:
 
 def _limits(request: Request) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    wanted = gpus.wish(request.gpu, request.gpus)
+    # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
+    cores = request.cpus or ("all" if wanted else "1")
     return Limits(
-        cpus=cpus.choose(request.cpus, os.sched_getaffinity(0)),
+        cpus=cpus.choose(cores, os.sched_getaffinity(0)),
         memory_bytes=quantities.size(request.memory, "--memory") if request.memory else installed * 4 // 5,
-        seconds=quantities.seconds(request.timeout, "--timeout"),
+        seconds=quantities.seconds(request.timeout, "--timeout") if request.timeout else TIMEOUT,
+        gpus=wanted,
+        first_start_seconds=FIRST_START if wanted and not request.timeout else 0.0,
     )

@@ -1,21 +1,21 @@
 """A run from its first step to its last: prepare, launch, report, exit code."""
 
-import contextlib
 import os
 import secrets
 import shlex
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness import __version__
+from harness.cli import building, gpus
 from harness.cli.choice import BackendName, announce, choose
+from harness.cli.interruption import interruptible
 from harness.cli.jobs import JobMaker
 from harness.cli.request import Prepared, Request, prepare
 from harness.machine import cpus, host, topology
@@ -23,53 +23,16 @@ from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
+from harness.model.gpu import Card, GpuHost
+from harness.model.job import Limits
 from harness.model.launch import BROKEN, Launch
 from harness.model.run import Group, Run, Unavailable
 from harness.plan.groups import control
 
 if TYPE_CHECKING:
+    from harness.machine.gpu.watch import Watch
     from harness.model.backend import Backend
     from harness.store.folder import RunFolder
-
-
-def show_plan(request: Request, *, json: bool) -> None:
-    """Print what would be launched."""
-    prepared = prepare(request)
-    plan = prepared.plan
-    if json:
-        import json as codec
-
-        cells = [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells]
-        missing = [{"cell": str(entry.cell), "reason": entry.reason} for entry in plan.unavailable]
-        asked = {
-            "seed": plan.seed,
-            "reference": prepared.reference,
-            "rounds": plan.rounds,
-            "precision": plan.precision,
-            "budget_seconds": plan.budget_seconds,
-            "margin": plan.margin,
-        }
-        print(codec.dumps({**asked, "cells": cells, "not available": missing}, indent=2))
-        return
-    for group in plan.groups:
-        print(group.name)
-        for cell in group.cells:
-            print(f"  {cell}")
-    for entry in plan.unavailable:
-        print(f"not available: {entry.cell}: {entry.reason}")
-    at_most = "at most " if plan.precision or plan.budget_seconds else ""
-    controls = sum(group.control is not None for group in plan.groups)
-    launches = plan.launches_per_round * (plan.rounds + 1)
-    print(
-        f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
-        f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
-        f"{_counted(plan.rounds, 'round')}: {at_most}{launches} launches; "
-        f"{_counted(len(plan.unavailable), 'cell')} not available."
-    )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def measure(request: Request, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
@@ -80,16 +43,25 @@ def measure(request: Request, backend_name: BackendName, results: Path, *, json:
 
 
 def _measure(request: Request, prepared: Prepared, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
+    from harness.cli import preflight
     from harness.store.folder import RunFolder
 
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
-    backend, why = choose(backend_name, prepared.project.root, identity, strangers=prepared.has_strangers)
+    backend, why = choose(
+        backend_name,
+        prepared.project.root,
+        identity,
+        strangers=prepared.has_strangers,
+        gpus=prepared.plan.limits.gpus,
+    )
     announce(why)
+    if prepared.plan.limits.gpus:
+        preflight.check(prepared.project.root, prepared.needed, prepared.cards, _say)
     folder = RunFolder.create(results, identity)
     try:
-        with _interruptible():
-            images = backend.prepare(prepared.needed, _say)
+        with interruptible(), building.show() as progress:
+            images = backend.prepare(prepared.needed, progress)
     except BaseException:
         folder.discard()
         raise
@@ -103,10 +75,10 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         harness=__version__,
         plan=prepared.plan,
         reference=prepared.reference,
-        environments=[requirement.environment for requirement in requirements.values()],
+        environments=prepared.environments,
         scenarios=list(prepared.scenarios.values()),
         backend={"name": backend.name, "why": why, **backend.facts()},
-        host={**host.facts(), "pinned_to": _pinned(prepared.plan.limits.cpus)},
+        host=_host(prepared.plan.limits, prepared.cards, prepared.gpu_host),
         folder=str(folder.path),
         commit=_commit(prepared.project.root),
         suite=request.suite,
@@ -115,7 +87,8 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         sources=jobs.sources(),
     )
     folder.write_run(run)
-    return _walk(_Session(folder, run, requirements, jobs, backend), finished=[], json=json)
+    watch = gpus.watch(prepared.cards, prepared.gpu_host)
+    return _walk(_Session(folder, run, requirements, jobs, backend, watch), finished=[], json=json)
 
 
 def resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
@@ -132,13 +105,17 @@ def _resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
     folder = RunFolder.open(path)
     run = folder.read_run()
     project = Project.find()
-    requirements = {entry.name: load_lock(project, entry, Device.CPU) for entry in run.environments}
+    device = Device.GPU if run.plan.limits.gpus else Device.CPU
+    requirements = {
+        entry.name: load_lock(project, entry, device) for entry in run.environments if device in entry.devices
+    }
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     jobs = JobMaker(project, scenarios, run.plan.limits)
     name = BackendName(str(run.backend["name"]))
     if backend_name not in (BackendName.AUTO, name):
         raise UsageError(f"{path} was begun with the backend {name.value}; it cannot go on with {backend_name.value}.")
-    changed = host.same_machine(dict(run.host), host.facts())
+    cards, gpu_host = gpus.found(run.plan.limits.gpus)
+    changed = host.same_machine(dict(run.host), _host(run.plan.limits, cards, gpu_host))
     if changed:
         raise CannotRunHereError(
             f"{path} was begun on another machine: {', '.join(changed)} differ.", "Start a new run."
@@ -149,14 +126,15 @@ def _resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
             f"Since {path} was begun, the scenario {', '.join(different)} has changed.", "Start a new run."
         )
     # the backend is the one that the run was begun with: a stranger's program was allowed or refused then
-    backend, why = choose(name, project.root, run.id, strangers=False)
+    backend, why = choose(name, project.root, run.id, strangers=False, gpus=run.plan.limits.gpus)
     announce(why)
-    with _interruptible():
-        images = backend.prepare([requirements[entry] for entry in run.images], _say)
+    with interruptible(), building.show() as progress:
+        images = backend.prepare([requirements[entry] for entry in run.images], progress)
     moved = [entry for entry, image in run.images.items() if images.get(entry) != image]
     if moved:
         raise UsageError(f"Since {path} was begun, the image of {', '.join(moved)} has changed.", "Start a new run.")
-    return _walk(_Session(folder, run, requirements, jobs, backend), finished=None, json=json)
+    session = _Session(folder, run, requirements, jobs, backend, gpus.watch(cards, gpu_host))
+    return _walk(session, finished=None, json=json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +146,7 @@ class _Session:
     requirements: Mapping[str, Requirement]
     jobs: JobMaker
     backend: "Backend"
+    watch: "Watch | None"
 
 
 def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Exit:
@@ -189,8 +168,9 @@ def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Ex
             folder.repair()
             finished = folder.read_launches()
         try:
-            with _interruptible(), keeping_off(plan.limits.cpus), progress.show(plan) as listener:
-                Walk(plan, folder, backend, session.requirements, session.jobs, listener, widths).run(finished)
+            with interruptible(), keeping_off(plan.limits.cpus), progress.show(plan) as listener:
+                walk = Walk(plan, folder, backend, session.requirements, session.jobs, listener, widths, session.watch)
+                walk.run(finished)
         except KeyboardInterrupt:
             interrupted = True
             backend.clean(session.run.id)
@@ -203,6 +183,12 @@ def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Ex
         _say(f"Interrupted. Go on with: {again}")
         return Exit.INTERRUPTED
     return _exit(folder.read_launches())
+
+
+def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost) -> dict[str, Any]:
+    """What run.json tells of this machine; of its GPUs where launches get some."""
+    of_gpus = gpus.facts(cards, gpu_host) if limits.gpus else {}
+    return {**host.facts(), "pinned_to": _pinned(limits.cpus), **of_gpus}
 
 
 def _pinned(chosen: tuple[int, ...] | None) -> str:
@@ -237,21 +223,6 @@ def _less(group: Group, gone: set[Cell], reference: str) -> Group:
     return replace(group, cells=cells, control=control(cells, reference))
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _commit(root: Path) -> str:
     """The project's git commit, with `+` where the work tree differs; empty outside a checkout."""
     try:
@@ -261,5 +232,5 @@ def _commit(root: Path) -> str:
         return ""
 
 
-def _say(line: str) -> None:
+def _say(line: object) -> None:
     print(line, file=sys.stderr, flush=True)

@@ -62,7 +62,7 @@ def cpus(numbers: Iterable[int]) -> str:
 
 def _label(key: str) -> str:
     words = key.removesuffix("_bytes").replace("_", " ")
-    return "CPU" if words == "cpu" else words
+    return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry"}.get(words, words)
 
 
 def _text(key: str, value: Any) -> str:
@@ -74,6 +74,8 @@ def _text(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         return ", ".join(str(item) for item in value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return "; ".join(", ".join(f"{label} {text}" for label, text in pairs(item)) for item in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -6,6 +6,11 @@ from contextlib import contextmanager
 from time import perf_counter, process_time
 
 from . import device as tensorflow_device
+from . import placement
+from .outcome import CpuFallback
+from .ptx import CompiledCode
+
+GPU = "gpu"
 
 # A sample is about 45 bytes of JSON, so that a line of them stays far under the 1 MiB a reader takes.
 SAMPLES_PER_EVENT = 10000
@@ -15,10 +20,21 @@ class Bench:
     """What a scenario is given: it says what is a phase, what is a step, and what was seen.
 
     telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
-    or None by hand; device_name: "cpu" or "gpu".
+    or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something.
     """
 
-    def __init__(self, emit, sampling, telemetry, *, axes, environment=None, device_name="cpu", artifacts="artifacts"):
+    def __init__(
+        self,
+        emit,
+        sampling,
+        telemetry,
+        *,
+        axes,
+        environment=None,
+        device_name="cpu",
+        artifacts="artifacts",
+        compiled=None,
+    ):
         self.axes = axes
         self.environment = environment
         self.device_name = device_name
@@ -29,6 +45,8 @@ class Bench:
         self._telemetry = telemetry
         self._artifacts = artifacts
         self._artifact_names = set()
+        self._compiled = compiled or CompiledCode()
+        self._placed = set()
         self._zero = perf_counter()
 
     @property
@@ -45,9 +63,43 @@ class Bench:
         self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
     def device(self):
-        """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built."""
+        """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built.
+
+        On a GPU that is new to this image, what the driver compiles then is the phase "first fill". Raises CpuFallback
+        where a GPU is asked for and TensorFlow has none.
+        """
         with self.phase("device"):
             tensorflow_device.initialise()
+        if self.device_name != GPU:
+            return
+        tf = tensorflow_device.imported()
+        placement.require_gpu(tf)
+        if self._compiled.is_new:
+            with self.phase("first fill"):
+                placement.exercise(tf)
+            self._compiled.mark()
+
+    def placed(self, values):
+        """Show the kit tensors or variables of the work, however nested, after it was measured: are they on the GPU?
+
+        What a step returns is looked at anyway. Nothing is done on a CPU.
+        """
+        if self.device_name == GPU:
+            self._placed |= placement.devices(tensorflow_device.imported(), values)
+
+    def prove_gpu(self):
+        """Raise CpuFallback where a GPU is asked for and the work did not run on one, as far as that can be told."""
+        if self.device_name != GPU:
+            return
+        tf = tensorflow_device.imported()
+        if tf is None:
+            raise CpuFallback("the scenario never imported TensorFlow")
+        placement.require_gpu(tf)
+        # What the work itself shows comes before what TensorFlow does with an operation of ours.
+        found = self._placed or {placement.probe(tf)}
+        if not any(map(placement.is_gpu, found)):
+            raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(found))))
+        self._emit("observation", name="placed on", value=sorted(found))
 
     def measure(self, step, steps=1, document=1):
         """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
@@ -58,7 +110,7 @@ class Bench:
         if self.measured:
             raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
         calls = -(-document // steps)
-        measurement = self._sampling.run(step, calls, self.phase, self._telemetry)
+        measurement = self._sampling.run(step, calls, self.phase, self._compiled.watching(self._telemetry))
         self.measured = True
         in_sample = measurement.calls * steps
         samples = [{"seconds": seconds, "steps": in_sample} for seconds in measurement.seconds]
@@ -69,6 +121,7 @@ class Bench:
                 samples=samples[first : first + SAMPLES_PER_EVENT],
                 calls_per_sample=measurement.calls,
             )
+        self.placed(measurement.result)
         return measurement.before * steps + len(samples) * in_sample
 
     def observe(self, name, value):

@@ -5,7 +5,7 @@ import re
 import sys
 
 from .bench import Bench
-from .outcome import NotAvailable
+from .outcome import CpuFallback, NotAvailable
 from .sampling import Document, TimeBounded
 from .telemetry import Telemetry
 
@@ -30,6 +30,9 @@ def main(scenario, arguments=None):
     bench = Bench(show, sampling, Telemetry(), axes=options, device_name=device)
     try:
         scenario(bench, **options)
+        bench.prove_gpu()
+    except CpuFallback as reason:
+        sys.exit("cpu fallback: {}".format(reason))
     except NotAvailable as reason:
         print("not available: {}".format(reason))
         sys.exit(0)

@@ -3,13 +3,18 @@
 import sys
 
 
+def imported():
+    """The TensorFlow that the scenario imported, None where it has imported none."""
+    return sys.modules.get("tensorflow")
+
+
 def initialise():
     """Initialise the devices of the TensorFlow that the scenario imported, in the mode that it chose.
 
     Leaves no trace in the default graph, and sizes the process-wide thread pools as the work itself would.
     Raises RuntimeError when TensorFlow was not imported.
     """
-    tf = sys.modules.get("tensorflow")
+    tf = imported()
     if tf is None:
         raise RuntimeError("bench.device() was called before the scenario imported tensorflow")
     if tf.executing_eagerly():

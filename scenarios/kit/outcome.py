@@ -9,16 +9,21 @@ from .events import ReaderGone
 OK = "ok"
 FAILED = "failed"
 NOT_AVAILABLE = "not available"
+CPU_FALLBACK = "cpu fallback"
 
 REASON_CHARACTERS = 500
 TRACEBACK_CHARACTERS = 8000
 
-# status: one of the three above; reason: one line, or None; traceback: its end, or None.
+# status: one of the four above; reason: one line, or None; traceback: its end, or None.
 Outcome = namedtuple("Outcome", "status reason traceback")
 
 
 class NotAvailable(Exception):  # noqa: N818, it is no error
     """Raised by a scenario that cannot run in this environment: its message is shown, and it is no failure."""
+
+
+class CpuFallback(Exception):  # noqa: N818, it is a status
+    """A GPU was asked for, and the work did not run on one: the message is shown."""
 
 
 class Attempt:
@@ -41,6 +46,8 @@ class Attempt:
             self.outcome = Outcome(OK, None, None)
         elif isinstance(error, NotAvailable):
             self.outcome = Outcome(NOT_AVAILABLE, one_line(error), None)
+        elif isinstance(error, CpuFallback):
+            self.outcome = Outcome(CPU_FALLBACK, one_line(error), None)
         elif isinstance(error, SystemExit):
             code = "" if error.code is None else repr(error.code)
             self.outcome = failure("the scenario called sys.exit({})".format(code))

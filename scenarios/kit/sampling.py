@@ -16,8 +16,9 @@ GROWTH = 10
 # A sample is aimed this much above the least length, because steps also get faster after the calibration.
 HEADROOM = 1.1
 
-# seconds: the length of each sample; calls: how many calls of the step each sample holds; before: calls made before.
-Measurement = namedtuple("Measurement", "seconds calls before")
+# seconds: the length of each sample; calls: how many calls of the step each sample holds; before: calls made before;
+# result: what the last call returned.
+Measurement = namedtuple("Measurement", "seconds calls before result")
 
 
 class TimeBounded:
@@ -42,8 +43,8 @@ class TimeBounded:
         with phase("warm up"):
             calls, before = self._warm_up(step, clock)
         with phase("steady state"), telemetry:
-            seconds = self._measure(step, calls, clock)
-        return Measurement(seconds, calls, before)
+            seconds, result = self._measure(step, calls, clock)
+        return Measurement(seconds, calls, before, result)
 
     def _warm_up(self, step, clock):
         """Return the calls that make a sample, and the calls made: at least two batches, unless the step is slow."""
@@ -52,7 +53,7 @@ class TimeBounded:
         before = math.inf
         begun = clock()
         while True:
-            taken = time_calls(step, calls, clock)
+            taken, _ = time_calls(step, calls, clock)
             made += calls
             elapsed = clock() - begun
             each = taken / calls
@@ -70,10 +71,10 @@ class TimeBounded:
         while measured < self.measure_seconds or (
             len(samples) < FEWEST_SAMPLES and measured < PATIENCE * self.measure_seconds
         ):
-            taken = time_calls(step, calls, clock)
+            taken, result = time_calls(step, calls, clock)
             samples.append(taken)
             measured += taken
-        return samples
+        return samples, result
 
 
 class Document:
@@ -84,14 +85,16 @@ class Document:
     def run(self, step, count, phase, telemetry, clock=perf_counter):
         """Time `count` calls of `step`, one by one."""
         seconds = []
+        result = None
         with phase("steady state"), telemetry:
             for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
-                seconds.append(time_calls(step, 1, clock))
-        return Measurement(seconds, 1, 0)
+                taken, result = time_calls(step, 1, clock)
+                seconds.append(taken)
+        return Measurement(seconds, 1, 0, result)
 
 
 def time_calls(step, calls, clock):
-    """Seconds that `calls` calls of `step` take, until the last one's result has reached the host.
+    """Seconds that `calls` calls of `step` take, until the last one's result has reached the host, and that result.
 
     A device works its queue off in order, so the last result's arrival ends the earlier calls too.
     """
@@ -99,7 +102,7 @@ def time_calls(step, calls, clock):
     for _ in repeat(None, calls):
         result = step()
     fetch(result)
-    return clock() - started
+    return clock() - started, result
 
 
 def fetch(value):

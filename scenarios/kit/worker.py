@@ -10,7 +10,8 @@ from . import process
 from .bench import Bench
 from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
-from .outcome import FAILED, OK, Attempt, Outcome, failure
+from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
+from .ptx import VARIABLE, CompiledCode
 from .telemetry import Telemetry
 
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
@@ -19,7 +20,8 @@ INTERRUPTED = 130  # what a shell reports for Ctrl-C
 def work(path):
     """Do the job in the file `path` and return the process's exit status.
 
-    0: the scenario ran, or said that it is not available; 1: it failed; 130: interrupted, and then no event ends it.
+    0: the scenario ran, or said that it is not available; 1: it failed, or ran on the CPU in place of a GPU; 130:
+    interrupted, and then no event ends it.
     """
     emit = EventWriter(take_standard_output()).emit
     try:
@@ -50,17 +52,18 @@ def report(path, emit, telemetry):
         executable=sys.executable,
         affinity=process.affinity(),
     )
-    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, telemetry)
+    compiled = CompiledCode(os.environ.get(VARIABLE))
+    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, telemetry, compiled)
     # Last, so that looking through the packages costs no phase anything.
     emit("pins", packages=process.installed_packages())
     # A clock that was set back meanwhile gives no negative time.
     wall = max(0.0, time.time() - (started or now))
-    emit("resources", wall_seconds=wall, **process.usage(), **telemetry.resources())
+    emit("resources", wall_seconds=wall, **process.usage(), **telemetry.resources(), **compiled.resources())
     emit("end", **outcome._asdict())
-    return 1 if outcome.status == FAILED else 0
+    return 1 if outcome.status in (FAILED, CPU_FALLBACK) else 0
 
 
-def perform(job, emit, telemetry):
+def perform(job, emit, telemetry, compiled):
     """Run the job's scenario and say how it ended."""
     bench = Bench(
         emit,
@@ -70,6 +73,7 @@ def perform(job, emit, telemetry):
         environment=job.environment,
         device_name=job.device,
         artifacts=job.artifacts,
+        compiled=compiled,
     )
     with Attempt() as loading:
         scenario = load(job.script)
@@ -83,6 +87,10 @@ def perform(job, emit, telemetry):
         scenario(bench, **job.axes)
     if attempt.outcome.status == OK and not (bench.measured or bench.observed):
         return Outcome(FAILED, "the scenario measured nothing", None)
+    if attempt.outcome.status == OK:
+        # after everything that is timed
+        with Attempt() as attempt:
+            bench.prove_gpu()
     return attempt.outcome
 
 

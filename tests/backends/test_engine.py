@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.engine import Engine, connect, sentences
+from harness.backends.engine import Engine, address, connect, sentences
 from harness.model.errors import CannotRunHereError
 
 
@@ -59,6 +59,15 @@ def test_a_context_that_is_not_there_is_named(home, monkeypatch):
     monkeypatch.setenv("DOCKER_CONTEXT", "lost")
     with pytest.raises(CannotRunHereError, match="the context 'lost'"):
         connect()
+
+
+def test_where_the_engine_is_can_be_told_without_asking_it(home, monkeypatch):
+    assert address() == "unix:///var/run/docker.sock"
+    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2376")
+    assert address() == "tcp://192.0.2.1:2376"
+    monkeypatch.delenv("DOCKER_HOST")
+    monkeypatch.setenv("DOCKER_CONTEXT", "lost")
+    assert address() == ""
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ GARBAGE = b"garbage\n"
         (OK, Ending(seconds=2.0), Status.TIMEOUT, "its work was done, but the process was still running after 2 s"),
         (said("end", status="failed", reason="a\nb"), Ending(1), Status.FAILED, "a b"),
         (said("end", status="not available", reason="no keras"), Ending(), Status.NOT_AVAILABLE, "no keras"),
+        (said("end", status="cpu fallback", reason="no GPU"), Ending(1), Status.CPU_FALLBACK, "no GPU"),
     ],
 )
 def test_a_launch_is_finished_by_its_word_and_its_exit(stream, ending, status, error):

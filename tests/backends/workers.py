@@ -37,6 +37,9 @@ BEHAVIOURS = {
     "is not available": Behaviour(
         "say('end', status='not available', reason='needs keras<2.4')", Status.NOT_AVAILABLE, "needs keras<2.4"
     ),
+    "ran on the CPU": Behaviour(
+        "say('end', status='cpu fallback', reason='lists no GPU'); sys.exit(1)", Status.CPU_FALLBACK, "lists no GPU"
+    ),
     "writes garbage where events go": Behaviour(
         "os.write(1, b'\\xff\\x00\\x1b[31m\\n'); time.sleep(60)", Status.FAILED, r"not JSON: \xff\x00\x1b[31m"
     ),

@@ -22,6 +22,13 @@ def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
     assert pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
 
 
+def test_the_gpus_of_every_launch_are_named():
+    card = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
+    text = "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15"
+    assert pairs({"gpus": [card, {"index": 1}]}) == [("GPUs", f"{text}; index 1")]
+    assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
+
+
 def test_an_environment_shows_its_leading_packages_and_what_ran():
     assert environments(run())[0] == {
         "name": "tf1.14",

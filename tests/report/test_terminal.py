@@ -69,7 +69,7 @@ def test_what_gave_no_number_stands_below():
     gone = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
     text = shown(run(TIMES, unavailable=gone), rounds(SECONDS))
     assert "not available: step, tf2.1, call fit (2 cells)" in text or "not available: step, tf2.1 (2 cells)" in text
-    assert "needs keras<2.4 Choose another." in text
+    assert "needs keras<2.4. Choose another." in text
 
 
 def test_without_a_number_it_says_so():

@@ -114,6 +114,9 @@ class Seen:
     def fingerprint(self, **values):
         self.values.update(values)
 
+    def placed(self, values):
+        """On the CPU, nobody asks."""
+
 
 def library(get_value):
     return SimpleNamespace(backend=SimpleNamespace(get_value=get_value), __version__="2.3.1")
@@ -135,7 +138,7 @@ class Network(SimpleNamespace):
 def reported(own, builtin, counter, predict):
     """What `report` says of a model whose counter the two libraries, and the counter itself, read or refuse to."""
     bench = Seen()
-    network = Network(optimizer=SimpleNamespace(iterations=counter))
+    network = Network(optimizer=SimpleNamespace(iterations=counter), weights=[])
     tf = SimpleNamespace(keras=library(builtin), __version__="2.0.0")
     keras_step.report(bench, tf, library(own), network, steps=7, predict=predict)
     return bench

@@ -145,6 +145,28 @@ def test_not_available_is_no_failure(launch):
     assert (done.status, done.end["status"], done.end["reason"]) == (0, "not available", "no GPU here")
 
 
+ON_A_GPU = {"axes": {}, "environment": "here", "device": "gpu"}
+
+
+def test_work_that_no_gpu_did_has_a_status_of_its_own(launch):
+    done = launch(body("bench.measure(int)"), cell=ON_A_GPU)
+    assert (done.status, done.end["status"]) == (1, "cpu fallback")
+    assert done.end["reason"] == "the scenario never imported TensorFlow"
+
+
+def test_what_failed_on_a_gpu_has_failed(launch):
+    assert launch(body("raise ValueError"), cell=ON_A_GPU).end["status"] == "failed"
+    assert launch(body("pass"), cell=ON_A_GPU).end["status"] == "failed"
+
+
+def test_what_a_driver_compiled_is_told_where_it_keeps_it(launch, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_CACHE_PATH", str(tmp_path / "cache"))
+    source = body("import os", "path = os.environ['CUDA_CACHE_PATH']", "os.mkdir(path)")
+    source += "    open(path + '/code', 'w').write('x' * 10)\n    bench.observe('done', 1)\n"
+    (resources,) = launch(source).of("resources")
+    assert (resources["ptx_cache_bytes"], resources["ptx_cache_filled_bytes"]) == (0, 10)
+
+
 def test_an_observation_is_enough(launch):
     assert launch(body("bench.observe('traces', 3)")).end["status"] == "ok"
 

@@ -1,0 +1,49 @@
+"""`harness matrix --dry-run`: what would be launched, in words or as JSON."""
+
+from harness.cli import gpus
+from harness.cli.request import Request, prepare
+
+
+def show_plan(request: Request, *, json: bool) -> None:
+    """Print what would be launched."""
+    prepared = prepare(request)
+    plan = prepared.plan
+    if json:
+        import json as codec
+
+        cells = [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells]
+        missing = [
+            {"cell": str(entry.cell), "reason": entry.reason, "advice": entry.advice} for entry in plan.unavailable
+        ]
+        asked = {
+            "seed": plan.seed,
+            "reference": prepared.reference,
+            "rounds": plan.rounds,
+            "precision": plan.precision,
+            "budget_seconds": plan.budget_seconds,
+            "margin": plan.margin,
+            "gpus": list(plan.limits.gpus),
+        }
+        print(codec.dumps({**asked, "cells": cells, "not available": missing}, indent=2))
+        return
+    for line in gpus.lines(prepared.cards, prepared.gpu_host) if plan.limits.gpus else ():
+        print(line)
+    for group in plan.groups:
+        print(group.name)
+        for cell in group.cells:
+            print(f"  {cell}")
+    for entry in plan.unavailable:
+        print(f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip())
+    at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    controls = sum(group.control is not None for group in plan.groups)
+    launches = plan.launches_per_round * (plan.rounds + 1)
+    print(
+        f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
+        f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
+        f"{_counted(plan.rounds, 'round')}: {at_most}{launches} launches; "
+        f"{_counted(len(plan.unavailable), 'cell')} not available."
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,177 @@
+"""Where TensorFlow puts things: whether work that is to run on a GPU does. Asked outside of everything that is timed.
+
+Devices are written as kind and number: "GPU:0". Releases up to 2.3 list "XLA_GPU:0" too, also where no work can run on
+the GPU for want of a library: that is no GPU here.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+from .outcome import CpuFallback
+
+# An operation that was placed has such a name in its device: "/job:localhost/replica:0/task:0/device:GPU:0".
+DEVICE = re.compile(r"([A-Za-z_]+:\d+)$")
+
+# How TensorFlow says why it takes no GPU, in one release or another; what stands before it on its line is a time.
+# It can do without TensorRT (libnvinfer).
+COMPLAINT = re.compile(
+    r"(?:Could not (?:dlopen|load dynamic) library '(?!libnvinfer)|Could not find cuda drivers|Cannot dlopen some GPU|"
+    r"failed call to cu|kernel driver does not appear|[Ii]gnoring visible gpu device).*"
+)
+
+# Lists the devices and so says why there is none, in every release.
+ASK = "from tensorflow.python.client import device_lib; device_lib.list_local_devices()"
+ASK_SECONDS = 120
+# Of much that it says then: 2.15 and others say that a library is missing only to who asks for details.
+ASK_ENVIRON = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_MAX_VLOG_LEVEL": "1"}
+LAST_WORDS = 2000
+
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+
+
+def require_gpu(tf):
+    """Raise CpuFallback, with what TensorFlow lists and its own words on why, unless it has initialised a GPU."""
+    found = listed(tf)
+    if not any(is_gpu(device) for device in found):
+        raise CpuFallback(
+            "TensorFlow {} lists no GPU, only {}: {}".format(tf.__version__, ", ".join(sorted(found)), complaint(tf))
+        )
+
+
+def listed(tf):
+    """The devices that TensorFlow has initialised, in the mode that the scenario chose."""
+    if tf.executing_eagerly():
+        config = tf.config if hasattr(tf.config, "list_logical_devices") else tf.config.experimental
+        return [short(device.name) for device in config.list_logical_devices()]
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        return [short(device.name) for device in session.list_devices()]
+
+
+def complaint(tf):
+    """Why TensorFlow takes no GPU, in its own words: those of a process of its own, since this one's are silenced.
+
+    What it says of GPUs goes to standard error; where that is nothing, its last words do.
+    """
+    if not tf.test.is_built_with_cuda():
+        return "it is built without CUDA"
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ASK],
+            env=dict(os.environ, **ASK_ENVIRON),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=ASK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "it does not say why in {} s".format(ASK_SECONDS)
+    words = asked.stdout.decode("utf-8", "replace")
+    found = [match.group(0).strip() for match in COMPLAINT.finditer(words)]
+    sys.stderr.write("\n".join(found or [words[-LAST_WORDS:]]) + "\n")
+    return found[0] if found else "it does not say why"
+
+
+def exercise(tf):
+    """Run one small matrix product, activation and convolution: a driver compiles what a GPU has no code for."""
+
+    def work(matrix, image, kernel):
+        return tf.nn.relu(tf.matmul(matrix, matrix)), tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
+
+    shapes = [(8, 8), (1, 8, 8, 1), (3, 3, 1, 1)]
+    if tf.executing_eagerly():
+        for result in work(*map(tf.ones, shapes)):
+            result.numpy()
+    else:
+        run_alone(tf, shapes, work)
+
+
+def probe(tf):
+    """The device that TensorFlow takes for a matrix product that nobody has placed."""
+
+    def work(matrix):
+        return tf.matmul(matrix, matrix, name="probe")
+
+    if tf.executing_eagerly():
+        return short(work(tf.ones((8, 8))).device)
+    return short(run_alone(tf, [(8, 8)], work)["probe"])
+
+
+def run_alone(tf, shapes, work):
+    """Run `work` on ones of these shapes in a graph and a session of its own; see `placements`.
+
+    They are fed, because of constants a graph is simplified until nothing is left to run.
+    """
+    import numpy as np
+
+    graph = tf.Graph()
+    with graph.as_default():
+        inputs = [tf.compat.v1.placeholder(tf.float32, shape) for shape in shapes]
+        results = work(*inputs)
+    fed = {tensor: np.ones(tensor.shape.as_list(), "float32") for tensor in inputs}
+    return placements(tf, graph, results, fed)
+
+
+def placements(tf, graph, fetches, fed=None):
+    """Run `fetches` of a graph in a new session; returns the device of each operation that ran, by its name."""
+    compat = tf.compat.v1
+    metadata = compat.RunMetadata()
+    config = compat.ConfigProto(allow_soft_placement=True)  # as Keras's own session has it
+    with compat.Session(graph=graph, config=config) as session:
+        options = compat.RunOptions(output_partition_graphs=True)
+        session.run(fetches, fed, options=options, run_metadata=metadata)
+    return {node.name: node.device for part in metadata.partition_graphs for node in part.node}
+
+
+def devices(tf, values):
+    """The devices of the tensors and variables in `values`, however nested; what cannot be told is passed over."""
+    found, symbolic = set(), []
+    for value in leaves(values):
+        # a variable of Keras 3 holds TensorFlow's own
+        tensor = value if hasattr(value, "device") else getattr(value, "value", None)
+        operation = operation_of(tensor)
+        if operation is not None:
+            symbolic.append(operation)
+        elif DEVICE.search(str(getattr(tensor, "device", ""))):  # NumPy's arrays have one too, "cpu"
+            found.add(short(tensor.device))
+    # Only variables: to run another operation of the scenario's graph may be to train once more.
+    variables = [operation for operation in symbolic if operation.type in VARIABLES]
+    for graph in {operation.graph for operation in variables}:
+        own = [operation for operation in variables if operation.graph is graph]
+        placed = placements(tf, graph, own)
+        found.update(short(placed[operation.name]) for operation in own if operation.name in placed)
+    return found
+
+
+def operation_of(tensor):
+    """The operation behind a graph's tensor or variable, None for what is no part of a graph."""
+    try:
+        operation = tensor.op
+    except Exception:  # noqa: BLE001, eager tensors raise what their release raises
+        return None
+    return operation if hasattr(operation, "graph") and hasattr(operation, "type") else None
+
+
+def leaves(values):
+    """What is in lists, tuples and dicts, one after another."""
+    if isinstance(values, dict):
+        values = list(values.values())
+    if isinstance(values, (list, tuple)):
+        for value in values:
+            for leaf in leaves(value):
+                yield leaf
+    else:
+        yield values
+
+
+def is_gpu(device):
+    """Whether a device is a GPU that work runs on."""
+    return device.startswith("GPU:")
+
+
+def short(device):
+    """Kind and number of a device by its full name, upper case; the name itself where it has none."""
+    found = DEVICE.search(device)
+    return found.group(1).upper() if found else device

@@ -1,0 +1,80 @@
+"""The folder in which the GPU's driver keeps what it compiled, where the harness gave it one."""
+
+import os
+from contextlib import contextmanager, suppress
+
+VARIABLE = "CUDA_CACHE_PATH"
+
+# In the folder: for which driver it was filled. Another driver compiles everything anew.
+MARKER = "harness-filled"
+DRIVER = "/proc/driver/nvidia/version"
+
+
+class CompiledCode:
+    """What the folder held when this was made, and what came in since.
+
+    folder: its path, None where there is none; driver: a file that says which driver there is.
+    """
+
+    def __init__(self, folder=None, driver=DRIVER):
+        self._folder = folder
+        self._driver = driver
+        self._before = None if folder is None else held(folder)
+        self._steady = None
+
+    @property
+    def is_new(self):
+        """Whether there is a folder, and no launch has filled it for this driver yet."""
+        return self._folder is not None and text(self._marker) != (text(self._driver) or "")
+
+    def mark(self):
+        """Say that it is filled for this driver. A folder that cannot be written holds nothing for the next launch."""
+        with suppress(OSError), open(self._marker, "w") as file:
+            file.write(text(self._driver) or "")
+
+    @contextmanager
+    def watching(self, telemetry):
+        """A context around the timed steps: `telemetry`, and outside of it a look at what comes in meanwhile."""
+        if self._folder is None:
+            with telemetry:
+                yield
+            return
+        before = held(self._folder)
+        with telemetry:
+            yield
+        self._steady = max(0, held(self._folder) - before)
+
+    def resources(self):
+        """Bytes, by the names of docs/contracts.md; empty without a folder."""
+        if self._folder is None:
+            return {}
+        # what was compiled for another driver is thrown out meanwhile
+        filled = max(0, held(self._folder) - self._before)
+        steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
+        return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)
+
+    @property
+    def _marker(self):
+        return os.path.join(self._folder, MARKER)
+
+
+def held(folder):
+    """The bytes of the files in a folder and those below it, the marker's aside."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name != MARKER:
+                with suppress(OSError):  # the driver has thrown it out
+                    total += os.lstat(os.path.join(parent, name)).st_size
+    return total
+
+
+def text(path):
+    """A file's text, empty where it cannot be read; None where there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return ""

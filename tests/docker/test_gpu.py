@@ -1,0 +1,334 @@
+"""The way of a GPU into a container, with a real engine and GPUs of the tests' own: device nodes that are /dev/null."""
+
+import dataclasses
+import io
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.backends import kernels
+from harness.backends.docker import DockerBackend
+from harness.backends.gpus import KIND, Access, Way, names_in
+from harness.backends.images import Images
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.scenarios import kit_files
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.errors import CannotRunHereError
+from harness.model.job import Job, Limits, Sampling
+from harness.model.launch import Status
+from tests.backends.workers import job
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+
+#: What the GPU images have beside the CPU's: the folder that a volume is mounted at.
+GPU_IMAGE = """\
+FROM {base}
+USER root
+RUN install -d -o harness -g harness {folder}
+USER harness
+"""
+
+#: A scenario that trains nothing and computes a little, in either mode.
+WORK = """
+import tensorflow as tf
+
+
+def scenario(bench, mode):
+    if mode == "graph" and tf.executing_eagerly():
+        tf.compat.v1.disable_eager_execution()
+    {before}
+    bench.measure(lambda: 1.0, document=3)
+"""
+
+
+def refuse(reason: str) -> None:
+    """Skip, or fail where an engine is required."""
+    (pytest.fail if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1" else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="module")
+def no_gpus(engine):
+    """The folder of CDI specifications that tests may write to, on a machine without GPUs."""
+    folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
+    if not engine.is_here or not folders:
+        refuse("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
+    if names_in(folders):
+        pytest.skip("this machine has GPUs by CDI: a second specification of them would be refused")
+    return folders[-1]
+
+
+@pytest.fixture
+def gpus(no_gpus):
+    """Two GPUs, 0 and 1: each has a device node and sets a variable."""
+    entries = [
+        {
+            "name": name,
+            "containerEdits": {
+                "deviceNodes": [{"path": f"/dev/nvidia{name}", "hostPath": "/dev/null"}],
+                "env": [f"GPU_{name}=given"],
+            },
+        }
+        for name in ("0", "1")
+    ]
+    path = no_gpus / f"harness-test-{secrets.token_hex(4)}.json"
+    made = not no_gpus.exists()
+    try:
+        no_gpus.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"cdiVersion": "0.5.0", "kind": KIND, "devices": entries}))
+    except OSError as error:
+        refuse(f"{no_gpus} cannot be written, where the engine reads CDI specifications: {error.strerror}")
+    yield ["0", "1"]
+    path.unlink()
+    if made:
+        no_gpus.rmdir()
+
+
+def build(engine, base: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+    text = io.BytesIO(GPU_IMAGE.format(base=base, folder=kernels.FOLDER).encode())
+    for line in engine.api.build(fileobj=text, tag=f"harness/{name}:gpu", labels=labels, rm=True, decode=True):
+        assert "error" not in line, line
+
+
+@pytest.fixture(scope="module")
+def image(engine, made):
+    """A GPU image with nothing in it, as a function of which requirement it is of."""
+    name = f"test-{secrets.token_hex(4)}"
+    build(engine, f"harness/{made[1].environment.name}:cpu", name)
+    yield requirement_of(name)
+    remove(engine, name)
+
+
+@pytest.fixture(scope="module")
+def tensorflow(engine):
+    """TensorFlow 2.0 for the CPU in what passes for a GPU image: the harness must not believe it."""
+    project = Project(ROOT)
+    requirement = load_lock(project, load_environments(project)["tf2.0"], Device.CPU)
+    DockerBackend(ROOT, "test").prepare([requirement], lambda step: None)
+    name = f"test-{secrets.token_hex(4)}"
+    build(engine, "harness/tf2.0:cpu", name)
+    yield requirement_of(name)
+    remove(engine, name)
+
+
+def requirement_of(name: str) -> Requirement:
+    environment = Environment(name, "2.0.0", "3.7", "2020-01-01T00:00:00Z", cuda="10.0", gpu_code="sm_70 compute_70")
+    return Requirement(environment, Device.GPU, Lock(Path("none"), "0", {}))
+
+
+def remove(engine, name: str) -> None:
+    prefix = kernels.volume(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], []).rpartition("-")[0]
+    for volume in kernels.kept(engine):
+        if volume.startswith(prefix):
+            engine.api.remove_volume(volume)
+    engine.api.remove_image(f"harness/{name}:gpu", force=True)
+
+
+@pytest.fixture
+def backend(engine):
+    """A backend with a run of its own, of which nothing may be left."""
+    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+    backend.engine = engine
+    yield backend
+    assert backend.clean(backend._run) == 0
+
+
+def on_gpus(source: str, *names: str, **limits: float) -> Job:
+    made = job(f"{source}\nsay('end', status='ok')")
+    return dataclasses.replace(made, limits=dataclasses.replace(made.limits, gpus=names, **limits))
+
+
+SEES = (
+    "import glob\n"
+    "lines = open('/proc/self/status').read().splitlines()\n"
+    "status = dict(line.split(':\\t', 1) for line in lines if ':\\t' in line)\n"
+    "say('observation', name='nodes', value=sorted(glob.glob('/dev/nvidia*')))\n"
+    "say('observation', name='variables', value=sorted(name for name in os.environ if name.startswith('GPU_')))\n"
+    "say('observation', name='rights', value=[os.getuid(), int(status['CapEff'], 16), status['NoNewPrivs']])\n"
+)
+
+
+@pytest.mark.parametrize("names", [("0",), ("0", "1")])
+def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, names):
+    backend.check_gpus(names)
+    outcome = backend.launch(image, on_gpus(SEES, *names))
+    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+    assert outcome.observations["nodes"] == [f"/dev/nvidia{name}" for name in names]
+    assert outcome.observations["variables"] == [f"GPU_{name}" for name in names]
+    assert outcome.observations["rights"] == [1000, 0, "1"]
+
+
+def test_a_launch_on_the_cpu_has_none(backend, gpus, made):
+    assert backend.launch(made[1], on_gpus(SEES)).observations["nodes"] == []
+
+
+def test_a_gpu_that_is_not_there_is_named_before_anything_is_launched(backend, gpus):
+    with pytest.raises(CannotRunHereError, match=r"lists no GPU 7\. It lists 0, 1\."):
+        backend.check_gpus(["0", "7"])
+
+
+def test_an_engine_without_gpus_says_what_to_install(backend, no_gpus):
+    with pytest.raises(CannotRunHereError, match="has no GPU for containers") as error:
+        backend.check_gpus(["0"])
+    assert "nvidia-ctk cdi generate" in error.value.advice
+
+
+@pytest.mark.parametrize(
+    ("way", "words"), [(Way.CDI, "unresolvable CDI devices"), (Way.RUNTIME, "could not select device driver")]
+)
+def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image, way, words):
+    backend.access = Access(way)
+    with pytest.raises(CannotRunHereError, match=words) as error:
+        backend.launch(image, on_gpus("", "0"))
+    assert error.value.message.startswith("--gpus 0: ")
+    assert "harness doctor --gpu" in error.value.advice
+
+
+@pytest.mark.parametrize("options", [["--gpu"], ["--gpus", "7"]])
+def test_a_missing_gpu_is_exit_4_with_advice_before_an_image_is_built(no_gpus, options, tmp_path):
+    command = [sys.executable, "-m", "harness", "matrix", "-s", "keras_step", "-e", "tf2.0", "--results", str(tmp_path)]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert "GPU" in done.stderr
+    assert "harness doctor --gpu" in done.stderr
+    assert "building" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+KEEPS = (
+    "folder = os.environ['CUDA_CACHE_PATH']\n"
+    "say('observation', name='before', value=sorted(os.listdir(folder)))\n"
+    "say('observation', name='owner', value=os.stat(folder).st_uid)\n"
+    "open(os.path.join(folder, 'compiled'), 'w').close()\n"
+)
+
+
+def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, image):
+    first, second = (backend.launch(image, on_gpus(KEEPS, "0")) for _ in range(2))
+    assert first.status is Status.OK, (first.error, first.stderr)
+    assert first.observations == {"before": [], "owner": 1000}
+    assert second.observations["before"] == ["compiled"]
+    name = kernels.volume(first.image, [card.name for card in backend.gpu_host.chosen(["0"])])
+    assert name in backend.caches()
+    assert engine.api.inspect_volume(name)["Labels"] == {kernels.LABEL: kernels.VALUE}
+
+
+def test_an_image_has_a_volume_of_its_own_and_a_model_too():
+    names = {kernels.volume(f"sha256:{digit * 64}", [model]) for digit in "ab" for model in ("K80", "H100")}
+    assert len(names) == 4
+
+
+def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_gone_well(backend, gpus, image):
+    limits = {"seconds": 0.001, "first_start_seconds": 60.0}
+    assert backend.launch(image, on_gpus("", "0", **limits)).status is Status.OK
+    ended = backend.launch(image, on_gpus("signal.pause()", "0", **limits))
+    assert (ended.status, ended.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
+
+
+def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):
+    monkeypatch.setattr(kernels, "VALUE", f"test-{secrets.token_hex(4)}")
+    for name in ("a", "b"):
+        kernels.make(engine, f"harness-{kernels.VALUE}-{name}")
+    kernels.make(engine, f"harness-{kernels.VALUE}-a")  # it is there already
+    assert len(backend.caches()) == 2
+    assert backend.clean_caches() == 2
+    assert backend.caches() == []
+
+
+@pytest.mark.parametrize("mode", ["graph", "eager"])
+@pytest.mark.parametrize("before", ["bench.device()", "pass"])
+def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflow, mode, before):
+    limits = Limits(cpus=(0,), gpus=("0",))
+    script = WORK.format(before=before).encode()
+    made = Job(
+        cell=Cell("work", tensorflow.environment.name, Device.GPU, {"mode": mode}),
+        script="work.py",
+        files={"work.py": script, **kit_files(Project(ROOT))},
+        sampling=Sampling(warmup_seconds=0.0, measure_seconds=0.01),
+        limits=limits,
+        environ={},
+    )
+    outcome = backend.launch(tensorflow, made)
+    assert outcome.status is Status.CPU_FALLBACK, (outcome.error, outcome.stderr)
+    assert outcome.error == ("TensorFlow 2.0.0 lists no GPU, only CPU:0, XLA_CPU:0: it is built without CUDA")
+    # where the scenario wakes the device, nothing is measured in vain
+    assert bool(outcome.samples) is (before == "pass")
+    assert outcome.resources["ptx_cache_bytes"] == 0
+
+
+@pytest.fixture
+def elsewhere(engine, tensorflow, tmp_path):
+    """A project whose one environment is TensorFlow 2.0 "for the GPU", with an image that is right by its labels."""
+    root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
+    (root / "images" / "locks").mkdir(parents=True)
+    for path in (ROOT / "images").iterdir():
+        if path.is_file():
+            shutil.copy(path, root / "images")
+    shutil.copytree(ROOT / "scenarios", root / "scenarios")
+    (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
+    (root / "docker-bake.hcl").write_text(
+        'variable "ENVIRONMENTS" {\n  default = [\n    { '
+        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
+        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
+    )
+    project = Project(root)
+    requirement = load_lock(project, load_environments(project)[name], Device.GPU)
+    labels = Images(engine, root).labels(requirement)
+    build(engine, f"harness/{tensorflow.environment.name}:gpu", name, labels)
+    yield root
+    remove(engine, name)
+
+
+def harness(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=root,
+        env={**os.environ, "HARNESS_PROJECT": str(root), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhere):
+    step = [
+        "-s",
+        "keras_step",
+        "-a",
+        "model=small",
+        "-a",
+        "data=small",
+        "-a",
+        "call=train_on_batch",
+        "-a",
+        "api=tf.keras",
+    ]
+    done = harness(elsewhere, "matrix", *step, "-a", "inputs=numpy", "-a", "mode=eager", "-e", "*", "--gpus", "0,1")
+    assert done.returncode == 1, done.stderr
+    assert "with GPU 0, 1 by CDI" in done.stderr
+    (folder,) = (elsewhere / "results").iterdir()
+    (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+    assert (pilot["status"], pilot["samples"]) == ("cpu fallback", [])
+    assert "harness doctor --gpu" in pilot["advice"]
+    assert "container start" in pilot["phases"]
+    run = json.loads((folder / "run.json").read_text())
+    assert run["plan"]["limits"]["gpus"] == ["0", "1"]
+    assert run["plan"]["limits"]["cpus"] is None
+    assert run["host"]["gpus"]
+    report = (folder / "report.md").read_text()
+    assert "cpu fallback" in report
+    assert "lists no GPU, only CPU:0" in report
+    again = harness(elsewhere, "matrix", "--resume", str(folder))
+    assert again.returncode == 1, again.stderr
+    assert len((folder / "launches.jsonl").read_text().splitlines()) == 1

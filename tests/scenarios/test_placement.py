@@ -1,0 +1,275 @@
+"""Where TensorFlow puts things, asked of libraries with the interfaces of several generations."""
+
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace as Thing
+
+import pytest
+from kit import placement
+from kit.bench import Bench
+from kit.outcome import CpuFallback
+from kit.ptx import CompiledCode
+from kit.sampling import Document
+from kit.telemetry import Telemetry
+
+FULL = "/job:localhost/replica:0/task:0/device:"
+CPU, GPU, XLA_GPU = FULL + "CPU:0", FULL + "GPU:0", FULL + "XLA_GPU:0"
+
+
+def eager(*devices, at="config", put=None):
+    """A TensorFlow in eager mode with these devices; `at`: where it lists them; `put`: where it puts operations."""
+    listing = Thing(list_logical_devices=lambda: [Thing(name=name) for name in devices])
+    config = listing if at == "config" else Thing(experimental=listing)
+    tensor = Thing(device=put or devices[-1], numpy=lambda: None)
+    return Thing(
+        __version__="2.0.0",
+        executing_eagerly=lambda: True,
+        config=config,
+        ones=lambda shape: tensor,
+        constant=lambda value: tensor,
+        matmul=lambda *_, **__: tensor,
+        nn=Thing(relu=lambda x: x, conv2d=lambda *_: tensor),
+        test=Thing(is_built_with_cuda=lambda: False),
+    )
+
+
+class Operation:
+    def __init__(self, name, graph, kind="VarHandleOp"):
+        self.name, self.graph, self.type = name, graph, kind
+
+
+class Placeholder:
+    shape = Thing(as_list=lambda: [8, 8])
+
+
+def graph_mode(*devices, placed=None):
+    """A TensorFlow in graph mode with these devices; `placed`: the device of each operation by name."""
+    ran = []
+
+    class Session:
+        def __init__(self, graph=None, config=None):
+            self.graph = graph
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def list_devices(self):
+            return [Thing(name=name) for name in devices]
+
+        def run(self, fetches, fed, options, run_metadata):
+            ran.append(fetches)
+            nodes = [Thing(name=name, device=device) for name, device in (placed or {}).items()]
+            run_metadata.partition_graphs = [Thing(node=nodes[:1]), Thing(node=nodes[1:])]
+
+    @contextmanager
+    def default():
+        yield
+
+    return Thing(
+        __version__="1.14.0",
+        executing_eagerly=lambda: False,
+        Graph=lambda: Thing(as_default=default),
+        float32="float32",
+        matmul=lambda *_, **__: None,
+        ran=ran,
+        compat=Thing(
+            v1=Thing(
+                Session=Session,
+                placeholder=lambda *_: Placeholder(),
+                ConfigProto=lambda **_: None,
+                RunOptions=lambda **_: None,
+                RunMetadata=Thing,
+            )
+        ),
+        test=Thing(is_built_with_cuda=lambda: False),
+    )
+
+
+@pytest.mark.parametrize("at", ["config", "experimental"])
+def test_eager_mode_lists_what_is_initialised(at):
+    assert placement.listed(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
+
+
+def test_graph_mode_lists_what_a_session_has():
+    assert placement.listed(graph_mode(CPU, GPU)) == ["CPU:0", "GPU:0"]
+
+
+@pytest.mark.parametrize("library", [eager(CPU, GPU), graph_mode(CPU, GPU), graph_mode(CPU, XLA_GPU, GPU)])
+def test_a_gpu_that_is_listed_is_enough_to_go_on(library):
+    placement.require_gpu(library)
+
+
+@pytest.mark.parametrize("library", [eager(CPU), graph_mode(CPU), eager(CPU, XLA_GPU), graph_mode(CPU, XLA_GPU)])
+def test_a_gpu_of_xlas_own_is_none(library):
+    with pytest.raises(CpuFallback, match=r"lists no GPU, only CPU:0.*: it is built without CUDA"):
+        placement.require_gpu(library)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            "I dso_loader.cc:53] Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file\\nW more",
+            "Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file",
+        ),
+        (
+            "W Could not load dynamic library 'libnvinfer.so.7';\\nE failed call to cuInit: CUDA_ERROR_NO_DEVICE",
+            "failed call to cuInit: CUDA_ERROR_NO_DEVICE",
+        ),
+        (
+            "I gpu_device.cc:1] Ignoring visible gpu device (device: 0, name: K80)",
+            "Ignoring visible gpu device (device",
+        ),
+    ],
+)
+def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypatch, capsys, words, why):
+    monkeypatch.setattr(placement, "ASK", f"""print("{words}")""")
+    library = Thing(test=Thing(is_built_with_cuda=lambda: True))
+    assert placement.complaint(library).startswith(why)
+    assert capsys.readouterr().err.startswith(why)
+
+
+def test_where_it_does_not_say_why_its_last_words_are_kept(monkeypatch, capsys):
+    monkeypatch.setattr(placement, "ASK", "raise ImportError('no module named tensorflow')")
+    library = Thing(test=Thing(is_built_with_cuda=lambda: True))
+    assert placement.complaint(library) == "it does not say why"
+    assert "ImportError: no module named tensorflow" in capsys.readouterr().err
+
+
+def test_a_question_without_an_answer_is_given_up(monkeypatch):
+    monkeypatch.setattr(placement, "ASK", "import time; time.sleep(60)")
+    monkeypatch.setattr(placement, "ASK_SECONDS", 0.1)
+    library = Thing(test=Thing(is_built_with_cuda=lambda: True))
+    assert "does not say why in 0.1 s" in placement.complaint(library)
+
+
+def test_an_operation_of_ours_shows_where_work_goes():
+    assert placement.probe(eager(CPU, GPU)) == "GPU:0"
+    assert placement.probe(eager(CPU, GPU, put=CPU)) == "CPU:0"
+    assert placement.probe(graph_mode(placed={"fed": CPU, "probe": GPU})) == "GPU:0"
+
+
+class EagerTensor:
+    """As in TensorFlow 2: its operation raises."""
+
+    def __init__(self, device):
+        self.device = device
+
+    @property
+    def op(self):
+        raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
+
+
+class NumPyArray:
+    device = "cpu"
+
+
+def test_the_devices_of_tensors_and_variables_however_nested():
+    library = eager(CPU)
+    inner = Thing(value=EagerTensor(GPU))  # a variable of Keras 3
+    values = {"loss": (EagerTensor(CPU), [inner]), "count": 3, "array": NumPyArray(), "none": None}
+    assert placement.devices(library, values) == {"CPU:0", "GPU:0"}
+    assert placement.devices(library, [1.5, NumPyArray(), "text", None]) == set()
+
+
+def test_a_graphs_variables_are_where_the_placer_puts_them_and_nothing_else_is_run():
+    graph = Thing
+    variables = [Thing(op=Operation(name, graph), device="") for name in ("kernel", "bias")]
+    training = Thing(op=Operation("train", graph, "NoOp"), device="")
+    library = graph_mode(placed={"kernel": GPU, "bias": CPU, "train": CPU})
+    assert placement.devices(library, [*variables, training]) == {"GPU:0", "CPU:0"}
+    assert library.ran == [[variable.op for variable in variables]]
+
+
+@pytest.mark.parametrize(
+    ("full", "text"), [(GPU, "GPU:0"), ("/device:GPU:1", "GPU:1"), ("/gpu:0", "GPU:0"), ("elsewhere", "elsewhere")]
+)
+def test_devices_are_written_short(full, text):
+    assert placement.short(full) == text
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """A function that gives a bench on a device with a TensorFlow, and the events that it writes."""
+
+    def make(library, device="gpu", folder=None):
+        monkeypatch.setitem(sys.modules, "tensorflow", library)
+        events = []
+        made = Bench(
+            lambda event, **fields: events.append((event, fields)),
+            Document(),
+            Telemetry(),
+            axes={},
+            device_name=device,
+            compiled=CompiledCode(folder, driver="/nowhere"),
+        )
+        return made, events
+
+    return make
+
+
+def names(events, kind="phase"):
+    return [fields["name"] for event, fields in events if event == kind]
+
+
+def test_a_gpu_that_is_new_to_the_image_is_filled_once_as_a_phase_of_its_own(bench, tmp_path):
+    first, events = bench(eager(CPU, GPU), folder=str(tmp_path))
+    first.device()
+    assert names(events) == ["device", "first fill"]
+    second, events = bench(eager(CPU, GPU), folder=str(tmp_path))
+    second.device()
+    assert names(events) == ["device"]
+
+
+def test_no_work_begins_where_no_gpu_is(bench):
+    made, events = bench(eager(CPU))
+    with pytest.raises(CpuFallback):
+        made.device()
+    assert names(events) == ["device"]
+
+
+@pytest.mark.parametrize(
+    ("result", "handed", "elsewhere"),
+    [
+        (EagerTensor(CPU), [], "CPU:0"),
+        (1.5, [EagerTensor(CPU)], "CPU:0"),
+        (EagerTensor(CPU), [EagerTensor(GPU)], None),
+        (EagerTensor(GPU), [], None),
+        (1.5, [], None),
+    ],
+)
+def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_was(bench, result, handed, elsewhere):
+    made, events = bench(eager(CPU, GPU))
+    made.measure(lambda: result)
+    made.placed(handed)
+    if elsewhere:
+        with pytest.raises(CpuFallback, match=f"has a GPU, and the work was on {elsewhere}"):
+            made.prove_gpu()
+    else:
+        made.prove_gpu()
+        assert names(events, "observation") == ["placed on"]
+
+
+def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
+    made, _ = bench(eager(CPU, GPU, put=CPU))
+    made.measure(lambda: 1.5)
+    with pytest.raises(CpuFallback, match="the work was on CPU:0"):
+        made.prove_gpu()
+
+
+def test_a_scenario_without_tensorflow_used_no_gpu(bench):
+    with pytest.raises(CpuFallback, match="never imported"):
+        bench(None)[0].prove_gpu()
+
+
+def test_on_a_cpu_nothing_is_asked(bench):
+    made, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
+    made.device()
+    made.measure(lambda: EagerTensor(CPU))
+    made.placed([EagerTensor(CPU)])
+    made.prove_gpu()
+    assert names(events) == ["device", "steady state"]
+    assert names(events, "observation") == []

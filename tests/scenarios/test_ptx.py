@@ -1,0 +1,84 @@
+"""What a GPU's driver keeps of what it compiled, in a folder of a test's own."""
+
+from contextlib import contextmanager, nullcontext
+
+import pytest
+from kit.ptx import CompiledCode
+
+
+@pytest.fixture
+def driver(tmp_path):
+    path = tmp_path / "version"
+    path.write_text("NVRM version: 535.104.05")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "cache"
+    path.mkdir()
+    return path
+
+
+def test_a_launch_without_a_folder_says_nothing():
+    code = CompiledCode()
+    assert not code.is_new
+    assert code.resources() == {}
+
+
+def test_a_folder_is_new_until_it_was_filled_for_this_driver(folder, driver):
+    code = CompiledCode(str(folder), str(driver))
+    assert code.is_new
+    code.mark()
+    assert not code.is_new
+    assert not CompiledCode(str(folder), str(driver)).is_new
+    driver.write_text("NVRM version: 550.54.15")
+    assert CompiledCode(str(folder), str(driver)).is_new
+
+
+def test_a_driver_that_does_not_tell_its_version_is_one_and_the_same(folder, tmp_path):
+    nowhere = str(tmp_path / "nowhere")
+    assert CompiledCode(str(folder), nowhere).is_new
+    CompiledCode(str(folder), nowhere).mark()
+    assert not CompiledCode(str(folder), nowhere).is_new
+
+
+def test_what_came_in_is_told_beside_what_was_there(folder, driver):
+    (folder / "a").mkdir()
+    (folder / "a" / "1").write_bytes(b"x" * 1000)
+    code = CompiledCode(str(folder), str(driver))
+    code.mark()
+    assert code.resources() == {"ptx_cache_bytes": 1000, "ptx_cache_filled_bytes": 0}
+    (folder / "a" / "2").write_bytes(b"x" * 234)
+    assert code.resources() == {"ptx_cache_bytes": 1000, "ptx_cache_filled_bytes": 234}
+    (folder / "a" / "1").unlink()
+    assert code.resources() == {"ptx_cache_bytes": 1000, "ptx_cache_filled_bytes": 0}
+
+
+def test_what_came_in_while_steps_were_timed_is_told_apart(folder, driver):
+    code = CompiledCode(str(folder), str(driver))
+    (folder / "1").write_bytes(b"x" * 1000)
+    entered = []
+    with code.watching(contextmanager(lambda: iter([entered.append(1)]))()):
+        (folder / "2").write_bytes(b"x" * 50)
+    (folder / "3").write_bytes(b"x" * 4)
+    assert entered == [1]
+    assert code.resources() == {
+        "ptx_cache_bytes": 0,
+        "ptx_cache_filled_bytes": 1054,
+        "steady_ptx_cache_filled_bytes": 50,
+    }
+
+
+def test_steps_that_raise_are_not_told_of(folder, driver):
+    code = CompiledCode(str(folder), str(driver))
+    with pytest.raises(ValueError, match="boom"), code.watching(nullcontext()):
+        raise ValueError("boom")
+    assert "steady_ptx_cache_filled_bytes" not in code.resources()
+
+
+def test_a_folder_that_is_gone_or_cannot_be_written_holds_nothing(tmp_path, driver):
+    code = CompiledCode(str(tmp_path / "nowhere"), str(driver))
+    code.mark()
+    assert code.is_new
+    assert code.resources() == {"ptx_cache_bytes": 0, "ptx_cache_filled_bytes": 0}
