@@ -1,9 +1,14 @@
 # `make matrix` measures and reports, `make test` runs the tests; each sets up all it needs first.
 # ARGS goes to the command: make matrix ARGS="--suite seed --rounds 10"
+# WHEELS is a folder that all packages come from in place of the network: make matrix WHEELS=pack/wheels
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+ifdef WHEELS
+export HARNESS_WHEELS := $(abspath $(WHEELS))
+OFFLINE := --no-index --find-links $(HARNESS_WHEELS)
+endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
@@ -47,7 +52,7 @@ $(READY): requirements.txt images/uv.txt pyproject.toml
 	@echo "Setting up .venv with $(PYTHON)" >&2
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement images/uv.txt
-	@$(BIN)/uv pip sync --quiet --require-hashes requirements.txt
-	@$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(OFFLINE) --require-hashes --requirement images/uv.txt
+	@$(BIN)/uv pip sync --quiet $(OFFLINE) --require-hashes requirements.txt
+	@$(BIN)/uv pip install --quiet $(OFFLINE) --no-deps --no-build-isolation --editable .
 	@touch $(READY)

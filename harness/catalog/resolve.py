@@ -1,18 +1,19 @@
 """Makes locks: the packages that users had when a release was new, with their hashes."""
 
+import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.version import Version
 
+from harness.catalog import index
+from harness.catalog.asked import NIGHTLIES, Asked, parse
+from harness.catalog.index import PLATFORM
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words, run_uv
 from harness.model.environment import Device, Environment
-from harness.model.errors import CannotRunHereError
-
-#: The images' base is Debian 12 on x86-64; the newest wheels ask for a C library of 2.28.
-PLATFORM = "x86_64-manylinux_2_28"
+from harness.model.errors import CannotRunHereError, UsageError
 
 #: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
 #: `tensorflow` has none, and the GPU's code is a package of its own.
@@ -30,12 +31,34 @@ _CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
 def inputs(environment: Environment, device: Device) -> list[str]:
-    """What is asked of the resolver: the release, its Keras, its CUDA, and the tools that build old source packages."""
+    """What is asked of the resolver: the release, its Keras, its CUDA, and the tools that build old source packages.
+
+    For what was typed, with all else that was typed. Of a nightly, the index is asked whether there is a package for
+    the CPU; raises CannotRunHereError where it does not answer.
+    """
+    asked = parse(environment.asked) if environment.asked else None
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # TensorFlow and what it needs are in the image, and are to stay as they are
         return [*keras, "keras-applications", "keras-preprocessing"]
-    return [*_tensorflow(environment, device), *keras, "setuptools", "wheel"]
+    release = _asked(asked, environment, device) if asked else _tensorflow(environment, device)
+    return [*release, *keras, *(asked.others if asked else ()), "setuptools", "wheel"]
+
+
+def _asked(asked: Asked, environment: Environment, device: Device) -> list[str]:
+    """The packages of a release that was typed: the catalogue's for the device, unless one of them was typed itself."""
+    exact = f"{asked.package}=={asked.version}"
+    if asked.package == "tf-nightly":
+        if device is Device.GPU:
+            return [f"tf-nightly[and-cuda]=={asked.version}"]
+        small = f"tf-nightly-cpu=={asked.version}"
+        return [small if index.find(small, environment.python) else exact]
+    if asked.package in (*NIGHTLIES, "tensorflow-cpu"):
+        return [exact]
+    release = _tensorflow(environment, device)
+    if asked.package == "tensorflow-gpu" and device is Device.GPU:
+        return [exact, *release[1:]]
+    return release
 
 
 def _tensorflow(environment: Environment, device: Device) -> list[str]:
@@ -55,7 +78,8 @@ def resolve(environment: Environment, device: Device) -> str:
     """The text of the lock as of `environment.as_of`: the same whenever and wherever it is made.
 
     Raises UnavailableError without an interpreter of that Python (old source packages are built to read their
-    dependencies), CannotRunHereError, with the resolver's own words, for what does not resolve.
+    dependencies), CannotRunHereError, with the resolver's own words, for what does not resolve: a UsageError where it
+    was typed.
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +103,9 @@ def resolve(environment: Environment, device: Device) -> str:
             ]
         )
         if done.returncode:
-            raise CannotRunHereError(f"{environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
+            typed = environment.asked and done.returncode == index.NO_SOLUTION
+            error = UsageError if typed else CannotRunHereError
+            raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
         return _heading(environment, device) + lock.read_text(encoding="utf-8")
 
 
@@ -97,5 +123,5 @@ def _heading(environment: Environment, device: Device) -> str:
     )
     return (
         f"# {environment.title} for the {device.value}, Python {environment.python}, as of {environment.as_of}{cuda}.\n"
-        f"# Made by: harness images lock {environment.name}\n"
+        f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"
     )

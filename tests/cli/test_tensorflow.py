@@ -49,7 +49,8 @@ def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache:
     assert done.returncode == 0, done.stderr
     measured = [launch for launch in launches(tmp_path) if launch["role"] != "pilot"]
     assert {launch["status"] for launch in measured} == {"ok"}
-    assert len(measured) % 2 == 0
+    # a round that others disturbed is done again
+    assert len([launch for launch in measured if launch["attempt"] == 0]) == 2
     for launch in measured:
         assert launch["observations"]["tensorflow"] == "1.14.0"  # type: ignore[index]
         assert launch["fingerprint"]["steps_counted"] == launch["fingerprint"]["steps_called"]  # type: ignore[index]

@@ -1,0 +1,162 @@
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from harness.catalog import adhoc
+from harness.catalog.locks import load_lock, write_lock
+from harness.catalog.project import Project
+from harness.catalog.resolve import inputs
+from harness.model.environment import Device, Environment
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.requirements import installed
+from tests.packageindex import PackageIndex
+
+GPU = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_70 compute_80"}
+OLD = Environment("tf2.5", "2.5.3", "3.8", "2022-02-15T00:00:00Z", **GPU, cuda_as_of="2022-12-01T00:00:00Z")
+NEW = Environment("tf2.15", "2.15.1", "3.11", "2024-03-20T00:00:00Z", **{**GPU, "cuda": "12.2"})
+KNOWN = {"tf2.5": OLD, "tf2.15": NEW}
+
+
+def wheel(package: str, version: str, python: str = "311") -> str:
+    abi = f"cp{python}m" if python == "37" else f"cp{python}"
+    return f"{package}-{version}-cp{python}-{abi}-manylinux2014_x86_64"
+
+
+def asked(text: str, known: Mapping[str, Environment] = KNOWN) -> Environment:
+    environments, (name,) = adhoc.with_asked(known, [text])
+    return environments[name]
+
+
+def test_python_and_cuda_are_those_of_the_same_minor_release(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.5.0", "38"), "2021-05-13T17:32:27Z")
+    environment = asked("tensorflow==2.5.0")
+    assert environment == replace(
+        OLD,
+        name="tensorflow-2.5.0",
+        tensorflow="2.5.0",
+        released="2021-05-13",
+        as_of="2021-05-15T00:00:00Z",
+        asked="tensorflow==2.5.0",
+    )
+
+
+def test_a_release_between_two_of_the_catalogue_takes_after_the_older_one(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.9.0", "38"), "2022-05-16T20:29:58Z")
+    environment = asked("tensorflow==2.9.0")
+    assert (environment.python, environment.cuda, environment.cuda_as_of) == ("3.8", "11.2", "2022-12-01T00:00:00Z")
+
+
+def test_of_a_release_that_is_older_than_all_nothing_is_known_of_its_gpu(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "1.13.1", "38"))
+    assert asked("tensorflow==1.13.1").devices == (Device.CPU,)
+
+
+def test_a_package_for_the_cpu_has_no_gpu(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow_cpu", "2.15.0"))
+    environment = asked("tensorflow-cpu==2.15.0")
+    assert environment.devices == (Device.CPU,)
+    assert inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
+
+
+def test_where_the_wheel_is_not_for_that_python_the_nearest_one_is_taken(package_index: PackageIndex) -> None:
+    for python in ("37", "310"):
+        package_index.add(wheel("tensorflow", "2.5.0", python))
+    assert asked("tensorflow==2.5.0").python == "3.7"
+
+
+def test_packages_are_of_the_day_of_the_youngest_that_was_typed(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.5.0", "38"), "2021-05-13T17:32:27Z")
+    package_index.add("keras-2.4.3-py3-none-any", "2021-06-01T23:59:59Z")
+    environment = asked("tensorflow==2.5.0,keras==2.4.3")
+    assert (environment.as_of, environment.released) == ("2021-06-03T00:00:00Z", "2021-05-13")
+    assert environment.keras == "2.4.3"
+
+
+def test_nothing_is_taken_of_a_day_to_come(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.0"), datetime.now(UTC).isoformat())
+    as_of = datetime.fromisoformat(asked("tensorflow==2.15.0").as_of)
+    assert datetime.now(UTC) - as_of < timedelta(hours=1)
+
+
+def test_a_nightly_is_named_for_the_day_that_was_found(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"))
+    package_index.add(wheel("tf_nightly_cpu", "2.23.0.dev20261025"))
+    first = asked("tf-nightly")
+    assert (first.name, first.python) == ("tf-nightly-2.23.0.dev20261025", "3.11")
+    package_index.add(wheel("tf_nightly", "2.23.0.dev20261026"))
+    later = asked("tf-nightly")
+    assert later.asked == "tf-nightly==2.23.0.dev20261026"
+    # the package for the CPU does not exist for every day
+    assert inputs(first, Device.CPU)[0] == "tf-nightly-cpu==2.23.0.dev20261025"
+    assert inputs(later, Device.CPU)[0] == "tf-nightly==2.23.0.dev20261026"
+    assert inputs(first, Device.GPU)[0] == "tf-nightly[and-cuda]==2.23.0.dev20261025"
+
+
+def test_a_nightly_of_today_that_is_typed_again_is_the_same(
+    package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"), datetime.now(UTC).isoformat())
+    first = asked("tf-nightly")
+    monkeypatch.setattr(adhoc, "_as_of", lambda _: "2100-01-01T00:00:00Z")
+    assert asked("tf-nightly") == first
+
+
+def test_a_nightly_counts_as_tensorflow() -> None:
+    assert installed("tensorflow", {"tf-nightly-cpu": "2.23.0"}) == "2.23.0"
+
+
+def test_an_unknown_version_gets_the_nearest_ones(package_index: PackageIndex) -> None:
+    for version, python in (("2.7.4", "38"), ("2.8.0", "38"), ("2.15.1", "311")):
+        package_index.add(wheel("tensorflow", version, python))
+    with pytest.raises(UsageError) as caught:
+        asked("tensorflow==2.7.9")
+    assert "no tensorflow 2.7.9" in caught.value.message
+    assert "tensorflow==2.7.4 and tensorflow==2.8.0" in caught.value.advice
+    with pytest.raises(UsageError) as caught:
+        asked("tensorflow==2.7.4,keras==9")
+    assert "no keras 9" in caught.value.message
+
+
+def test_an_index_without_dates_is_told(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.0"), uploaded="")
+    with pytest.raises(CannotRunHereError, match=r"does not tell when tensorflow 2\.15\.0 appeared"):
+        asked("tensorflow==2.15.0")
+
+
+def test_what_was_made_is_kept_with_its_lock_and_asks_nothing_of_the_index(
+    package_index: PackageIndex, project: Project
+) -> None:
+    day = "2023-11-14T17:00:00Z"
+    package_index.add(wheel("tensorflow_cpu", "2.15.0"), day, requires=["numpy"])
+    package_index.add(wheel("tensorflow", "2.15.0"), day)
+    for name in ("numpy-1.26.2", "setuptools-68.0.0", "wheel-0.41.0"):
+        package_index.add(f"{name}-py3-none-any", day)
+    package_index.add("numpy-2.0.0-py3-none-any", "2024-06-16T00:00:00Z")
+    environment = asked("tensorflow==2.15.0,numpy>=1")
+    lock = load_lock(project, environment, Device.CPU).lock
+    assert lock.pins == {"numpy": "1.26.2", "setuptools": "68.0.0", "tensorflow-cpu": "2.15.0", "wheel": "0.41.0"}
+    assert "harness images lock 'tensorflow==2.15.0,numpy>=1'" in lock.path.read_text()
+
+    before = package_index.asked
+    assert asked("tensorflow==2.15.0, numpy >= 1") == environment
+    assert asked(environment.name) == environment
+    assert load_lock(project, environment, Device.CPU).lock == lock
+    assert package_index.asked == before
+    assert not write_lock(project, environment, Device.CPU)
+
+
+def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index: PackageIndex, project: Project) -> None:
+    package_index.add(wheel("tensorflow_cpu", "2.15.0"), requires=["numpy>=1.23"])
+    package_index.add(wheel("tensorflow", "2.15.0"))
+    package_index.add("numpy-1.19.5-py3-none-any")
+    environment = asked("tensorflow==2.15.0,numpy==1.19.5")
+    with pytest.raises(UsageError, match=r"does not resolve:(.|\n)*numpy>=1\.23"):
+        load_lock(project, environment, Device.CPU)
+
+
+def test_names_globs_and_files_of_others_are_left_alone(package_index: PackageIndex) -> None:
+    typed = ["tf2.5", "tf*", "../tensorflow", "tensorflow-9", ""]
+    assert adhoc.with_asked(KNOWN, typed) == (KNOWN, typed)
+    assert package_index.asked == 0

@@ -1,0 +1,78 @@
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness.catalog import index
+from harness.model.errors import CannotRunHereError
+from tests.packageindex import PackageIndex
+
+PYLOCK = """
+lock-version = "1.0"
+
+[[packages]]
+name = "one"
+version = "1.0"
+sdist = { url = "https://example.org/a/one-1.0.tar.gz", hashes = { sha256 = "aa" } }
+
+[[packages.wheels]]
+url = "https://example.org/b/one-1.0%2Bcpu-py3-none-any.whl"
+upload-time = 2020-01-02T03:04:05Z
+hashes = { sha256 = "bb" }
+
+[[packages]]
+name = "two"
+version = "2.0"
+sdist = { path = "/folder/two-2.0.zip", hashes = { sha256 = "cc" } }
+"""
+
+
+def test_a_package_has_its_wheels_or_where_there_are_none_its_source() -> None:
+    one, two = index.parse(PYLOCK)
+    assert [file.name for file in one.files] == ["one-1.0+cpu-py3-none-any.whl"]
+    assert one.uploaded == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert [(file.url, file.sha256) for file in two.files] == [("file:///folder/two-2.0.zip", "cc")]
+    assert two.uploaded is None
+
+
+def test_the_newest_or_the_oldest_of_what_has_a_wheel_for_the_python(package_index: PackageIndex) -> None:
+    for version, python in (("2.7.0", "38"), ("2.7.4", "38"), ("2.9.0", "311")):
+        package_index.add(f"tensorflow-{version}-cp{python}-cp{python}-manylinux2014_x86_64")
+    found = index.find("tensorflow", "3.8")
+    assert found is not None
+    assert found.version == "2.7.4"
+    lowest = index.find("tensorflow>2.0", "3.8", lowest=True)
+    assert lowest is not None
+    assert lowest.version == "2.7.0"
+    assert index.find("tensorflow==2.9.0", "3.8") is None
+    assert index.find("tensorflow==2.8.0", "3.8") is None
+
+
+def test_the_files_of_a_lock_are_those_for_its_platform(package_index: PackageIndex, tmp_path: Path) -> None:
+    wanted = package_index.add("one-1.0-cp38-cp38-manylinux2014_x86_64")
+    package_index.add("one-1.0-cp38-cp38-win_amd64")
+    package_index.add("one-1.0-cp39-cp39-manylinux2014_x86_64")
+    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"one==1.0 \\\n    --hash=sha256:{digest}\n")
+    (package,) = index.files(lock, "3.8")
+    assert [(file.name, file.sha256) for file in package.files] == [(wanted.name, digest)]
+
+
+def test_a_lock_that_the_index_does_not_have_is_told_in_uvs_words(package_index: PackageIndex, tmp_path: Path) -> None:
+    package_index.add("one-1.0-py3-none-any")
+    lock = tmp_path / "lock.txt"
+    lock.write_text("one==2.0\n")
+    with pytest.raises(CannotRunHereError, match=r"lock\.txt:(.|\n)*one==2\.0"):
+        index.files(lock, "3.8")
+
+
+@pytest.mark.parametrize("variable", [{"UV_OFFLINE": "1"}, {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple"}])
+def test_an_index_that_does_not_answer_is_no_missing_version(
+    package_index: PackageIndex, variable: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CannotRunHereError, match="index does not answer"):
+        index.find("tensorflow==2.7.1", "3.8")

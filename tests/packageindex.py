@@ -1,0 +1,100 @@
+"""A package index of the tests' own, on this machine: a few empty packages that appeared when a test says so."""
+
+import base64
+import hashlib
+import json
+import threading
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+JSON = "application/vnd.pypi.simple.v1+json"
+
+
+class PackageIndex:
+    """`folder` holds the files. `asked` counts the questions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.uploads: dict[str, str] = {}
+        self.asked = 0
+        self.url = ""
+
+    def add(self, name: str, uploaded: str = "2022-02-02T17:03:00Z", requires: Sequence[str] = ()) -> Path:
+        """A wheel of this name, such as tensorflow-2.7.1-cp38-cp38-manylinux2014_x86_64."""
+        package, version = name.split("-")[:2]
+        info = f"{package}-{version}.dist-info"
+        lines = ["Metadata-Version: 2.1", f"Name: {package}", f"Version: {version}"]
+        tag = "-".join(name.split("-")[2:])
+        files = {
+            f"{package}.py": "",
+            f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {each}" for each in requires)]) + "\n",
+            f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        }
+        record = [f"{each},sha256={_digest(text)},{len(text)}" for each, text in files.items()]
+        path = self.folder / f"{name}.whl"
+        with zipfile.ZipFile(path, "w") as wheel:
+            for each, text in files.items():
+                wheel.writestr(each, text)
+            wheel.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,"]) + "\n")
+        self.uploads[path.name] = uploaded
+        return path
+
+    def project(self, name: str) -> bytes | None:
+        """What the index says of a package, None where it has none."""
+        paths = [path for path in sorted(self.folder.glob("*.whl")) if _package(path) == name]
+        files = [
+            {
+                "filename": path.name,
+                "url": f"{self.url}/files/{path.name}",
+                "hashes": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
+                **({"upload-time": self.uploads[path.name]} if self.uploads[path.name] else {}),
+            }
+            for path in paths
+        ]
+        return json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": files}).encode() if files else None
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[PackageIndex]:
+    """An index that answers until the end of the block."""
+    index = PackageIndex(folder)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            index.asked += 1
+            kind, _, name = self.path.strip("/").partition("/")
+            body = index.project(name) if kind == "simple" else (folder / name).read_bytes()
+            self.send_response(404 if body is None else 200)
+            self.send_header("Content-Type", JSON if kind == "simple" else "application/octet-stream")
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def do_HEAD(self) -> None:
+            self.send_response(405)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    index.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield index
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _package(path: Path) -> str:
+    return path.name.split("-")[0].replace("_", "-").lower()
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
