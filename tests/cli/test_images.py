@@ -71,9 +71,16 @@ def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project
     assert inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
 
 
-@pytest.mark.parametrize("name", ["tf1.14", "tf2.0", "tf2.1", "tf2.15", "tf2.16", "tf2.21"])
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        *((name, Device.CPU) for name in ("tf1.14", "tf2.0", "tf2.1", "tf2.8", "tf2.15", "tf2.16", "tf2.21")),
+        # CUDA out of an image, out of packages that are younger than the release, and as the release itself names it
+        *((name, Device.GPU) for name in ("tf1.15-ngc", "tf2.3", "tf2.5", "tf2.21")),
+    ],
+)
 def test_a_lock_made_again_elsewhere_is_the_same(
-    project: Project, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, name: str, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = load_environments(project)[name]
     try:
@@ -82,7 +89,7 @@ def test_a_lock_made_again_elsewhere_is_the_same(
         (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     monkeypatch.chdir(tmp_path)
-    assert resolve(environment, Device.CPU) == project.lock_file(name, Device.CPU).read_text()
+    assert resolve(environment, device) == project.lock_file(name, device).read_text()
 
 
 def test_what_does_not_resolve_gets_the_resolvers_own_words(project: Project) -> None:
