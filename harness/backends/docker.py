@@ -170,6 +170,7 @@ class DockerBackend:
         if tag not in self._ids:
             found = self.images.find(requirement)
             if found is None:
-                raise UnavailableError(f"There is no image {tag}.", "`harness images build` makes it.")
+                build = f"harness images build {requirement.environment.name} --device {requirement.device.value}"
+                raise UnavailableError(f"There is no image {tag}.", f"Make it: {build}")
             self._ids[tag] = found.id
         return self._ids[tag]
