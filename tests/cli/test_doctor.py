@@ -295,3 +295,10 @@ def test_what_is_unknown_is_said_without_advice(name: str, facts: Mapping[str, A
 )
 def test_the_headline_is_the_score_in_words(score: float, grade: str, pinned: bool, words_of_it: str) -> None:
     assert str(words().headline(score, grade, "CPU 1", 2, pinned)).startswith(words_of_it)
+
+
+def test_several_gpus_are_named_one_after_the_other() -> None:
+    from harness.cli.doctor import words
+
+    gpus = [{"index": 0, "name": "Tesla K80"}, {"index": 1, "name": "NVIDIA H100"}]
+    assert str(words().environments(gpus)) == "Environments on GPU 0 (Tesla K80) and GPU 1 (NVIDIA H100):"
