@@ -5,6 +5,7 @@ import re
 import secrets
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,15 +17,20 @@ from harness.model.errors import CannotRunHereError
 ROOT = Path(__file__).parents[2]
 
 
+def lacking(reason: str) -> NoReturn:
+    """This machine, or its engine, lacks what a test needs: skip it, or fail where HARNESS_REQUIRE_ENGINE is 1."""
+    if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1":
+        pytest.fail(f"HARNESS_REQUIRE_ENGINE is 1, and: {reason}")
+    pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
 def engine():
-    """A Docker Engine. Without one, tests are skipped; where HARNESS_REQUIRE_ENGINE is 1, they fail."""
+    """A Docker Engine."""
     try:
         return connect()
     except CannotRunHereError as error:
-        if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1":
-            pytest.fail(f"HARNESS_REQUIRE_ENGINE is 1, and: {error}")
-        pytest.skip(error.message)
+        lacking(str(error))
 
 
 class Project:

@@ -27,6 +27,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.job import Job, Limits, Sampling
 from harness.model.launch import Status
 from tests.backends.workers import job
+from tests.docker.conftest import lacking
 
 pytestmark = pytest.mark.docker
 
@@ -53,19 +54,14 @@ def scenario(bench, mode):
 """
 
 
-def refuse(reason: str) -> None:
-    """Skip, or fail where an engine is required."""
-    (pytest.fail if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1" else pytest.skip)(reason)
-
-
 @pytest.fixture(scope="module")
 def no_gpus(engine):
     """The folder of CDI specifications that tests may write to, on a machine without GPUs."""
     folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
     if not engine.is_here or not folders:
-        refuse("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
+        lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
     if names_in(folders):
-        pytest.skip("this machine has GPUs by CDI: a second specification of them would be refused")
+        lacking("this machine has GPUs by CDI: a second specification of them would be refused")
     return folders[-1]
 
 
@@ -88,7 +84,7 @@ def gpus(no_gpus):
         no_gpus.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"cdiVersion": "0.5.0", "kind": KIND, "devices": entries}))
     except OSError as error:
-        refuse(f"{no_gpus} cannot be written, where the engine reads CDI specifications: {error.strerror}")
+        lacking(f"{no_gpus} cannot be written, where the engine reads CDI specifications: {error.strerror}")
     yield ["0", "1"]
     path.unlink()
     if made:

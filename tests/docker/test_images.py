@@ -16,6 +16,7 @@ from harness.backends.listing import list_images
 from harness.model.backend import Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
+from tests.docker.conftest import lacking
 from tests.docker.registry import serving
 
 pytestmark = pytest.mark.docker
@@ -129,7 +130,7 @@ def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_own_lock(
 
 def test_images_are_pushed_and_a_runner_that_starts_empty_pulls_them(project, engine, monkeypatch):
     if not engine.is_here:
-        pytest.skip("a remote engine does not reach this machine's registry")
+        lacking("a remote engine does not reach this machine's registry")
     with serving() as registry:
         monkeypatch.setenv("REGISTRY", f"{registry.address}/team/")
         # an image of a few bytes travels as one with a base does

@@ -9,6 +9,7 @@ from harness.machine.probes.finding import Level
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuHost, Process
+from tests.docker.conftest import lacking
 
 pytestmark = pytest.mark.docker
 
@@ -17,7 +18,7 @@ CARD = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 
 def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, made, monkeypatch):
     if not engine.is_here:
-        pytest.skip("the room of an engine elsewhere is not seen")
+        lacking("the room of an engine elsewhere is not seen")
     project, requirement = made
     monkeypatch.setattr(preflight, "IMAGE_BYTES", {Device.CPU: 10**18})
     preflight.check(project.root, [requirement], [], pytest.fail)

@@ -9,6 +9,7 @@ from harness.machine.gpu.foreign import container_of
 from harness.machine.gpu.watch import Watch
 from harness.model.gpu import Card
 from tests.backends.workers import job
+from tests.docker.conftest import lacking
 from tests.machine.gpu.library import H100, NEW, Library, process
 
 pytestmark = pytest.mark.docker
@@ -32,7 +33,7 @@ def watched(engine, docker, requirement):
     It returns what was seen, and the launch's containers with what the control group of their process names.
     """
     if not engine.is_here or container_of(os.getpid()) is None:
-        pytest.skip("whose process is whose is told on the engine's machine only, and there outside containers")
+        lacking("whose process is whose is told on the engine's machine only, and there outside containers")
 
     def launch(*others):
         asked, homes = [], set()
