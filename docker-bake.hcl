@@ -58,20 +58,12 @@ group "default" {
   targets = ["cpu"]
 }
 
-target "cpu" {
-  name       = "cpu-${replace(env.name, ".", "-")}"
-  matrix     = { env = [for env in ENVIRONMENTS : env if try(env.gpu_image, "") == ""] }
-  context    = "images"
-  contexts   = { locks = "images/locks" }
-  dockerfile = "cpu.Dockerfile"
-  args = {
-    PYTHON = env.python
-    LOCK   = "${env.name}-cpu.txt"
-  }
-  tags   = ["${REGISTRY}harness/${env.name}:cpu"]
-  labels = {
+# What an image says of its environment; the harness adds the hashes of what it was made from.
+function "labels" {
+  params = [env, device]
+  result = {
     "harness.environment" = env.name
-    "harness.device"      = "cpu"
+    "harness.device"      = device
     "harness.tensorflow"  = env.tensorflow
     "harness.keras"       = try(env.keras, "")
     "harness.python"      = env.python
@@ -79,19 +71,29 @@ target "cpu" {
   }
 }
 
-# An environment that is not in the list: what sets it apart (args, tags, labels, where its lock lies) is set from outside.
-target "cpu-any" {
-  context    = "images"
-  contexts   = { locks = "images/locks" }
+target "_image" {
+  context  = "images"
+  contexts = { locks = "images/locks" }
+}
+
+target "cpu" {
+  inherits   = ["_image"]
+  name       = "cpu-${replace(env.name, ".", "-")}"
+  matrix     = { env = [for env in ENVIRONMENTS : env if try(env.gpu_image, "") == ""] }
   dockerfile = "cpu.Dockerfile"
+  args = {
+    PYTHON = env.python
+    LOCK   = "${env.name}-cpu.txt"
+  }
+  tags   = ["${REGISTRY}harness/${env.name}:cpu"]
+  labels = labels(env, "cpu")
 }
 
 # One target for each environment that has a GPU; `docker buildx bake gpu` builds them all.
 target "gpu" {
+  inherits   = ["_image"]
   name       = "gpu-${replace(env.name, ".", "-")}"
   matrix     = { env = [for env in ENVIRONMENTS : env if try(env.gpu_code, "") != ""] }
-  context    = "images"
-  contexts   = { locks = "images/locks" }
   dockerfile = try(env.gpu_image, "") == "" ? "gpu.Dockerfile" : "ngc.Dockerfile"
   args = {
     PYTHON     = env.python
@@ -101,21 +103,16 @@ target "gpu" {
     GPU_IMAGE  = try(env.gpu_image, "scratch")
   }
   tags   = ["${REGISTRY}harness/${env.name}:gpu"]
-  labels = {
-    "harness.environment" = env.name
-    "harness.device"      = "gpu"
-    "harness.tensorflow"  = env.tensorflow
-    "harness.keras"       = try(env.keras, "")
-    "harness.python"      = env.python
-    "harness.as_of"       = env.as_of
-    "harness.cuda"        = env.cuda
-    "harness.cudnn"       = env.cudnn
-  }
+  labels = merge(labels(env, "gpu"), { "harness.cuda" = env.cuda, "harness.cudnn" = env.cudnn })
 }
 
-# What no line of the catalogue describes: LOCK, PYTHON, CUDA, the tag and the labels are given with --set.
+# Environments that are not in the list: what sets one apart (args, tags, labels, where its lock lies) is given with --set.
+target "cpu-any" {
+  inherits   = ["_image"]
+  dockerfile = "cpu.Dockerfile"
+}
+
 target "gpu-any" {
-  context    = "images"
-  contexts   = { locks = "images/locks" }
+  inherits   = ["_image"]
   dockerfile = "gpu.Dockerfile"
 }

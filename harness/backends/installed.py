@@ -1,11 +1,11 @@
 """What is installed in an environment, set against its lock."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.model.errors import CannotRunHereError
+from harness.model.requirements import normalise
 
 #: Prints the installed packages as one JSON object. It runs on any Python from 3.6 on, so it reads the packages' own
 #: metadata: importlib.metadata is younger.
@@ -41,7 +41,7 @@ def listed(printed: str) -> dict[str, str]:
     """What the script printed, with the names normalised. Raises CannotRunHereError where it is not its print."""
     try:
         packages = json.loads(printed)
-        return {re.sub(r"[-_.]+", "-", name).lower(): str(version) for name, version in packages.items()}
+        return {normalise(name): str(version) for name, version in packages.items()}
     except (ValueError, AttributeError):
         raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
 

@@ -5,17 +5,15 @@ The folder is flat, and has every file that the locks name which are installed f
 
 import contextlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.model.errors import UsageError
+from harness.model.requirements import pins
 
 VARIABLE = "HARNESS_WHEELS"
-
-_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)", re.MULTILINE)
 
 
 def folder() -> Path | None:
@@ -35,8 +33,8 @@ def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
 
     A file whose name tells no package is taken too.
     """
-    pins = {match.groups() for lock in locks for match in _PIN.finditer(lock.read_text(encoding="utf-8"))}
-    wanted = {_canonical(name, version) for name, version in pins}
+    locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
+    wanted = {_canonical(name, version) for name, version in locked}
     with tempfile.TemporaryDirectory(dir=_beside(path), prefix=".harness-wheels-") as few:
         for file in path.iterdir():
             if file.is_file() and _named(file.name) in wanted | {None}:

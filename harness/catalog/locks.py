@@ -1,7 +1,6 @@
 """Reads locks: hashed requirements files, one for each environment and device."""
 
 import hashlib
-import re
 import shlex
 from pathlib import Path
 
@@ -9,18 +8,7 @@ from harness.catalog.project import Project
 from harness.machine.directories import write_atomically
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
-
-_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
-
-
-def normalise(name: str) -> str:
-    """A package's name as PEP 503 normalises it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def pins(text: str) -> dict[str, str]:
-    """Normalised package names to versions, of a requirements file's text."""
-    return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
+from harness.model.requirements import pins
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:

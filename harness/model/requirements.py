@@ -1,9 +1,22 @@
-"""Whether an environment's packages satisfy PEP 508 requirements."""
+"""Packages by name and version, and whether they satisfy PEP 508 requirements."""
 
+import re
 from collections.abc import Iterable, Mapping
+
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 #: Packages that bring the module `tensorflow`, in the order in which they stand for it.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
+
+
+def normalise(name: str) -> str:
+    """A package's name as PEP 503 normalises it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(text: str) -> dict[str, str]:
+    """Normalised package names to versions, of a requirements file's text."""
+    return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
