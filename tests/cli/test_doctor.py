@@ -227,7 +227,7 @@ def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> N
         ("CPU quota", {"found": True, "quota": 0.5, "cpus": 1}, "0.5 CPUs for", "docker run", ""),
         ("memory", MEMORY, "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages", "The machine swaps", "ps"),
         ("virtual machine", {"virtual": True}, "yes", "not seen from here", ""),
-        ("Docker", {**DOCKER, "error": "No Docker Engine answers"}, "none answers: No Docker", "Start it", ""),
+        ("Docker", {**DOCKER, "error": "No Docker Engine answers"}, "No Docker Engine answers", "Start it", ""),
         ("Docker", {**DOCKER, "version": "19.03.1", "old": True}, "19.03.1, API 1.45, remote", "update it", ""),
         ("buildx", {"version": "", "found": False, "old": False}, "none", "install it", ""),
         ("buildx", {"version": "0.9.1", "found": True, "old": True}, "0.9.1", "update it", ""),
