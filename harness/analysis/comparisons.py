@@ -135,7 +135,7 @@ def _judged(pair: _Pair, judged: Judged, index: int, *, settle: int, found: Look
     n = len(pair.logs)
     mean, half = math.fsum(pair.logs) / n, float(judged.half[index])
     verdict = judged.verdicts[index]
-    withheld = Withheld.CONTROL if _lost_in(found.control, verdict, mean, half, margin) else None
+    withheld = Withheld.CONTROL if lost_in(found.control, verdict, mean, half, margin) else None
     more = settle - n
     settling = None
     if verdict is Verdict.UNCLEAR and more > 0:
@@ -153,7 +153,7 @@ def _judged(pair: _Pair, judged: Judged, index: int, *, settle: int, found: Look
     )
 
 
-def _lost_in(control: Control | None, verdict: Verdict, mean: float, half: float, margin: float) -> bool:
+def lost_in(control: Control | None, verdict: Verdict, mean: float, half: float, margin: float) -> bool:
     """Whether the control takes the verdict away.
 
     All of them where its whole interval lies beyond the margin: this run calls a thing different from itself. Where it

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from harness.cli.clean import clean as clean_command
+from harness.cli.compare import compare as compare_command
 from harness.cli.doctor import doctor as doctor_command
 from harness.cli.images import app as images_app
 from harness.cli.matrix import matrix as matrix_command
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command(name="matrix")(matrix_command)
 app.command(name="report")(report_command)
+app.command(name="compare")(compare_command)
 app.command(name="doctor")(doctor_command)
 app.command(name="clean")(clean_command)
 app.add_typer(images_app, name="images")

@@ -16,26 +16,28 @@ CELL = "cell"
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """The cells of one table that have numbers, row by row, told in three ways.
-
-    `shapes` belong to the rows of `shape`. `phases` and `resources` are None where no launch told of any.
-    """
-
-    phases: Grid | None
-    shape: Grid
-    shapes: Sequence[Shape]
-    resources: Grid | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class Measured:
     """A cell with a number: its name, its launches' phases and resources, their centres in seconds, and the shape."""
 
     name: str
     used: Used
     step: Spread | None
     shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of one table that have numbers, row by row, told in three ways.
+
+    `measured` are their numbers. `shapes` belong to the rows of `shape`. `phases` and `resources` are None where no
+    launch told of any.
+    """
+
+    measured: Sequence[Measured]
+    phases: Grid | None
+    shape: Grid
+    shapes: Sequence[Shape]
+    resources: Grid | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def cells(table: Table, found: Lookup) -> Cells:
     rows = [each.name for each in measured]
     unit = grid.table_unit(table)
     return Cells(
+        measured=measured,
         phases=_grid(rows, _phases(measured)) if any(each.used.phases for each in measured) else None,
         shape=Grid(
             [CELL],
@@ -69,7 +72,7 @@ def cells(table: Table, found: Lookup) -> Cells:
     )
 
 
-def _measured(table: Table, found: Lookup) -> list[_Measured]:
+def _measured(table: Table, found: Lookup) -> list[Measured]:
     axes = names.varying(table)
     measured = []
     for row in table.rows:
@@ -78,11 +81,11 @@ def _measured(table: Table, found: Lookup) -> list[_Measured]:
                 launches = found.numbers[table.cell(row, head.side)]
                 name = names.cell_name(table, row, head.side, axes)
                 step = spread([launch.centre for launch in launches])
-                measured.append(_Measured(name, used(launches), step, value.shape))
+                measured.append(Measured(name, used(launches), step, value.shape))
     return measured
 
 
-def _phases(measured: Sequence[_Measured]) -> list[_Column]:
+def _phases(measured: Sequence[Measured]) -> list[_Column]:
     """The phases in the order in which launches go through them, their sum, and what comes after."""
     ordered = in_order(name for each in measured for name in each.used.phases)
     return [
@@ -92,7 +95,7 @@ def _phases(measured: Sequence[_Measured]) -> list[_Column]:
     ]
 
 
-def _resources(measured: Sequence[_Measured]) -> list[_Column]:
+def _resources(measured: Sequence[Measured]) -> list[_Column]:
     return [
         _Column("cores in the steady state", [each.used.cores for each in measured]),
         _Column("CPU of the launch", [each.used.cpu for each in measured], lambda _: format.SECONDS),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import answers
+from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
@@ -12,8 +13,9 @@ from harness.analysis.tables import Table, tables
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Scenario
-from harness.report import course, facts, grid
+from harness.report import attribution, course, facts, grid
 from harness.report.answers import SENTENCES, Sentence, sentences
+from harness.report.attribution import AttributionView
 from harness.report.cells import Cells, cells
 from harness.report.comparisons import Comparisons, comparisons
 from harness.report.course import Disturbance, Ended, Lengths, Resolution
@@ -24,10 +26,11 @@ from harness.report.grid import Grid, Marked
 class TableView:
     """One scenario's numbers as text: its times, what its marks tell, its comparisons, and each cell.
 
-    `fewer`: some numbers have fewer rounds than the others.
+    `table` holds the numbers themselves. `fewer`: some have fewer rounds than the others.
     """
 
     scenario: Scenario
+    table: Table
     grid: Grid
     unit: str
     rounds: int
@@ -61,7 +64,8 @@ class Document:
     """Everything that a report says, in its order.
 
     `more_answers`: answers beyond the three that are shown. `cpus` are the CPUs that launches were pinned to, `0-3`,
-    and `cpu_count` is how many (empty and 0: all of them). `resolution` is the control's, `twice`: some group has one.
+    and `cpu_count` is how many (empty and 0: all of them). `control` is the A/A control, `resolution` what it shows,
+    `twice`: some group has one.
     `command` runs it again; `folder` is where commands find it, from where it was started.
     """
 
@@ -74,9 +78,11 @@ class Document:
     ended: Ended
     lengths: Lengths
     disturbance: Disturbance
+    control: Control | None
     resolution: Resolution | None
     twice: bool
     tables: Sequence[TableView]
+    attributions: Sequence[AttributionView]
     absences: Sequence[Absence]
     command: str
     folder: str
@@ -98,9 +104,11 @@ def build(run: Run, launches: Sequence[Launch]) -> Document:
         ended=course.ended(run),
         lengths=course.lengths(run, launches, found),
         disturbance=course.disturbance(run, launches),
+        control=found.control,
         resolution=course.resolution(run, found),
         twice=any(group.control for group in run.plan.groups),
         tables=[_view(table, found) for table in made],
+        attributions=[view for table in made for view in attribution.views(run, table, found)],
         absences=[_absence(entry, found) for entry in missing(found)],
         command=_again(run),
         folder=run.folder or f"results/{run.id}",
@@ -112,6 +120,7 @@ def _view(table: Table, found: Lookup) -> TableView:
     rounds = table.rounds
     return TableView(
         scenario=table.scenario,
+        table=table,
         grid=grid.times(table),
         unit=grid.table_unit(table).symbol,
         rounds=rounds,

@@ -3,13 +3,18 @@
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.model.scenario import Scenario
 from harness.report import escape, facts
+from harness.report.attribution import AttributionView
 from harness.report.cells import Cells
+from harness.report.charts.picture import Picture
+from harness.report.charts.pictures import pictures
 from harness.report.comparisons import REMARKS, Comparisons
 from harness.report.course import Resolution
 from harness.report.document import Document, build
@@ -23,15 +28,30 @@ if TYPE_CHECKING:
 PADDED = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """report.md, and the pictures that it shows."""
+
+    text: str
+    pictures: Sequence[Picture]
+
+
 def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> str:
-    """The Markdown report of a run. `templates` is the folder of the templates, the project's own by default."""
+    """The Markdown report of a run, without its pictures."""
+    return report(run, launches, templates).text
+
+
+def report(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> Report:
+    """The report of a run. `templates` is the folder of the templates, the project's own by default."""
     import shlex
 
     document = build(run, launches)
+    drawn = pictures(document)
     packages, versions = facts.other_packages(run)
     jinja = _environment(templates)
     text = jinja.get_template("report.md.j2").render(
         document=document,
+        pictures=drawn,
         host=facts.pairs(run.host),
         backend=facts.pairs(run.backend),
         environments=[list(entry.values()) for entry in facts.environments(run)],
@@ -40,7 +60,7 @@ def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) 
         typed=shlex.join(run.command),
         report_command=shlex.join(["harness", "report", document.folder]),
     )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return Report(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", drawn)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
@@ -85,8 +105,10 @@ def _environment(folder: Path | None) -> "Environment":
     jinja.globals["table"] = safe(lambda headings, rows: table(_escaped(headings), [_escaped(row) for row in rows]))
     jinja.globals["grid"] = safe(_grid)
     jinja.globals["comparisons"] = safe(_comparisons)
+    jinja.globals["effects"] = safe(_effects)
     jinja.globals["shapes"] = safe(_shapes)
     jinja.globals["absences"] = safe(_absences)
+    jinja.globals["picture"] = safe(_picture)
     return jinja
 
 
@@ -100,13 +122,26 @@ def _grid(grid: Grid) -> str:
     return table(_escaped([*grid.labels, *grid.headings]), rows, right=range(first, last))
 
 
-# The sentences in the cells of the next three are macros of the template that `say` is, escaped there.
+# The sentences in the cells of the next four are macros of the template that `say` is, escaped there.
 
 
 def _comparisons(view: Comparisons, say: Any, resolution: Resolution | None) -> str:
     rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution))] for line in view.lines]
     headings = [*_escaped(view.headings), REMARKS]
     return table(*_without_empty(headings, rows), right=[len(view.labels) + 1])
+
+
+def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> str:
+    rows = [
+        [
+            str(say.effect(line)),
+            *_escaped([line.factor, line.interval, line.verdict or ""]),
+            str(say.effect_remarks(line, resolution)),
+        ]
+        for line in view.lines
+    ]
+    headings = ["change", "factor", "interval", "verdict", REMARKS]
+    return table(*_without_empty(headings, rows), right=[1, 2])
 
 
 def _shapes(cells: Cells, say: Any) -> str:
@@ -116,6 +151,12 @@ def _shapes(cells: Cells, say: Any) -> str:
     ]
     headings = _escaped([*cells.shape.labels, *cells.shape.headings])
     return table(*_without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
+
+
+def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str) -> str:
+    """The scenario's picture of that kind, by what it says; empty where there is none."""
+    found = (each for each in drawn if (each.scenario, each.kind) == (scenario.name, kind))
+    return "".join(f"![{escape.markdown(each.words.alt)}]({each.file})" for each in found)
 
 
 def _without_empty(headings: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

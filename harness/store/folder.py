@@ -1,4 +1,4 @@
-"""A run's folder: results/RUN with run.json, launches.jsonl, artifacts/ and the reports.
+"""A run's folder: results/RUN with run.json, launches.jsonl, artifacts/, the reports and their charts/.
 
 `launches.jsonl` is the truth: one line a finished launch, appended and synced before the next one starts. Everything
 else can be made again from it and run.json.
@@ -134,6 +134,23 @@ class RunFolder:
         except OSError as error:
             raise self._refused(name, error) from None
         return path
+
+    def write_charts(self, charts: Mapping[str, str]) -> None:
+        """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
+        path, part = self.path / "charts", self.path / "charts.part"
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            for name, text in charts.items():
+                (part / Path(name).name).write_text(text, encoding="utf-8")
+            if path.exists():
+                shutil.rmtree(path)
+            if charts:
+                part.rename(path)
+            else:
+                part.rmdir()
+        except OSError as error:
+            raise self._refused("charts", error) from None
 
     def _refused(self, name: str, error: OSError) -> CannotRunHereError:
         return CannotRunHereError(

@@ -1,4 +1,12 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.report.formats import Format, render
+from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
+from tests.report.formats.examples import example, nothing
 
 
 def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
@@ -10,6 +18,16 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     assert path.read_text() == first
     assert "TensorFlow 2.0.0 takes" in done.stdout
+
+
+def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
+    shown = re.findall(r"\]\((charts/[^)]*\.svg)\)", (harness.run / "report.md").read_text())
+    assert shown
+    assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
+    (harness.run / "charts" / "old.svg").write_text("")
+    assert harness("report", str(harness.run)).returncode == 0
+    assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
 
 
 def test_a_damaged_run_gets_a_sentence(harness: Harness) -> None:
@@ -25,3 +43,58 @@ def test_what_is_no_run_gets_a_sentence(harness: Harness) -> None:
     done = harness("report", "results/none")
     assert done.returncode == 2
     assert "is not a run's folder" in done.stderr
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A run's folder that no launch had to be made for."""
+    run, launches = example()
+    folder = RunFolder.create(tmp_path, run.id)
+    folder.write_run(run)
+    for launch in launches:
+        folder.append(launch)
+    return folder.path
+
+
+@pytest.mark.parametrize("format", [Format.JSON, Format.CSV])
+def test_a_format_goes_to_stdout_and_nothing_else_does(harness: Harness, stored: Path, format: Format) -> None:
+    before = sorted(stored.iterdir())
+    done = harness("report", str(stored), "--format", format)
+    assert (done.returncode, done.stderr) == (0, "")
+    # subprocess makes line ends of CSV's
+    assert done.stdout == render(format, *example()).replace("\r\n", "\n")
+    assert sorted(stored.iterdir()) == before
+
+
+def test_a_format_goes_into_a_file(harness: Harness, stored: Path) -> None:
+    path = harness.root / "launches.csv"
+    done = harness("report", str(stored), "--format", "csv", "--output", str(path))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert path.read_bytes() == render(Format.CSV, *example()).encode()
+    assert not list(path.parent.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["missing/report.json", "images"])
+def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, stored: Path, name: str) -> None:
+    path = harness.root / name
+    done = harness("report", str(stored), "--format", "json", "--output", str(path))
+    assert done.returncode == 4
+    assert f"{path} cannot be written: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(harness.root.glob("*.part"))
+
+
+def test_a_file_without_a_format_gets_a_sentence(harness: Harness, stored: Path) -> None:
+    done = harness("report", str(stored), "--output", "report.json")
+    assert done.returncode == 2
+    assert "--output needs a --format" in done.stderr
+
+
+def test_a_format_that_cannot_say_that_there_is_no_number_gets_a_sentence(harness: Harness, tmp_path: Path) -> None:
+    run, launches = nothing()
+    folder = RunFolder.create(tmp_path, run.id)
+    folder.write_run(run)
+    folder.append(launches[0])
+    done = harness("report", str(folder.path), "--format", "pyperf")
+    assert done.returncode == 3
+    assert "No cell gave a number" in done.stderr

@@ -11,7 +11,7 @@ from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Unavailable
-from harness.report.markdown import render, table
+from harness.report.markdown import render, report, table
 from tests.factories import ENVIRONMENTS, PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
 
 SNAPSHOT = Path(__file__).parent / "report.md"
@@ -55,6 +55,7 @@ def test_the_parts_come_in_order():
         "# One training step: tf1.14, tf2.0, tf2.1",
         "## What was measured",
         "## One training step",
+        "## What accounts for it",
         "## Phases",
         "## Shape of the times",
         "## Resources",
@@ -67,6 +68,13 @@ def test_the_parts_come_in_order():
 def test_every_table_has_as_many_cells_in_every_line():
     for block in re.findall(r"(?:^\|.*\|$\n?)+", render(*example()), re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_each_picture_is_shown_once_by_what_it_says():
+    made = report(*example())
+    shown = re.findall(r"^!\[(.*)\]\((.*)\)$", made.text, re.MULTILINE)
+    assert [file for _, file in shown] == [picture.file for picture in made.pictures]
+    assert all(alt.startswith("Chart of ") for alt, _ in shown)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +169,8 @@ def test_many_comparisons_are_folded_after_their_count(calls):
     )
     assert f"Of {5 * calls} comparisons: {5 * calls} same." in text
     assert (f"<summary>All {5 * calls} comparisons</summary>" in text) == (calls > 8)
-    assert text.count(" against ") == 5 * calls
+    lines = text.split("## What accounts for it")[0].splitlines()
+    assert len([line for line in lines if line.startswith("| ") and " against " in line]) == 5 * calls
 
 
 def test_marks_are_explained_below_the_times():

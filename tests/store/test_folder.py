@@ -125,6 +125,24 @@ def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
     assert kept == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
 
 
+def test_charts_take_the_place_of_older_ones(folder: RunFolder) -> None:
+    folder.write_charts({"old.svg": "<svg/>", "both.svg": "<svg/>"})
+    folder.write_charts({"both.svg": "<svg>2</svg>", "../out.svg": "<svg/>"})
+    assert {path.name: path.read_text() for path in (folder.path / "charts").iterdir()} == {
+        "both.svg": "<svg>2</svg>",
+        "out.svg": "<svg/>",
+    }
+    assert not (folder.path / "out.svg").exists()
+    folder.write_charts({})
+    assert not list(folder.path.glob("charts*"))
+
+
+def test_charts_that_cannot_be_written_get_a_sentence(folder: RunFolder) -> None:
+    (folder.path / "charts.part").write_text("a file")
+    with pytest.raises(CannotRunHereError, match=r"charts cannot be written"):
+        folder.write_charts({"a.svg": "<svg/>"})
+
+
 def test_a_run_that_came_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
     made = RunFolder.create(tmp_path, "run")
     made.discard()

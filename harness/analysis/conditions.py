@@ -1,0 +1,179 @@
+"""What differs between two runs beside their times: machine, engine, measurement, harness, scenarios, environments."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harness.analysis.columns import pins
+from harness.model.cell import Cell
+from harness.model.run import Run
+
+#: Two machines have the same memory when it differs by no more than this share: what a kernel keeps for itself varies.
+MEMORY = 0.05
+
+# of an engine on this machine the host says these itself
+_OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
+# what says the same in other words
+_TOLD_ELSEWHERE = {"why", "name", "pinned_to"}
+
+
+class Part(StrEnum):
+    """What a difference is of."""
+
+    MACHINE = "machine"
+    ENGINE = "engine"
+    MEASUREMENT = "measurement"
+    HARNESS = "harness"
+    SCENARIO = "scenario"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact that differs, with both values as they are stored; None where a run does not have it.
+
+    `subject` is the scenario's or the environment's name, else empty. `name` is a package's, or what the fact is called
+    in run.json.
+    """
+
+    part: Part
+    subject: str
+    name: str
+    first: Any
+    second: Any
+
+
+def machines(first: Run, second: Run) -> list[Difference]:
+    """The facts by which the two runs' machines are not the same one; empty where they are, as far as runs tell.
+
+    CPU, cores, memory, and GPUs where both used them; a run tells nothing that identifies its machine, so two of one
+    make are not told apart. Kernel and driver may differ: they change on one machine too.
+    """
+    on_gpus = bool(first.plan.limits.gpus and second.plan.limits.gpus)
+    one, other = (_machine(run, on_gpus=on_gpus) for run in (first, second))
+    return [each for each in _each(Part.MACHINE, "", one, other) if not _same_memory(each)]
+
+
+def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Difference]:
+    """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
+    return [
+        *_each(Part.MACHINE, "", _less(first.host), _less(second.host)),
+        *_each(Part.ENGINE, "", _engine(first), _engine(second)),
+        *_each(Part.MEASUREMENT, "", _measurement(first), _measurement(second)),
+        *_each(Part.HARNESS, "", _harness(first), _harness(second)),
+        *_scenarios(first, second),
+        *_environments(first, second, dict.fromkeys(cell.environment for cell in cells)),
+    ]
+
+
+def same_software(cell: Cell, first: Run, second: Run) -> bool:
+    """Whether what the cell ran is known to be the same in both runs: Python, packages, image, and scenario."""
+    one, other = (_software(cell, run) for run in (first, second))
+    return all(one.values()) and one == other
+
+
+def _software(cell: Cell, run: Run) -> dict[str, Any]:
+    name = cell.environment
+    return {
+        "python": _python(run, name),
+        "pins": dict(pins(run, name)),
+        "image": run.images.get(name),
+        "source": run.sources.get(cell.scenario),
+        "backend": run.backend.get("name"),
+    }
+
+
+def _machine(run: Run, *, on_gpus: bool) -> dict[str, Any]:
+    """What makes a machine another one; of a remote engine, its own."""
+    remote = run.backend.get("where") == "remote"
+    facts, names = (run.backend, ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
+    found = {name: facts.get(name) for name in (*names, "memory_bytes")}
+    return {**found, "gpus": _cards(run.host.get("gpus"))} if on_gpus else found
+
+
+def _cards(gpus: Any) -> Any:
+    """Of each GPU what no driver changes."""
+    if not isinstance(gpus, Sequence) or isinstance(gpus, str):
+        return gpus
+    kept = ("name", "capability", "memory_bytes")
+    return [{name: card.get(name) for name in kept} for card in gpus if isinstance(card, Mapping)]
+
+
+def _same_memory(difference: Difference) -> bool:
+    if difference.name != "memory_bytes":
+        return False
+    sizes = (difference.first, difference.second)
+    if not all(isinstance(size, int | float) for size in sizes):
+        return False
+    return bool(abs(sizes[0] - sizes[1]) <= MEMORY * max(sizes))
+
+
+def _engine(run: Run) -> dict[str, Any]:
+    left_out = frozenset() if run.backend.get("where") == "remote" else _OF_THE_HOST
+    return {name: value for name, value in _less(run.backend).items() if name not in left_out}
+
+
+def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
+
+
+def _measurement(run: Run) -> dict[str, Any]:
+    sampling, limits = run.plan.sampling, run.plan.limits
+    auto = "as the pilot asks"
+    return {
+        "backend": run.backend.get("name"),
+        "protocol": sampling.protocol.value,
+        "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
+        "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,
+        "sample_seconds": sampling.sample_seconds,
+        "cpus": "all" if limits.cpus is None else list(limits.cpus),
+        "gpus": list(limits.gpus),
+        "memory_bytes": limits.memory_bytes,
+    }
+
+
+def _harness(run: Run) -> dict[str, Any]:
+    return {"version": run.harness, "commit": run.commit}
+
+
+def _scenarios(first: Run, second: Run) -> list[Difference]:
+    others = {scenario.name: scenario for scenario in second.scenarios}
+    found = []
+    for scenario in first.scenarios:
+        other = others.get(scenario.name)
+        if other:
+            axes = {"axes": list(scenario.axes)}, {"axes": list(other.axes)}
+            sources = ({"source": run.sources.get(scenario.name)} for run in (first, second))
+            found += _each(Part.SCENARIO, scenario.name, *sources)
+            found += _each(Part.SCENARIO, scenario.name, *axes)
+    return found
+
+
+def _environments(first: Run, second: Run, names: Iterable[str]) -> list[Difference]:
+    found = []
+    for name in names:
+        one, other = (
+            {
+                "Python": _python(run, name),
+                "image": run.images.get(name),
+                **dict(sorted(pins(run, name).items())),
+            }
+            for run in (first, second)
+        )
+        found += _each(Part.ENVIRONMENT, name, one, other)
+    return found
+
+
+def _python(run: Run, name: str) -> str | None:
+    return next((environment.python for environment in run.environments if environment.name == name), None)
+
+
+def _each(part: Part, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+    """The names whose values differ; an empty value is as good as none."""
+    pairs = ((name, _told(first.get(name)), _told(second.get(name))) for name in dict.fromkeys([*first, *second]))
+    return [Difference(part, subject, name, one, other) for name, one, other in pairs if one != other]
+
+
+def _told(value: Any) -> Any:
+    return None if value in ("", [], {}) else value

@@ -1,0 +1,178 @@
+"""Effects of axes on the time per step, and how they depend on one another.
+
+A matrix is a designed experiment: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for Experimenters", 2nd
+edition, 2005, chapter 5. Over a complete factorial of cells, on the log scale, with y the log centres of one round:
+
+    main effect of a level    the mean of y(level) - y(base) over all combinations of the other axes
+    interaction of two        the mean of [y(both) - y(second)] - [y(first) - y(neither)] over all combinations of the
+                              remaining axes
+
+A round is a block: the effects are computed in each one, so what slows a whole round cancels, and their mean and t
+interval are over rounds, as those of a ratio are. docs/measurement.md has an example, and what this cannot tell.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import numpy as np
+
+from harness.analysis.comparisons import Withheld, lost_in
+from harness.analysis.control import Control
+from harness.analysis.moderation import Floats
+from harness.analysis.statistics import Estimate, exp, interval
+from harness.analysis.verdicts import (
+    ALPHA,
+    FEWEST_ROUNDS,
+    RESOLUTION,
+    Judged,
+    Logs,
+    Verdict,
+    half_widths,
+    judge,
+    moderated,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One axis (or the environment) taken from `base` to `level`."""
+
+    axis: str
+    level: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The factors that an interaction of two changes is made of, means over the remaining axes.
+
+    Of the first change where the second is not made (`alone`) and where it is (`beside`), and of both (`together`).
+    The interaction is beside / alone.
+    """
+
+    alone: float
+    beside: float
+    together: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One change's main effect, or the interaction of two changes, as a factor of the time per step.
+
+    The interval of `estimate` is `level` wide (0.95 and more). `verdict` is `slower` for a factor beyond the margin
+    above 1 and `faster` for one below; where it is None, `withheld` says why. Only an interaction has `parts`.
+    """
+
+    changes: tuple[Change, ...]
+    estimate: Estimate
+    level: float
+    verdict: Verdict | None
+    withheld: Withheld | None
+    parts: Parts | None = None
+
+
+def effects(
+    logs: Floats, axes: Mapping[str, Sequence[str]], margin: float, control: Control | None = None
+) -> list[Effect]:
+    """The main effects and two-way interactions, judged together.
+
+    `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has two
+    levels at least, its base first. `margin` is a share, 0.03 for 3 %. One round has no intervals, and fewer than four
+    have no verdicts and intervals of 95 % each.
+    """
+    blocks = [_block(logs, axes, places) for size in (1, 2) for places in combinations(range(len(axes)), size)]
+    values = np.concatenate([block.values for block in blocks], axis=1)
+    size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
+    changes = [each for block in blocks for each in block.changes]
+    parts = [each for block in blocks for each in block.parts]
+    rounds, log_margin = len(logs), math.log1p(margin)
+    if rounds == 1:
+        return [
+            Effect(change, Estimate(exp(value), 1), 1.0 - ALPHA, None, Withheld.FEW_ROUNDS, part)
+            for change, value, part in zip(changes, values[0].tolist(), parts, strict=True)
+        ]
+    judged = _judge(values, size, log_margin)
+    return [
+        _effect(judged, index, float(mean), rounds, changes=change, parts=part, control=control, margin=log_margin)
+        for index, (change, part, mean) in enumerate(zip(changes, parts, values.mean(axis=0), strict=True))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """All effects of one axis or of one pair: `values` are log factors of shape (rounds, effects).
+
+    `size` is the sum of the squares of an effect's weights: its variance, when all cells have one of 1.
+    """
+
+    changes: Sequence[tuple[Change, ...]]
+    values: Floats
+    size: float
+    parts: Sequence[Parts | None]
+
+
+def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
+    others = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in places)
+    means = logs.mean(axis=others)
+    values = means
+    for axis in range(1, means.ndim):
+        values = values - values.take([0], axis=axis)
+    changed = (slice(None), *[slice(1, None)] * len(places))
+    named = [list(axes.items())[place] for place in places]
+    return _Block(
+        changes=list(product(*([Change(axis, level, base) for level in rest] for axis, (base, *rest) in named))),
+        values=values[changed].reshape(len(logs), -1),
+        size=2 ** len(places) * means[0].size / logs[0].size,
+        parts=_parts(means.mean(axis=0)) if len(places) == 2 else [None] * (means[0].size - 1),
+    )
+
+
+def _parts(means: Floats) -> list[Parts]:
+    """Of each pair of levels, from their mean logs of shape (first's levels, second's levels)."""
+    first, second = means.shape
+    return [
+        Parts(
+            alone=exp(float(means[i, 0] - means[0, 0])),
+            beside=exp(float(means[i, j] - means[0, j])),
+            together=exp(float(means[i, j] - means[0, 0])),
+        )
+        for i in range(1, first)
+        for j in range(1, second)
+    ]
+
+
+def _judge(values: Floats, size: Floats, margin: float) -> Judged:
+    """Intervals and verdicts, without any verdict of fewer than four rounds.
+
+    A main effect averages over more cells than an interaction, so what moderation compares are variances of one cell.
+    """
+    rounds = np.full(values.shape[1], float(len(values)))
+    mean, variance = values.mean(axis=0), values.var(axis=0, ddof=1) / size
+    if len(values) < FEWEST_ROUNDS:
+        logs = Logs(mean, np.maximum(variance, RESOLUTION**2) * size, rounds, rounds - 1.0)
+        return Judged(half_widths(logs, ALPHA), np.full(rounds.shape, ALPHA), [])
+    logs = moderated(mean, variance, rounds)
+    return judge(replace(logs, variance=logs.variance * size), margin)
+
+
+def _effect(
+    judged: Judged,
+    index: int,
+    mean: float,
+    rounds: int,
+    *,
+    changes: tuple[Change, ...],
+    parts: Parts | None,
+    control: Control | None,
+    margin: float,
+) -> Effect:
+    half = float(judged.half[index])
+    # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
+    verdict = judged.verdicts[index].turned if judged.verdicts else None
+    withheld = None if verdict else Withheld.FEW_ROUNDS
+    if verdict and lost_in(control, verdict, mean, half, margin):
+        verdict, withheld = None, Withheld.CONTROL
+    estimate = Estimate(exp(mean), rounds, interval(mean, half))
+    return Effect(changes, estimate, 1.0 - float(judged.alpha[index]), verdict, withheld, parts)

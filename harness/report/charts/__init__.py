@@ -1,0 +1,1 @@
+"""Charts: Vega-Lite specifications made from the report's numbers, and the SVG files beside report.md."""

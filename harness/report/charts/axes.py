@@ -1,0 +1,93 @@
+"""Where an axis begins and ends, and what is marked on it."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from harness.analysis.statistics import Estimate, Interval
+
+#: Marks of a log axis of ratios lie at least this many pixels apart: their words are as wide.
+APART = 64.0
+
+#: How many times slower or faster: the first of these that has room is marked, on both sides of 1.
+LADDERS: Sequence[Sequence[float]] = (
+    (1.01, 1.02, 1.03, 1.04, 1.05),
+    (1.02, 1.05, 1.1),
+    (1.05, 1.1, 1.2),
+    (1.1, 1.2, 1.5),
+    (1.2, 1.5, 2.0),
+    (1.5, 2.0, 3.0),
+    (2.0, 3.0, 5.0, 10.0),
+    (2.0, 5.0, 10.0, 20.0),
+    (3.0, 10.0, 30.0, 100.0),
+    *(tuple(10.0 ** (step * count) for count in range(1, 5)) for step in (1, 2, 5, 10, 20, 50, 75)),
+)
+
+#: An axis of times is logarithmic when the longest is more than this many times the shortest.
+LOG_FROM = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An interval as far as its axis reaches; `caps` are those of its ends that lie on it."""
+
+    low: float
+    high: float
+    caps: Sequence[float]
+
+
+def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
+    """From where to where an axis goes that shows the estimates (at least one) and the values `around`, all positive.
+
+    All values are on it, and the intervals as far as they reach no farther beyond the values than these lie apart,
+    or than a factor of two: an interval of two rounds would press everything else together.
+    """
+    values = [*(estimate.value for estimate in estimates), *around]
+    intervals = [estimate.interval for estimate in estimates if estimate.interval]
+    least, most = math.log(min(values)), math.log(max(values))
+    reach = max(most - least, math.log(2.0))
+    low = max(least - reach, min([least, *(math.log(each.low) for each in intervals)]))
+    high = min(most + reach, max([most, *(math.log(each.high) for each in intervals)]))
+    room = 0.03 * (high - low) or 0.01
+    return Interval(_exp(low - room), _exp(high + room))
+
+
+def bar(interval: Interval, shown: Interval) -> Bar:
+    """The part of an interval that lies on the axis."""
+    low, high = (min(max(end, shown.low), shown.high) for end in (interval.low, interval.high))
+    return Bar(low, high, [end for end in (interval.low, interval.high) if end in shown])
+
+
+def ratio_marks(shown: Interval, width: float) -> list[float]:
+    """What is marked on a log axis of ratios, `width` pixels wide: 1, and as many times slower as faster."""
+    scale = width / math.log(shown.high / shown.low)
+    for ladder in LADDERS:
+        factors = [1.0, *ladder, *(1.0 / factor for factor in ladder)]
+        marks = sorted(factor for factor in factors if factor in shown)
+        if len(marks) > 1 and all(gap >= APART for gap in _gaps(marks, scale)):
+            return marks
+    return [1.0]
+
+
+def time_marks(shown: Interval) -> list[float]:
+    """What is marked on a log axis of times: 1, 2 and 5 of each decade, or the decades alone where those are many."""
+    first, last = math.floor(math.log10(shown.low)), math.ceil(math.log10(shown.high))
+    decades = range(first, last + 1, -(-(last - first) // 8))
+    fine = [digit * 10.0**power for power in decades for digit in (1.0, 2.0, 5.0)]
+    marks = [mark for mark in fine if mark in shown]
+    return marks if len(marks) <= 8 else [10.0**power for power in decades if 10.0**power in shown]
+
+
+def is_log(values: Iterable[float]) -> bool:
+    """Whether times (positive, at least one) lie so far apart that their axis is logarithmic."""
+    known = list(values)
+    return max(known) > LOG_FROM * min(known)
+
+
+def _gaps(marks: Sequence[float], scale: float) -> list[float]:
+    return [scale * math.log(after / before) for before, after in pairwise(marks)]
+
+
+def _exp(log: float) -> float:
+    return math.exp(min(max(log, -700.0), 700.0))

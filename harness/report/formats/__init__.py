@@ -1,0 +1,36 @@
+"""A run in the formats of other tools: a module each, whose `render(run, launches)` returns the text."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from harness.model.launch import Launch
+from harness.model.run import Run
+
+
+class Format(StrEnum):
+    """What a report can be written as."""
+
+    MD = "md"
+    JSON = "json"
+    CSV = "csv"
+    JUNIT = "junit"
+    PYPERF = "pyperf"
+    BENCHMARK_ACTION = "benchmark-action"
+    SUMMARY = "summary"
+
+
+def render(format: Format, run: Run, launches: Sequence[Launch]) -> str:
+    """The run in one format. Raises NothingSelectedError where that format cannot say that no cell gave a number."""
+    from harness.report import markdown
+    from harness.report.formats import benchmark_action, junit, launches_csv, pyperf_suite, report_json, summary
+
+    renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
+        Format.MD: markdown.render,
+        Format.JSON: report_json.render,
+        Format.CSV: launches_csv.render,
+        Format.JUNIT: junit.render,
+        Format.PYPERF: pyperf_suite.render,
+        Format.BENCHMARK_ACTION: benchmark_action.render,
+        Format.SUMMARY: summary.render,
+    }
+    return renderers[format](run, launches)

@@ -1,0 +1,40 @@
+"""github-action-benchmark's `customSmallerIsBetter`: a list of {name, unit, value, range, extra}.
+
+https://github.com/benchmark-action/github-action-benchmark#examples, and BenchmarkResult in its src/extract.ts
+"""
+
+from collections.abc import Sequence
+
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.report import format
+from harness.report.escape import plain
+from harness.report.format import MILLISECONDS
+from harness.report.formats.content import CellResult, gather, with_numbers
+from harness.report.formats.strings import dumps
+
+#: The same for every cell and every run: the action sets numbers beside those of earlier commits.
+UNIT = f"{MILLISECONDS.symbol}/step"
+
+# the action puts names between backticks into cells of a Markdown table, where neither can be escaped
+_IN_CODE = str.maketrans({"|": "¦", "`": "'"})
+
+
+def render(run: Run, launches: Sequence[Launch]) -> str:
+    """The cells that have a number. Raises NothingSelectedError for none: the action fails on an empty list."""
+    return dumps([_entry(run, result) for result in with_numbers(gather(run, launches), "github-action-benchmark")])
+
+
+def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
+    assert result.estimate is not None, "only cells with a number are asked for"
+    ends = result.estimate.interval
+    between = " to ".join(format.number(end * MILLISECONDS.factor) for end in (ends.low, ends.high)) if ends else ""
+    title = next((known.title for known in run.environments if known.name == result.cell.environment), "")
+    told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
+    return {
+        "name": plain(result.name).translate(_IN_CODE),
+        "unit": UNIT,
+        "value": result.estimate.value * MILLISECONDS.factor,
+        **({"range": between} if between else {}),
+        "extra": "\n".join(plain(line) for line in told if line),
+    }

@@ -1,0 +1,188 @@
+"""What accounts for a gap: which cells and rounds count, and what the effects are then."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.attribution import attributions
+from harness.analysis.comparisons import Withheld
+from harness.analysis.lookup import lookup
+from harness.analysis.tables import tables
+from harness.analysis.verdicts import Verdict
+from harness.model.environment import Device
+from harness.model.launch import Status
+from tests.factories import broken, cell, cells, rounds, run, scenario
+
+CALLS = ("fit", "train_on_batch")
+FACTORS = {"tf1.14": 1.0, "tf2.0": 1.1, "graph": 1.0, "eager": 2.0, "fit": 1.0, "train_on_batch": 0.5}
+
+
+def seconds(members):
+    """Times that multiply, but for eager mode of TensorFlow 2.0: another 1.5."""
+    return {
+        of: 0.01
+        * math.prod(FACTORS.get(value, 1.0) for value in (of.environment, *of.axes.values()))
+        * (1.5 if (of.environment, of.axes["mode"]) == ("tf2.0", "eager") else 1.0)
+        for of in members
+    }
+
+
+MEMBERS = cells(calls=CALLS)
+
+
+def made(asked, launches):
+    found = lookup(asked, launches)
+    return attributions(asked, tables(asked, found)[0], found)
+
+
+def factors(attribution):
+    return {
+        " × ".join(change.level for change in effect.changes): round(effect.estimate.value, 3)
+        for effect in attribution.effects
+    }
+
+
+def test_effects_of_a_complete_design():
+    (found,) = made(run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0))
+    assert list(found.axes.items()) == [
+        ("environment", ["tf1.14", "tf2.0"]),
+        ("mode", ["graph", "eager"]),
+        ("call", ["fit", "train_on_batch"]),
+    ]
+    assert factors(found) == {
+        "tf2.0": round(1.1 * math.sqrt(1.5), 3),
+        "eager": round(2.0 * math.sqrt(1.5), 3),
+        "train_on_batch": 0.5,
+        "tf2.0 × eager": 1.5,
+        "tf2.0 × train_on_batch": 1.0,
+        "eager × train_on_batch": 1.0,
+    }
+    assert (found.cells, found.of, found.rounds, found.held) == (8, 8, 5, {})
+    assert found.judged
+    assert not found.moderated
+
+
+def test_the_base_is_the_runs_reference_and_the_headers_first_value():
+    (found,) = made(run(MEMBERS, reference="tf2.0"), rounds(seconds(MEMBERS)))
+    assert [(effect.changes[0].level, effect.changes[0].base) for effect in found.effects[:3]] == [
+        ("tf1.14", "tf2.0"),
+        ("eager", "graph"),
+        ("train_on_batch", "fit"),
+    ]
+
+
+def test_the_order_of_cells_and_launches_does_not_matter():
+    launches = rounds(seconds(MEMBERS))
+    (one,) = made(run(MEMBERS), launches)
+    draw = random.Random(3)
+    (other,) = made(run(draw.sample(MEMBERS, 8)), draw.sample(launches, len(launches)))
+    assert other == one
+
+
+def test_what_slows_a_whole_round_cancels():
+    launches = [
+        replace(each, samples=[replace(sample, seconds=sample.seconds * (1 + each.round)) for sample in each.samples])
+        for each in rounds(seconds(MEMBERS), spread=0.0)
+    ]
+    (found,) = made(run(MEMBERS), launches)
+    effect = found.effects[1]
+    assert effect.verdict is Verdict.SLOWER
+    assert effect.estimate.interval.high / effect.estimate.interval.low == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_cell_without_a_number_leaves_the_largest_complete_design():
+    lost = cell("tf1.14", call="fit", mode="eager")
+    times = {of: each for of, each in seconds(MEMBERS).items() if of != lost}
+    (found,) = made(run(MEMBERS), [*rounds(times), broken(lost, Status.FAILED)])
+    assert (list(found.axes), found.held) == (["environment", "mode"], {"call": "train_on_batch"})
+    assert (found.cells, found.of) == (4, 7)
+
+
+def test_an_axis_with_one_value_is_left_out():
+    (found,) = made(run(), rounds(seconds(cells())))
+    assert list(found.axes) == ["environment", "mode"]
+    assert found.held == {}
+
+
+def test_with_one_axis_there_is_nothing_to_attribute():
+    only = cells(modes=["graph"])
+    assert made(run(only), rounds(seconds(only))) == []
+    each_as_it_comes = [cell(), cell("tf2.0", mode="eager")]
+    assert made(run(each_as_it_comes), rounds(seconds(each_as_it_comes))) == []
+
+
+def test_rounds_are_those_that_all_cells_have():
+    launches = rounds(seconds(MEMBERS), count=6)
+    short = [each for each in launches if not (each.cell == MEMBERS[0] and each.round == 4)]
+    (found,) = made(run(MEMBERS), short)
+    assert found.rounds == 5
+
+
+def test_a_cell_with_few_rounds_counts_as_missing_where_others_have_four():
+    launches = [each for each in rounds(seconds(MEMBERS)) if each.cell != MEMBERS[0] or each.round < 4]
+    (found,) = made(run(MEMBERS), launches)
+    assert (found.cells, found.of, found.rounds) == (4, 8, 5)
+
+
+def test_few_rounds_of_all_have_no_verdict():
+    (found,) = made(run(MEMBERS), rounds(seconds(MEMBERS), count=3))
+    assert (found.cells, found.rounds, found.judged) == (8, 3, False)
+    assert {effect.withheld for effect in found.effects} == {Withheld.FEW_ROUNDS}
+
+
+def test_no_round_in_common_is_no_design():
+    launches = [
+        each for each in rounds(seconds(cells()), count=2) if each.round == (1 if each.cell == cells()[0] else 2)
+    ]
+    assert made(run(), launches) == []
+
+
+def test_cells_of_different_work_count_as_missing():
+    odd = cell("tf2.0", call="fit", mode="eager")
+    launches = [
+        replace(each, fingerprint={"parameters": 2 if each.cell == odd else 1}) for each in rounds(seconds(MEMBERS))
+    ]
+    (found,) = made(run(MEMBERS), launches)
+    assert (found.cells, found.of, found.unchecked) == (4, 8, False)
+
+
+def test_where_work_differs_between_rows_it_is_the_rows_own():
+    launches = [
+        replace(each, fingerprint={"parameters": len(each.cell.axes["call"])}) for each in rounds(seconds(MEMBERS))
+    ]
+    (found,) = made(run(MEMBERS), launches)
+    assert (found.cells, found.unchecked) == (8, False)
+
+
+def test_where_as_many_did_one_work_as_another_one_half_counts_as_missing():
+    launches = [
+        replace(each, fingerprint={"parameters": len(each.cell.environment + each.cell.axes["mode"])})
+        for each in rounds(seconds(cells()))
+    ]
+    assert made(run(), launches) == []
+
+
+def test_work_that_nothing_told_of_is_unchecked():
+    assert made(run(), rounds(seconds(cells())))[0].unchecked
+
+
+def test_each_device_has_its_own():
+    members = [replace(of, device=device) for device in Device for of in cells()]
+    times = {
+        of: each * (2.0 if (of.device, of.axes["mode"]) == (Device.GPU, "eager") else 1.0)
+        for of, each in seconds(members).items()
+    }
+    cpu, gpu = made(run(members), rounds(times, spread=0.0))
+    assert (cpu.device, cpu.cells, cpu.of) == (Device.CPU, 4, 4)
+    assert (gpu.device, gpu.cells, gpu.of) == (Device.GPU, 4, 4)
+    assert gpu.effects[1].estimate.value == pytest.approx(2.0 * cpu.effects[1].estimate.value)
+
+
+def test_a_dozen_effects_have_moderated_variances():
+    calls = [f"call{index}" for index in range(7)]
+    members = cells(calls=calls, modes=["graph"])
+    asked = run(members, scenarios=[scenario(axes={**scenario().axes, "call": calls})])
+    (found,) = made(asked, rounds(seconds(members)))
+    assert (len(found.effects), found.moderated) == (13, True)

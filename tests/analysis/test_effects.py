@@ -1,0 +1,224 @@
+"""Effects of axes: recovered where they are known, and how sure."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.comparisons import Withheld
+from harness.analysis.control import pooled
+from harness.analysis.effects import Change, effects
+from harness.analysis.verdicts import Verdict
+
+MARGIN = 0.03
+MODES = {"environment": ["tf1.14", "tf2.0"], "mode": ["graph", "eager"]}
+#: The means of docs/examples/headline.md, in ms; docs/measurement.md works them out by hand.
+HEADLINE = np.log([[7.08, 7.33], [7.51, 21.7]])
+
+TABLES = 600
+#: Three standard errors of a share of 5 % in so many tables.
+SLACK = 3.0 * math.sqrt(0.05 * 0.95 / TABLES)
+
+
+def repeated(cells, rounds=5):
+    """The same logs in every round, but for what slows a whole round."""
+    return np.stack([cells + 0.3 * number for number in range(rounds)])
+
+
+def named(found):
+    return {tuple(change.level for change in effect.changes): effect for effect in found}
+
+
+@st.composite
+def factorials(draw):
+    """Axes of two to four levels, and any log time for each of their combinations."""
+    sizes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
+    axes = {f"axis{place}": [f"{place}{level}" for level in "abcd"[:size]] for place, size in enumerate(sizes)}
+    logs = draw(
+        st.lists(st.floats(-8.0, 8.0), min_size=math.prod(sizes), max_size=math.prod(sizes)).map(
+            lambda values: np.reshape(values, sizes)
+        )
+    )
+    return axes, logs
+
+
+def by_definition(axes, logs, changes):
+    """The effect as the documentation words it: the mean of differences over all combinations of the other axes."""
+
+    def at(point):
+        return logs[tuple(axes[axis].index(level) for axis, level in point.items())]
+
+    def change(point, change):
+        return {**point, change.axis: change.level}
+
+    others = [axis for axis in axes if axis not in [each.axis for each in changes]]
+    differences = []
+    for levels in product(*(axes[axis] for axis in others)):
+        base = {each.axis: each.base for each in changes}
+        point = {axis: {**dict(zip(others, levels, strict=True)), **base}[axis] for axis in axes}
+        if len(changes) == 1:
+            differences.append(at(change(point, changes[0])) - at(point))
+        else:
+            first, second = changes
+            beside = at(change(change(point, first), second)) - at(change(point, second))
+            differences.append(beside - (at(change(point, first)) - at(point)))
+    return sum(differences) / len(differences)
+
+
+def test_the_documents_worked_example():
+    found = named(effects(repeated(HEADLINE), MODES, MARGIN))
+    assert list(found) == [("tf2.0",), ("eager",), ("tf2.0", "eager")]
+    assert found["tf2.0",].changes == (Change("environment", "tf2.0", "tf1.14"),)
+    assert found["tf2.0",].estimate.value == pytest.approx(1.77, abs=0.005)
+    assert found["eager",].estimate.value == pytest.approx(1.73, abs=0.005)
+    both = found["tf2.0", "eager"]
+    assert both.estimate.value == pytest.approx(2.79, abs=0.005)
+    parts = both.parts
+    assert (parts.alone, parts.beside, parts.together) == pytest.approx((1.061, 2.960, 3.065), abs=0.001)
+
+
+@given(factorials())
+def test_effects_are_what_the_documentation_says(factorial):
+    axes, logs = factorial
+    found = effects(repeated(logs), axes, MARGIN)
+    singles = [levels[1:] for levels in axes.values()]
+    pairs = [pair for one, other in combinations(singles, 2) for pair in product(one, other)]
+    assert [tuple(change.level for change in effect.changes) for effect in found] == [
+        *((level,) for levels in singles for level in levels),
+        *pairs,
+    ]
+    for effect in found:
+        assert math.log(effect.estimate.value) == pytest.approx(by_definition(axes, logs, effect.changes), abs=1e-9)
+
+
+@given(factorials(), st.data())
+def test_changes_that_multiply_are_recovered_with_no_interaction(factorial, data):
+    axes, _ = factorial
+    factors = {
+        axis: [0.0, *data.draw(st.lists(st.floats(-3.0, 3.0), min_size=len(levels) - 1, max_size=len(levels) - 1))]
+        for axis, levels in axes.items()
+    }
+    logs = sum(np.ix_(*factors.values()))
+    for effect in effects(repeated(logs), axes, MARGIN):
+        own = [factors[change.axis][axes[change.axis].index(change.level)] for change in effect.changes]
+        expected = own[0] if len(own) == 1 else 0.0
+        assert math.log(effect.estimate.value) == pytest.approx(expected, abs=1e-9)
+        if effect.parts:
+            assert effect.parts.together == pytest.approx(math.exp(sum(own)))
+
+
+@given(factorials())
+def test_an_interaction_is_the_quotient_of_its_parts(factorial):
+    axes, logs = factorial
+    for effect in effects(repeated(logs), axes, MARGIN):
+        if effect.parts:
+            assert effect.estimate.value == pytest.approx(effect.parts.beside / effect.parts.alone)
+
+
+@given(st.lists(st.floats(-8.0, 8.0), min_size=4, max_size=4))
+def test_of_two_axes_with_two_levels_both_changes_are_the_product_of_the_factors(values):
+    found = named(effects(repeated(np.reshape(values, (2, 2))), MODES, MARGIN))
+    product_of_both = found["tf2.0",].estimate.value * found["eager",].estimate.value
+    assert found["tf2.0", "eager"].parts.together == pytest.approx(product_of_both)
+
+
+@given(factorials(), st.randoms())
+def test_the_order_of_axes_and_rounds_does_not_matter(factorial, draw):
+    axes, logs = factorial
+    noisy = repeated(logs) + np.random.default_rng(3).normal(0.0, 0.05, (5, *logs.shape))
+    names = draw.sample(list(axes), len(axes))
+    turned = noisy.transpose(0, *(1 + list(axes).index(name) for name in names))[draw.sample(range(5), 5)]
+    one = {frozenset(effect.changes): effect for effect in effects(noisy, axes, MARGIN)}
+    for effect in effects(turned, {name: axes[name] for name in names}, MARGIN):
+        same = one[frozenset(effect.changes)]
+        assert math.log(effect.estimate.value) == pytest.approx(math.log(same.estimate.value), abs=1e-9)
+        assert effect.verdict == same.verdict
+        assert math.log(effect.estimate.interval.high) == pytest.approx(math.log(same.estimate.interval.high), rel=1e-6)
+
+
+def test_verdicts_are_of_what_takes_longer():
+    found = named(effects(repeated(np.log([[1.0, 2.0], [1.0, 2.0]])), MODES, MARGIN))
+    assert [effect.verdict for effect in found.values()] == [Verdict.SAME, Verdict.SLOWER, Verdict.SAME]
+    assert named(effects(repeated(np.log([[2.0, 1.0], [2.0, 1.0]])), MODES, MARGIN))["eager",].verdict is Verdict.FASTER
+
+
+def test_levels_are_divided_among_the_effects():
+    noise = np.random.default_rng(5).normal(0.0, 0.02, (5, 2, 2))
+    levels = sorted(effect.level for effect in effects(noise, MODES, MARGIN))
+    assert levels[-1] == pytest.approx(1.0 - 0.05 / 3)
+
+
+def test_few_rounds_have_intervals_and_no_verdict():
+    noise = np.random.default_rng(5).normal(0.0, 0.02, (3, 2, 2))
+    for effect in effects(noise, MODES, MARGIN):
+        assert (effect.verdict, effect.withheld) == (None, Withheld.FEW_ROUNDS)
+        assert effect.level == pytest.approx(0.95)
+        assert effect.estimate.value in effect.estimate.interval
+
+
+def test_one_round_has_no_interval():
+    found = named(effects(repeated(HEADLINE, rounds=1), MODES, MARGIN))
+    assert found["tf2.0", "eager"].estimate.interval is None
+    assert found["tf2.0", "eager"].estimate.value == pytest.approx(2.79, abs=0.005)
+    assert found["eager",].withheld is Withheld.FEW_ROUNDS
+
+
+def test_what_the_control_shows_has_no_verdict():
+    control = pooled([[0.15, 0.16, 0.15, 0.14, 0.15]])
+    for effect in effects(repeated(HEADLINE), MODES, MARGIN, control):
+        assert (effect.verdict, effect.withheld) == (None, Withheld.CONTROL)
+    reaching = pooled([[-0.3, 0.4, -0.2, 0.3, 0.1]])
+    assert not reaching.beyond(math.log1p(MARGIN))
+    small = named(effects(repeated(np.log([[1.0, 1.1], [1.0, 1.1]])), MODES, MARGIN, reaching))
+    assert small["eager",].withheld is Withheld.CONTROL
+    assert named(effects(repeated(HEADLINE), MODES, MARGIN, reaching))["eager",].verdict is Verdict.SLOWER
+
+
+def test_moderated_effects_of_cells_that_scatter_alike_are_as_sure_as_they_have_cells():
+    axes = {"environment": [str(number) for number in range(8)], "mode": ["graph", "eager"]}
+    noise = np.random.default_rng(5).normal(0.0, 0.05, (5, 8, 2))
+    found = effects(noise, axes, MARGIN)
+    assert {effect.verdict for effect in found} == {Verdict.UNCLEAR}
+    widths = [math.log(effect.estimate.interval.high / effect.estimate.interval.low) for effect in found]
+    # seven of two cells against two, one of eight against eight, and seven of one against one twice over
+    assert np.array(widths) / widths[0] == pytest.approx([1.0] * 7 + [0.5] + [2.0] * 7)
+
+
+def simulated(axes, rounds, seed, truth=0.0):
+    """Tables of effects on a machine whose rounds differ by 10 %, and whose cells scatter by 1 to 4 %."""
+    draw = np.random.default_rng(seed)
+    shape = tuple(len(levels) for levels in axes.values())
+    for _ in range(TABLES):
+        scatter = draw.uniform(0.01, 0.04, shape)
+        drift = draw.normal(0.0, 0.1, (rounds, *[1] * len(shape)))
+        yield effects(truth + drift + scatter * draw.normal(size=(rounds, *shape)), axes, MARGIN)
+
+
+def test_intervals_of_three_rounds_hold_the_truth_as_often_as_they_say():
+    held = [[1.0 in effect.estimate.interval for effect in found] for found in simulated(MODES, 3, 11)]
+    assert np.mean(held, axis=0) == pytest.approx(0.95, abs=SLACK)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        MODES,
+        {**MODES, "call": ["fit", "step"]},
+        {"environment": [str(number) for number in range(8)], "mode": ["graph", "eager"]},
+    ],
+)
+def test_seldom_has_a_table_a_wrong_verdict(axes):
+    tables = list(simulated(axes, 5, 12))
+    wrong = [any(effect.verdict in (Verdict.SLOWER, Verdict.FASTER) for effect in found) for found in tables]
+    assert np.mean(wrong) <= 0.05 + SLACK
+    held = [[1.0 in effect.estimate.interval for effect in found] for found in tables]
+    assert np.mean(held, axis=0).min() >= 0.95 - SLACK
+
+
+def test_what_is_at_the_margins_edge_is_seldom_called_the_same():
+    edge = math.log1p(MARGIN) * np.array([[0.0, 1.0], [0.0, 1.0]])
+    called = [named(found)["eager",].verdict is Verdict.SAME for found in simulated(MODES, 8, 13, edge)]
+    assert np.mean(called) <= 0.05 + SLACK

@@ -1,0 +1,172 @@
+"""Two runs side by side."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.comparisons import Withheld
+from harness.analysis.runs import Lone
+from harness.analysis.verdicts import Verdict
+from harness.analysis.work import Work
+from harness.model.launch import Role, Status
+from tests.factories import broken, cell, launch, run
+from tests.two_runs import CELLS, all_but, change, compared, first, second
+
+ONE = CELLS[2]
+
+
+def with_fingerprints(stored, **fingerprint):
+    asked, launches = stored
+    return asked, [launch(each.cell, each.centre, each.round, fingerprint=fingerprint) for each in launches]
+
+
+def test_runs_that_agree_are_the_same_in_every_cell():
+    found = compared(first(), second())
+    assert [each.cell for each in found.cells] == CELLS
+    assert {each.change.verdict for each in found.cells} == {Verdict.SAME}
+    assert (found.shift.change.verdict, found.shift.cells, found.shift.unchanged) == (Verdict.SAME, 6, True)
+    assert found.deciding == [Verdict.SAME] * 6
+
+
+def test_a_ratio_is_above_one_where_the_second_run_is_faster():
+    found = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
+    assert found.change.ratio.value == pytest.approx(2.0, rel=0.01)
+    assert found.change.verdict is Verdict.FASTER
+    assert (found.first.value, found.second.value) == (pytest.approx(0.01, rel=0.01), pytest.approx(0.005, rel=0.01))
+
+
+def test_one_cell_that_changed_is_told_with_and_without_the_shift():
+    found = compared(first(), second(all_but(ONE, 1.3)))
+    slower = [each.cell for each in found.cells if each.change.verdict is Verdict.SLOWER]
+    assert slower == [ONE]
+    assert change(found, ONE).beside.verdict is Verdict.SLOWER
+    assert found.shift.change.verdict is Verdict.SAME
+    assert Verdict.SLOWER in found.deciding
+
+
+def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
+    found = compared(first(), second(dict.fromkeys(CELLS, 0.012)))
+    assert {each.change.verdict for each in found.cells} == {Verdict.SLOWER}
+    assert {each.beside.verdict for each in found.cells} == {Verdict.SAME}
+    assert found.shift.change.verdict is Verdict.SLOWER
+    assert found.shift.change.ratio.value == pytest.approx(1.0 / 1.2, rel=0.01)
+    # the software is the same, so it was the machine: a gate does not fail by that
+    assert Verdict.SLOWER not in found.deciding
+
+
+def test_on_a_slower_day_a_cell_that_kept_its_time_is_faster_beside_the_shift():
+    found = change(compared(first(), second(all_but(ONE, 1 / 1.2, seconds=0.012))), ONE)
+    assert (found.change.verdict, found.beside.verdict) == (Verdict.SAME, Verdict.FASTER)
+
+
+def test_a_shift_of_changed_software_may_be_the_softwares():
+    other = second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"})
+    found = compared(first(), other)
+    assert (found.shift.change.verdict, found.shift.unchanged) == (Verdict.SLOWER, False)
+    assert not any(each.same_software for each in found.cells)
+    assert found.deciding == [Verdict.SLOWER] * 6
+
+
+def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
+    cells = [*CELLS, *(cell("tf2.0", call=call) for call in "de"), *(cell("tf1.14", call=call) for call in "de")]
+    images = {"tf1.14": "sha256:1", "tf2.0": "sha256:2"}
+    taken = {each: 0.01 if each.environment == "tf1.14" else 0.013 for each in cells}
+    one = first(dict.fromkeys(cells, 0.01), images=images)
+    found = compared(one, second(taken, images={**images, "tf2.0": "sha256:3"}))
+    assert (found.shift.cells, found.shift.unchanged) == (5, True)
+    assert found.shift.change.verdict is Verdict.SAME
+    assert {each.beside.verdict for each in found.cells if each.cell.environment == "tf2.0"} == {Verdict.SLOWER}
+
+
+def test_of_four_cells_no_shift_is_told():
+    few = dict.fromkeys(CELLS[:4], 0.01)
+    found = compared(first(few), second(few))
+    assert found.shift is None
+    assert [each.beside for each in found.cells] == [None] * 4
+
+
+@pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (3, True)])
+def test_fewer_than_four_rounds_in_either_run_have_no_verdict(rounds, has_interval):
+    for found in (compared(first(count=rounds), second()), compared(first(), second(count=rounds))):
+        each = found.cells[0]
+        assert (each.change.verdict, each.change.withheld) == (None, Withheld.FEW_ROUNDS)
+        assert (each.change.ratio.interval is not None) is has_interval
+        assert each.change.ratio.rounds == rounds
+        assert (found.shift, found.deciding) == (None, [])
+
+
+def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
+    one, other = with_fingerprints(first(), parameters=1), with_fingerprints(second(), parameters=2)
+    found = compared(one, other)
+    assert {each.change.verdict for each in found.cells} == {Verdict.DIFFERENT_WORK}
+    assert found.cells[0].work.work is Work.DIFFERENT
+    assert found.deciding == []
+
+
+def test_a_control_beyond_the_margin_in_either_run_takes_all_verdicts():
+    asked, launches = second(all_but(ONE, 2.0))
+    controls = [launch(CELLS[0], 0.013, number, role=Role.CONTROL) for number in range(1, 6)]
+    measured = [launch(CELLS[0], 0.010, number) for number in range(1, 6)]
+    others = [each for each in launches if each.cell != CELLS[0]]
+    asked = run(CELLS, controlled=True, id=asked.id, sources=asked.sources)
+    noisy = asked, [*others, *controls, *measured]
+    for found in (compared(first(), noisy), compared(noisy, first())):
+        assert {each.change.withheld for each in found.cells} == {Withheld.CONTROL}
+        assert {each.beside.withheld for each in found.cells} == {Withheld.CONTROL}
+
+
+def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
+    asked, launches = second()
+    failed = [broken(ONE, Status.FAILED, number) for number in range(6)]
+    other = asked, [*(each for each in launches if each.cell not in (ONE, CELLS[0])), *failed]
+    more = cell("tf2.1")
+    found = compared(first({**dict.fromkeys(CELLS, 0.01), more: 0.01}), other)
+    assert list(found.only_first) == [
+        Lone(CELLS[0], Status.INTERRUPTED),
+        Lone(ONE, Status.FAILED),
+        Lone(more, None),
+    ]
+    assert found.broken == [CELLS[0], ONE]
+    assert list(found.only_second) == []
+
+
+def test_a_narrower_margin_asks_for_more():
+    other = second(all_but(ONE, 1.02))
+    assert change(compared(first(), other), ONE).change.verdict is Verdict.SAME
+    assert change(compared(first(), other, margin=0.005), ONE).change.verdict is Verdict.SLOWER
+
+
+seconds = st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)
+
+
+@given(seconds, seconds, st.integers(2, 6))
+def test_swapped_runs_say_the_opposite(ones, others, count):
+    one = first(dict(zip(CELLS, ones, strict=True)), count=count, spread=0.02)
+    other = second(dict(zip(CELLS, others, strict=True)), count=5, spread=0.03)
+    there, back = compared(one, other), compared(other, one)
+    for each in there.cells:
+        turned = change(back, each.cell)
+        for ahead, behind in ((each.change, turned.change), (each.beside, turned.beside)):
+            if ahead is None or behind is None:
+                assert ahead is behind
+                continue
+            assert behind.ratio.value == pytest.approx(1.0 / ahead.ratio.value)
+            assert behind.ratio.interval.low == pytest.approx(1.0 / ahead.ratio.interval.high)
+            assert behind.verdict == (ahead.verdict and ahead.verdict.turned)
+            assert behind.withheld == ahead.withheld
+    if there.shift:
+        assert math.log(there.shift.change.ratio.value) == pytest.approx(-math.log(back.shift.change.ratio.value))
+
+
+@given(seconds, st.randoms(use_true_random=False))
+def test_the_order_of_cells_and_launches_says_nothing(times, draw):
+    one = first(spread=0.02)
+    taken = dict(zip(CELLS, times, strict=True))
+    asked, launches = second(taken, spread=0.02)
+    shuffled = list(launches)
+    draw.shuffle(shuffled)
+    turned = run(list(reversed(CELLS)), id=asked.id, sources=asked.sources)
+    there, back = compared(one, (asked, launches)), compared(one, (turned, shuffled))
+    assert there == back

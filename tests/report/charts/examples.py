@@ -1,0 +1,84 @@
+"""Documents that charts are made of."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.model.cell import Cell
+from harness.report.charts.picture import Kind, Picture
+from harness.report.charts.pictures import pictures
+from harness.report.document import Document, build
+from tests.factories import PHASES, cell, cells, rounds, run, scenario
+
+#: Strings that would do harm: a script, an end of the element, a terminal's colours, lines, a mark that turns letters.
+HOSTILE = "<script>alert(1)</script>]]>\"'& \x1b[31mred\x1b[0m\nnext\r\u202eturned | `x` " + "long " * 40
+
+
+def document(seconds: dict[Cell, float] | None = None, *, count: int = 5, spread: float = 0.01) -> Document:
+    """Two calls in two environments and two modes, with a control: eager mode is slower, and TF 2 slower still."""
+    if seconds is None:
+        times = (10, 20, 10.1, 27, 8, 15, 8, 21)
+        seconds = dict(zip(cells(calls=("fit", "train_on_batch")), (each / 1000 for each in times), strict=True))
+    controls = {each: seconds[each] for each in (cell(), cell(call="train_on_batch")) if each in seconds}
+    launches = rounds(seconds, count, spread, controls=controls, phases=PHASES)
+    return build(run(seconds, controlled=True), launches)
+
+
+def hostile() -> Document:
+    """Every name of the scenario, and each of its values, would do harm."""
+    calls = [HOSTILE + end for end in "ab"]
+    axes = {"call": calls, "mode": ["graph", HOSTILE]}
+    strange = scenario(HOSTILE, title=HOSTILE, axes=axes, default={})
+    members = [
+        Cell(HOSTILE, environment, cell().device, {"call": call, "mode": mode})
+        for call in calls
+        for environment in ("tf1.14", "tf2.0")
+        for mode in axes["mode"]
+    ]
+    seconds = {member: 0.01 + 0.001 * index for index, member in enumerate(members)}
+    phases = {HOSTILE: 1.0, **PHASES}
+    return build(run(seconds, scenarios=[strange]), rounds(seconds, phases=phases))
+
+
+def many(count: int) -> Document:
+    """So many rows, with two cells each: the later ones are slower, and their modes farther apart."""
+    calls = [f"call{index:03}" for index in range(count)]
+    wide = scenario(axes={"call": calls, "mode": ["graph", "eager"]}, default={}, compare=scenario().compare[1:2])
+    seconds = {
+        Cell("step", "tf1.14", cell().device, {"call": call, "mode": mode}): 0.01 + slower * (0.001 + index / 1e4)
+        for index, call in enumerate(calls)
+        for slower, mode in enumerate(("graph", "eager"))
+    }
+    return build(run(seconds, scenarios=[wide]), rounds(seconds, spread=0.001, phases=PHASES))
+
+
+def picture(of: Document, kind: Kind) -> Picture:
+    """The document's only chart of a kind."""
+    (found,) = (each for each in pictures(of) if each.kind is kind)
+    return found
+
+
+def values(of: Picture, mark: str) -> Sequence[dict[str, Any]]:
+    """What a chart's marks of one type show, layer by layer."""
+    layers = [each for each in of.specification["layer"] if each["mark"]["type"] == mark]
+    return [value for each in layers for value in each["data"]["values"]]
+
+
+def is_snapshot(of: Picture) -> bool:
+    """Whether a specification is what its file holds. UPDATE_SNAPSHOTS=1 writes it anew; read the difference."""
+    path = Path(__file__).parent / f"{of.kind.value}.json"
+    # the last digits of sums and exponentials differ between machines
+    text = json.dumps(_rounded(of.specification), indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        path.write_text(text)
+    return text == path.read_text()
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value

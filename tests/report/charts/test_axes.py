@@ -1,0 +1,83 @@
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.statistics import Estimate, Interval
+from harness.report.charts import axes
+
+logs = st.floats(-600.0, 600.0)
+halves = st.floats(0.0, 700.0)
+
+
+def estimate(log: float, half: float | None = None) -> Estimate:
+    if half is None:
+        return Estimate(math.exp(log), 1)
+    return Estimate(math.exp(log), 5, Interval(math.exp(max(-700.0, log - half)), math.exp(min(700.0, log + half))))
+
+
+@given(st.lists(st.tuples(logs, st.none() | halves), min_size=1, max_size=6))
+def test_every_value_is_on_the_axis_and_every_bar_within_it(known):
+    estimates = [estimate(log, half) for log, half in known]
+    shown = axes.domain(estimates, around=(1.0,))
+    assert 0.0 < shown.low < shown.high < math.inf
+    assert 1.0 in shown
+    for each in estimates:
+        assert each.value in shown
+        if each.interval:
+            bar = axes.bar(each.interval, shown)
+            assert shown.low <= bar.low <= bar.high <= shown.high
+            assert all(cap in shown for cap in bar.caps)
+
+
+def test_one_endless_interval_does_not_press_the_others_together():
+    shown = axes.domain([estimate(0.0, 0.01), estimate(0.1, 500.0)])
+    assert shown.high < 4.0
+    assert axes.bar(estimate(0.1, 500.0).interval, shown).caps == []
+
+
+def test_an_interval_that_ends_on_the_axis_has_both_caps():
+    assert len(axes.bar(Interval(0.9, 1.1), Interval(0.5, 2.0)).caps) == 2
+
+
+@given(st.floats(-300.0, 0.0), st.floats(0.0, 300.0))
+def test_marks_of_ratios_have_room_and_are_on_the_axis(low, high):
+    shown = Interval(math.exp(low - 0.01), math.exp(high + 0.01))
+    marks = axes.ratio_marks(shown, 400.0)
+    assert 1.0 in marks
+    assert all(mark in shown for mark in marks)
+    scale = 400.0 / math.log(shown.high / shown.low)
+    assert all(scale * math.log(b / a) >= axes.APART for a, b in itertools.pairwise(marks))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "marks"),
+    [
+        (0.9, 1.1, [1 / 1.05, 1.0, 1.05]),
+        (0.4, 2.5, [0.5, 1.0, 2.0]),
+        (0.3, 1.05, [1 / 3.0, 0.5, 1.0]),
+        (0.01, 100.0, [0.1, 1.0, 10.0]),
+    ],
+)
+def test_marks_of_ratios_are_as_many_times_slower_as_faster(low, high, marks):
+    found = axes.ratio_marks(Interval(low, high), 400.0)
+    assert found == pytest.approx(marks) or len(found) > len(marks)
+
+
+def test_marks_of_times_are_one_two_and_five_of_each_decade():
+    assert axes.time_marks(Interval(0.9, 60.0)) == [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+
+
+@given(st.floats(-250.0, 200.0), st.floats(2.5, 80.0))
+def test_marks_of_times_are_few_and_on_the_axis(low, span):
+    shown = Interval(math.exp(low), math.exp(low + span))
+    marks = axes.time_marks(shown)
+    assert 1 <= len(marks) <= 10
+    assert all(mark in shown for mark in marks)
+
+
+@pytest.mark.parametrize(("values", "log"), [([1.0, 10.0], False), ([1.0, 10.1], True), ([3.0], False)])
+def test_times_over_a_factor_of_ten_have_a_log_axis(values, log):
+    assert axes.is_log(values) is log

@@ -1,0 +1,24 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.report.charts import layout
+
+
+@given(st.lists(st.text(max_size=200), max_size=20))
+def test_names_of_lines_are_short_plain_and_all_different(names):
+    told = layout.distinct(names)
+    assert len(set(told)) == len(names)
+    assert all(len(name) <= layout.NAME_CHARACTERS + len(" (20)") for name in told)
+    assert all(name.isprintable() for name in told)
+
+
+def test_a_long_name_keeps_its_beginning_and_its_end():
+    (told,) = layout.distinct(["model large, " * 10 + "tf2.0 against tf1.14"])
+    assert told.startswith("model large")
+    assert told.endswith("tf2.0 against tf1.14")
+
+
+def test_the_farthest_are_drawn_in_their_order():
+    assert layout.farthest([1.0, 3.0, 2.0]) == [0, 1, 2]
+    kept = layout.farthest([float(index % 50) for index in range(50)])
+    assert kept == list(range(10, 50))

@@ -1,0 +1,72 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.report.charts import svg
+from harness.report.charts.picture import Kind, Picture
+from harness.report.charts.pictures import pictures
+from tests.report.charts.examples import document, hostile, values
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[tuple[Picture, ElementTree.Element]]:
+    return [(each, ElementTree.fromstring(svg.draw(each))) for each in pictures(document())]
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
+
+
+def test_every_line_and_every_number_beside_it_is_text_in_the_picture(drawn):
+    for picture, root in drawn:
+        told = texts(root)
+        names = {
+            value["name"]
+            for layer in picture.specification["layer"]
+            for value in layer["data"]["values"]
+            if "name" in value
+        }
+        assert names <= set(told)
+        beside = [value["told"] for value in values(picture, "text") if "told" in value]
+        assert {" ".join(text.split()) for text in beside} <= {" ".join(text.split()) for text in told}
+
+
+def test_axes_have_their_titles_with_units(drawn):
+    for picture, root in drawn:
+        assert picture.words.axis in texts(root)
+        assert picture.words.title in texts(root)
+    assert {picture.kind for picture, _ in drawn} == set(Kind)
+
+
+def test_a_screen_reader_finds_title_and_content(drawn):
+    for picture, root in drawn:
+        assert root.attrib["role"] == "img"
+        assert root.findtext(f"{SVG}title") == picture.words.title
+        assert root.findtext(f"{SVG}desc") == picture.words.alt
+
+
+def test_the_ground_is_white_on_a_dark_page_too(drawn):
+    for _, root in drawn:
+        ground = next(root.iter(f"{SVG}rect"))
+        assert ground.attrib["fill"] == "white"
+        assert (ground.attrib["width"], ground.attrib["height"]) == (root.attrib["width"], root.attrib["height"])
+
+
+def test_a_picture_asks_no_host_for_anything(drawn):
+    for picture, _ in drawn:
+        addresses = re.findall(r"https?://[^\"' ]+", svg.draw(picture))
+        assert set(addresses) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_strings_of_strangers_are_harmless_text():
+    for picture in pictures(hostile()):
+        text = svg.draw(picture)
+        assert "\x1b" not in text
+        root = ElementTree.fromstring(text)
+        allowed = {"svg", "title", "desc", "g", "path", "rect", "text", "tspan", "line", "defs", "clipPath"}
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= allowed
+        assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
+        assert any("<script>alert(1)</script>" in each for each in texts(root))

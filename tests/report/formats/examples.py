@@ -1,0 +1,91 @@
+"""A run with something of everything, and one whose strings are hostile."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.launch import Launch, Role, Status
+from harness.model.run import Run, Unavailable
+from tests.factories import PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def example() -> tuple[Run, list[Launch]]:
+    """Two calls in two environments and two modes.
+
+    `fit` in tf2.0 is slower in both modes; `train_on_batch` in tf2.0 ran out of memory in graph mode, and in eager mode
+    it is as fast as in tf1.14; tf2.1 cannot be had; round 3 of the group of `fit` was disturbed and repeated.
+    """
+    times = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 15], strict=True))
+    seconds = {of: milliseconds / 1000 for of, milliseconds in times.items()}
+    lost = cell("tf2.0", call="train_on_batch", mode="graph")
+    del seconds[lost]
+    controls = {of: seconds[of] for of in (cell(), cell(call="train_on_batch"))}
+    launches = rounds(
+        seconds,
+        spread=0.002,
+        controls=controls,
+        took=4.0,
+        phases=PHASES,
+        resources=RESOURCES,
+        fingerprint={"size": 162},
+    )
+    group = launches[0].group
+    noise = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.4}
+    disturbed = [replace(each, resources=noise) for each in launches if (each.group, each.round) == (group, 3)]
+    launches = [replace(each, attempt=1) if (each.group, each.round) == (group, 3) else each for each in launches]
+    gone = [Unavailable(c, "needs keras<2.4", "Choose an environment with keras<2.4.") for c in cells(["tf2.1"])]
+    killed = broken(lost, Status.OOM, error="killed at 2 GiB", advice="Allow more memory.", stderr="allocating\nKilled")
+    return run(times, unavailable=gone, controlled=True), [*disturbed, *launches, killed]
+
+
+def hostile() -> tuple[Run, list[Launch]]:
+    """Every string that a stranger can choose is chosen badly: markup, bars, formulas, terminal sequences, 10 MB."""
+    axes = {"=size": ["a|b", "`c`\n# d", "=1+1|' /C calc'!A0"], "mode": ["graph", "eager"]}
+    evil = scenario(
+        HOSTILE, title=f"{HOSTILE} | \x1b[31m", axes=axes, default={}, source="javascript:alert(1)", compare=_COMPARE
+    )
+    members = [
+        Cell(HOSTILE, "tf1.14", Device.CPU, {"=size": size, "mode": mode})
+        for size in axes["=size"]
+        for mode in axes["mode"]
+    ]
+    stderr = "```\n</details>]]><script>alert(2)</script>\n\x1b]0;x\x07\x00\ufffe" + "x" * 10_000_000 + "\n````\nend"
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    launches = [
+        launch(
+            of,
+            0.01 * place,
+            number,
+            phases={f"{HOSTILE}|\x1b[2J": 1.0},
+            resources=noisy,
+            fingerprint={HOSTILE: f"\n# d`{of.axes['mode']}|"} if of.axes["=size"] == "a|b" else {"size": 1},
+            started="@SUM(1)" if number == 2 else "2026-11-21T04:10:00Z",
+        )
+        for number in range(1, 6)
+        for place, of in enumerate(members[:-1], 1)
+    ]
+    error = "=HYPERLINK(1)\x1b[31mred|\n# big `q` \ud800" + "y" * 10_000_000
+    launches.append(broken(members[-1], Status.FAILED, error=error, stderr=stderr, advice=HOSTILE))
+    hosts = {"cpu": f"{HOSTILE}\x1b[31m", "<b>": "|", "cores": 2}
+    return (
+        run(
+            members, scenarios=[evil], host=hosts, command=["harness", "-s", HOSTILE + "\n```\n\x1b[2J"], commit="@a|`"
+        ),
+        launches,
+    )
+
+
+_COMPARE = [replace(scenario().compare[1], name=f"{HOSTILE}|")]
+
+
+def nothing() -> tuple[Run, list[Launch]]:
+    """A run in which no cell gave a number."""
+    return run(), [broken(of, Status.FAILED, error="it raised", stderr="Traceback") for of in cells()]
+
+
+def one_launch() -> tuple[Run, Sequence[Launch]]:
+    """A run of one cell with a single measured launch."""
+    return run([cell()]), [launch(cell(), 0.01, 1, role=Role.MEASURE)]

@@ -1,0 +1,56 @@
+"""github-action-benchmark's custom format."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from harness.report.formats.benchmark_action import render
+from tests.report.formats.examples import example, hostile, one_launch
+
+#: BenchmarkResult of src/extract.ts in benchmark-action/github-action-benchmark 1.22.0, without what it converts to
+#: strings by itself; an empty list is an error of extractResult there.
+SCHEMA = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["name", "unit", "value"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "unit": {"type": "string", "minLength": 1},
+            "value": {"type": "number"},
+            "range": {"type": "string", "minLength": 1},
+            "extra": {"type": "string"},
+        },
+        "additionalProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize("made", [example, hostile, one_launch])
+def test_it_is_what_the_action_reads(made: Any) -> None:
+    entries = json.loads(render(*made()), parse_constant=pytest.fail)
+    jsonschema.validate(entries, SCHEMA)
+    # the action finds the number before by its name
+    assert len({entry["name"] for entry in entries}) == len(entries)
+
+
+def test_milliseconds_per_step_with_the_interval() -> None:
+    first = json.loads(render(*example()))[0]
+    assert (first["name"], first["unit"]) == ("step tf1.14 cpu call=fit dtype=float32 mode=graph", "ms/step")
+    low, high = map(float, first["range"].split(" to "))
+    assert low <= first["value"] <= high
+    assert first["value"] == pytest.approx(10.0, rel=0.01)
+    assert "TensorFlow 1.14.0 + Keras 2.2.5\nrounds: 5" in first["extra"]
+
+
+def test_one_round_has_no_range() -> None:
+    (only,) = json.loads(render(*one_launch()))
+    assert "range" not in only
+
+
+def test_names_cannot_leave_the_cell_that_the_action_puts_them_in() -> None:
+    for entry in json.loads(render(*hostile())):
+        assert not set("|`\n") & set(entry["name"])

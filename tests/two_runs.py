@@ -1,0 +1,62 @@
+"""Two runs of the same cells, on different days."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.analysis.lookup import Lookup, lookup
+from harness.analysis.runs import Change, Changes, compare
+from harness.model.cell import Cell
+from harness.model.launch import Launch
+from harness.model.run import Run
+from tests.factories import cell, rounds, run
+
+MARGIN = 0.03
+
+#: Six cells: enough for a shift to be told.
+CELLS = [cell(environment, call=call) for call in ("a", "b", "c") for environment in ("tf1.14", "tf2.0")]
+
+#: What a run must tell for its software to be known.
+KNOWN: Mapping[str, Any] = {"sources": {"step": "ab12"}}
+
+Stored = tuple[Run, Sequence[Launch]]
+
+
+def first(
+    seconds: Mapping[Cell, float] | None = None, *, count: int = 5, spread: float = 0.002, **changes: Any
+) -> Stored:
+    """A run in which each of `CELLS` takes 10 ms, or as `seconds` says, in so many rounds."""
+    return _stored("2026-11-20T04-10-00Z-aaaa", seconds, (count, spread, 1), changes)
+
+
+def second(
+    seconds: Mapping[Cell, float] | None = None, *, count: int = 5, spread: float = 0.002, **changes: Any
+) -> Stored:
+    """A run of the day after, likewise."""
+    return _stored("2026-11-21T04-10-00Z-bbbb", seconds, (count, spread, 2), changes)
+
+
+def compared(one: Stored, other: Stored, margin: float = MARGIN) -> Changes:
+    """What the two say together."""
+    return compare(one[0], other[0], found(one, other), margin)
+
+
+def found(one: Stored, other: Stored) -> tuple[Lookup, Lookup]:
+    """What there is of each run's cells."""
+    return lookup(*one), lookup(*other)
+
+
+def change(changes: Changes, of: Cell) -> Change:
+    """What there is of one cell."""
+    return next(each for each in changes.cells if each.cell == of)
+
+
+def all_but(slower: Cell, times: float, seconds: float = 0.01) -> dict[Cell, float]:
+    """`CELLS` at so many seconds, and one of them so many times as long."""
+    return {each: seconds * (times if each == slower else 1.0) for each in CELLS}
+
+
+def _stored(
+    name: str, seconds: Mapping[Cell, float] | None, rounds_: tuple[int, float, int], changes: Mapping[str, Any]
+) -> Stored:
+    taken = dict.fromkeys(CELLS, 0.01) if seconds is None else seconds
+    return run(list(taken), **{**KNOWN, "id": name, **changes}), rounds(taken, *rounds_)
