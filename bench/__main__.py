@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable
 
-from bench import agreement, overhead, startup
+from bench import agreement, overhead, report_cost, startup
 from harness import __version__
 from harness.machine import host
 
 PARTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "startup": startup.figures,
+    "report": report_cost.figures,
     "overhead": overhead.figures,
     "agreement": agreement.figures,
 }

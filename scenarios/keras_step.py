@@ -70,6 +70,12 @@
 # name  = "each release as it comes"
 # along = "environment"             # by its default mode
 # pick  = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
+#
+# [tool.harness.profile]            # by module and function: what a profile counts as data handling
+# data = [
+#   "*.convert_to_tensor*", "*.internal_convert_to_tensor", "constant_op.*", "*standardize*", "*.cast_*",
+#   "*data_adapter*.*", "*_adapter.*", "dataset_ops.*", "iterator_ops.*", "epoch_iterator.*",
+# ]
 # ///
 """One Keras training step: "Why is TensorFlow 2 much slower than TensorFlow 1?", answered for any release.
 
@@ -85,10 +91,9 @@ dtype   float32; float64: what NumPy's randn and randint give, so float64 batche
 """
 
 import random
-import re
 import sys
 
-from kit import NotAvailable, fixed_outputs, main
+from kit import NotAvailable, fixed_outputs, main, training_loops, version
 
 BATCH = 32
 CHANNELS = 30
@@ -156,6 +161,8 @@ def scenario(
 
     steps = bench.measure(step, steps=batches, document=DOCUMENT_ITERATIONS[model])
     report(bench, tf, keras, network, steps=1 + settling + steps, predict=lambda: fixed_outputs(network, shape, dtype))
+    if bench.thorough:
+        observe_loops(bench, tf, keras, call=call, inputs=inputs, dtype=dtype, mode=mode)
 
 
 def choose_mode(tf, mode):
@@ -245,11 +252,6 @@ def api_version(tf, keras):
     return getattr(keras, "__version__", tf.__version__)
 
 
-def version(text):
-    """The first two numbers of a version, to be compared as numbers: "2.15.1" is (2, 15)."""
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
-
-
 def batches_in_call(bench, model, data, call, inputs):
     """How many steps one call takes: for fit_epoch, as many as the source took where that is asked for and fits."""
     if call != "fit_epoch":
@@ -306,6 +308,22 @@ def report(bench, tf, keras, network, *, steps, predict):
     )
     outputs = first_told(bench, "outputs", predict)  # last, since it sets the weights
     bench.fingerprint(parameters=parameters, outputs=outputs, steps_called=steps, steps_counted=counted)
+
+
+def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
+    """Which of Keras's loops such a call goes through, first and later; no loop asks for a model's size."""
+
+    def make():
+        keras.backend.clear_session()
+        network = make_model(keras, "small", (BATCH, SEQUENCE_LENGTH["small"], CHANNELS))
+        compile_model(tf, keras, network, mode)
+        return network, STEPS[inputs](tf, network, make_batch(SEQUENCE_LENGTH["small"], dtype), call, 1)
+
+    with bench.phase("training loops"):
+        found = first_told(bench, "loop", lambda: training_loops(make))
+    if found:
+        bench.observe("loop (first call)", found[0])
+        bench.observe("loop", found[1])
 
 
 def keras_version(tf, network):

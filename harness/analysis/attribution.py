@@ -50,7 +50,12 @@ class Attribution:
 
 
 def attributions(run: Run, table: Table, found: Lookup) -> list[Attribution]:
-    """The attribution of each of the table's devices on which two axes or more vary in a complete factorial."""
+    """The attribution of each of the table's devices on which two axes or more vary in a complete factorial.
+
+    Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
+    """
+    if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
+        return []
     devices = dict.fromkeys(row.device for row in table.rows)
     return [made for device in devices if (made := _attribution(run, table, found, device))]
 

@@ -15,7 +15,7 @@ MEMORY = 0.05
 # of an engine on this machine the host says these itself
 _OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
 # what says the same in other words
-_TOLD_ELSEWHERE = {"why", "name", "pinned_to"}
+_TOLD_ELSEWHERE = {"why", "name", "pinned_to", "registry"}
 
 
 class Part(StrEnum):

@@ -17,9 +17,10 @@ class Lookup:
     """Every cell that the run names, and what there is of each.
 
     `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
-    `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot;
-    `unavailable` what was known before any launch. `control` is the run's A/A control, `groups` names each cell's
-    group, `costs` are seconds of one round by group, and `interpreters` the Python (X.Y) of each environment.
+    `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot; `observed`
+    the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
+    known before any launch. `control` is the run's A/A control, `groups` names each cell's group, `costs` are seconds
+    of one round by group, and `interpreters` the Python (X.Y) of each environment.
     """
 
     cells: Mapping[Cell, None]
@@ -27,6 +28,7 @@ class Lookup:
     numbers: Mapping[Cell, Sequence[Launch]]
     lost: Mapping[Cell, Sequence[Launch]]
     pilots: Mapping[Cell, Launch]
+    observed: Mapping[Cell, Sequence[Launch]]
     unavailable: Mapping[Cell, Unavailable]
     control: Control | None
     groups: Mapping[Cell, str]
@@ -52,12 +54,14 @@ class Lookup:
     def status(self, cell: Cell) -> Status | None:
         """Why the cell has no number; None for a cell that the run does not name.
 
-        A cell that was to be measured and of which there is nothing was interrupted; an `ok` without a single timed
-        step is a failure.
+        A cell that was to be measured and of which there is nothing was interrupted; one that only observes is ok, and
+        an `ok` without a timed step or an observation is a failure.
         """
         if cell in self.unavailable:
             return Status.NOT_AVAILABLE
         culprit = self.culprit(cell)
+        if culprit is None and cell in self.observed:
+            return Status.OK
         if culprit:
             return Status.FAILED if culprit.status is Status.OK else culprit.status
         return Status.INTERRUPTED if cell in self.cells else None
@@ -68,15 +72,21 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     unavailable = {entry.cell: entry for entry in run.plan.unavailable}
     numbers: dict[Cell, list[Launch]] = defaultdict(list)
     lost: dict[Cell, list[Launch]] = defaultdict(list)
+    observed: dict[Cell, list[Launch]] = defaultdict(list)
     counting = counted(run.plan, launches)
     for launch in counting:
-        (numbers if gave_number(launch) else lost)[launch.cell].append(launch)
+        (numbers if gave_number(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+    first = pilots(launches)
+    for cell, pilot in first.items():
+        if pilot.only_observed and cell not in observed:
+            observed[cell].append(pilot)
     return Lookup(
         cells=dict.fromkeys([*run.plan.cells, *unavailable]),
         series=series(counting),
         numbers=dict(numbers),
         lost=dict(lost),
-        pilots=pilots(launches),
+        pilots=first,
+        observed=dict(observed),
         unavailable=unavailable,
         control=control(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},

@@ -40,13 +40,13 @@ class _Cause:
 def missing(found: Lookup) -> list[Missing]:
     """Every cell of the run without a number, or with launches that gave none; equal reasons together.
 
-    Those with no number at all come first; then in the statuses' own order.
+    Cells that only observe lack nothing. Those with no number at all come first; then in the statuses' own order.
     """
     cells: dict[_Cause, list[Cell]] = {}
     stderrs: dict[_Cause, str] = {}
     for cell in found.cells:
         numbered = cell in found.series
-        if numbered and cell not in found.lost:
+        if (numbered or cell in found.observed) and cell not in found.lost:
             continue
         launch = found.culprit(cell)
         cause = _cause(cell, launch, found, numbered)

@@ -26,8 +26,8 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     """The launches that count: role measure or control, and of each round of each group one attempt only.
 
     That is the latest complete attempt, else the latest. An attempt is complete when every cell of the group that is
-    measured (its pilot did not end it) has an entry, the control's second one included. Launches of groups that the
-    plan lacks do not count.
+    measured (its pilot did not end it, and timed something) has an entry, the control's second one included. Launches
+    of groups that the plan lacks do not count.
     """
     first = pilots(launches)
     by_group: dict[str, list[Launch]] = defaultdict(list)
@@ -65,8 +65,13 @@ def gave_number(launch: Launch) -> bool:
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 
 
+def is_to_measure(pilot: Launch) -> bool:
+    """Whether a cell with this pilot is launched in the rounds: it ended ok, and did not only observe."""
+    return pilot.status is Status.OK and not pilot.only_observed
+
+
 def _measured(group: Group, first: Mapping[Cell, Launch]) -> frozenset[tuple[Cell, Role]]:
-    return frozenset((cell, role) for cell, role in group.slots if cell not in first or first[cell].status is Status.OK)
+    return frozenset((cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell]))
 
 
 def _one_attempt(attempts: Mapping[int, list[Launch]], measured: frozenset[tuple[Cell, Role]]) -> list[Launch]:

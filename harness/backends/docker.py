@@ -1,5 +1,6 @@
 """The backend that gives each launch a fresh container of its own."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from harness.backends.artifacts import Artifacts
 from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.backends.engine import Engine, connect, sentences
 from harness.backends.events import Events
+from harness.backends.image import REGISTRY
 from harness.backends.images import Images
 from harness.backends.installed import SCRIPT, Differences, compare, listed
 from harness.backends.outcome import outcome
@@ -39,6 +41,7 @@ class DockerBackend:
         self._root = root
         self._run = run
         self._ids: dict[str, str] = {}
+        self._facts: dict[str, str] = {}
         self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
 
     @cached_property
@@ -64,10 +67,12 @@ class DockerBackend:
     def check_gpus(self, wanted: Sequence[str]) -> None:
         """Raise CannotRunHereError, with what to do, where containers cannot get these GPUs, as far as that is told."""
         gpus.check(self.access, wanted)
+        self._facts["gpus_by"] = self.access.way.value
 
     def facts(self) -> Mapping[str, Any]:
-        """What the report says of the engine."""
-        return self.engine.facts
+        """What the report says of the engine, and what it asks it for images and GPUs by."""
+        registry = os.environ.get(REGISTRY, "")
+        return {**self.engine.facts, **({"registry": registry} if registry else {}), **self._facts}
 
     def prepare(self, requirements: list[Requirement], progress: Progress) -> dict[str, str | Exception]:
         """Build what is not there or not right; returns each environment's image id, or its UnavailableError."""

@@ -1,27 +1,48 @@
 """Finds the scenarios and the files that go in with them."""
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.catalog import header
+from harness.catalog import document, header
 from harness.catalog.project import Project
-from harness.model.errors import UsageError
+from harness.model.problem import FileError
 from harness.model.scenario import Scenario
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The scenarios of some files by name, and those whose files are wrong, with what is."""
+
+    scenarios: Mapping[str, Scenario]
+    broken: Mapping[str, FileError]
+
+
+def find_scenarios(project: Project) -> Found:
+    """Every scenario of the project, in the order of the names."""
+    scenarios, broken = {}, {}
+    for path in scenario_files(project):
+        try:
+            scenarios[path.stem] = load_scenario(path)
+        except FileError as error:
+            broken[path.stem] = error
+    return Found(scenarios, broken)
+
+
 def load_scenarios(project: Project) -> dict[str, Scenario]:
-    """Every scenario of the project by name, in the order of the names."""
-    paths = sorted(project.scenarios.glob("*.py"))
-    return {path.stem: load_scenario(path) for path in paths if not path.name.startswith("_")}
+    """Every scenario of the project by name. Raises FileError where one is wrong."""
+    return {path.stem: load_scenario(path) for path in scenario_files(project)}
+
+
+def scenario_files(project: Project) -> list[Path]:
+    """The project's files that hold a scenario, in the order of the names."""
+    return [path for path in sorted(project.scenarios.glob("*.py")) if not path.name.startswith("_")]
 
 
 def load_scenario(path: Path) -> Scenario:
-    """The scenario in one file. Raises UsageError where it cannot be read or its header is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The scenario {path} cannot be read: {error}.") from None
-    return header.parse(text, path)
+    """The scenario in one file. Raises FileError where it cannot be read or is wrong, with all that is."""
+    return header.parse(document.read_file(path), path)
 
 
 def kit_files(project: Project) -> dict[str, bytes]:

@@ -1,52 +1,79 @@
 """Reads scenarios/suites.toml."""
 
-import tomllib
-from collections.abc import Mapping
 from typing import Any
 
+from harness.catalog import document
+from harness.catalog.findings import Findings
+from harness.catalog.numerals import is_number, number_text
+from harness.catalog.places import Key
 from harness.catalog.project import Project
-from harness.model.errors import UsageError
 from harness.model.scenario import ENVIRONMENT
 from harness.model.suite import Part, Suite
 
+_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "select")
+_SELECT = "Write [[{}.select]] with its `scenario`, and below it the values of its axes."
+
 
 def load_suites(project: Project) -> dict[str, Suite]:
-    """Every suite by name. Raises UsageError for a file that is not a list of suites."""
+    """Every suite by name. Raises FileError, which has all that is wrong with the file."""
+    suites, findings = read_suites(project)
+    findings.check()
+    return suites
+
+
+def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
+    """Every suite by name as far as it can be read, and what is wrong. Raises FileError for what is no TOML."""
     path = project.scenarios / "suites.toml"
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from None
-    return {name: _suite(name, table, f"{path}: suite {name}") for name, table in document.items()}
+    read = document.read(document.read_file(path) if path.exists() else "", path)
+    findings = Findings(path, read.places)
+    return {name: _suite(name, table, findings) for name, table in read.table.items()}, findings
 
 
-def _suite(name: str, table: Any, where: str) -> Suite:
-    if not isinstance(table, dict) or set(table) - {"title", "environments", "select"}:
-        raise UsageError(f"{where}: not a table of `title`, `environments` and `select`.")
-    environments = table.get("environments", ["*"])
-    parts = table.get("select", [])
-    if not _texts(environments) or not isinstance(parts, list) or not parts:
-        raise UsageError(f"{where}: `environments` is a list of names, `select` a list of at least one table.")
+def _suite(name: str, table: Any, findings: Findings) -> Suite:
+    if not isinstance(table, dict):
+        findings.add((name,), f"`{name}` is no suite.", f"Write [{name}].")
+        return Suite(name=name, title=name, environments=[], parts=[])
+    findings.unknown_keys((name,), table, _KEYS, name)
+    rounds, selected = table.get("rounds"), table.get("select", [])
+    if rounds is not None and (not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1):
+        findings.add((name, "rounds"), f"`{name}.rounds` is not a whole number above 0.", "For example rounds = 3.")
+        rounds = None
+    if not isinstance(selected, list) or not selected:
+        findings.add((name, "select"), f"The suite {name} selects nothing.", _SELECT.format(name))
+        selected = []
     return Suite(
         name=name,
-        title=str(table.get("title", name)),
-        environments=environments,
-        parts=[_part(part, where) for part in parts],
+        title=_text((name, "title"), table, findings) or name,
+        environments=_texts((name, "environments"), table.get("environments", ["*"]), findings),
+        parts=[_part((name, "select", number), part, findings) for number, part in enumerate(selected)],
+        rounds=rounds,
+        budget=_text((name, "budget"), table, findings),
+        warmup=_text((name, "warmup"), table, findings),
+        measure=_text((name, "measure"), table, findings),
     )
 
 
-def _part(table: Any, where: str) -> Part:
-    if not isinstance(table, Mapping) or not isinstance(table.get("scenario"), str):
-        raise UsageError(f"{where}: each `select` names its `scenario`.")
-    axes = {axis: value for axis, value in table.items() if axis != "scenario"}
-    for axis, values in axes.items():
-        if not _texts(values):
-            raise UsageError(f"{where}: `{axis}` is not a list of strings.")
+def _part(key: Key, table: Any, findings: Findings) -> Part:
+    if not isinstance(table, dict) or not isinstance(table.get("scenario"), str):
+        findings.add((*key, "scenario"), f"A part of the suite {key[0]} names no `scenario`.", _SELECT.format(key[0]))
+        return Part(scenario="", axes={})
+    axes = {axis: _texts((*key, axis), value, findings) for axis, value in table.items() if axis != "scenario"}
     environments = axes.pop(ENVIRONMENT, ())
     return Part(scenario=table["scenario"], axes=axes, environments=environments)
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+def _text(key: Key, table: dict[str, Any], findings: Findings) -> str:
+    value = table.get(str(key[-1]), "")
+    if isinstance(value, str):
+        return value
+    findings.add(key, f"`{key[-1]}` is not a text.", f'Put it in quotes: {key[-1]} = "{value}".')
+    return ""
+
+
+def _texts(key: Key, value: Any, findings: Findings) -> list[str]:
+    """A list of at least one text; a number of a sweep counts as the text that cells have for it."""
+    texts = [number_text(item) if is_number(item) else item for item in value] if isinstance(value, list) else []
+    if texts and all(isinstance(text, str) for text in texts):
+        return texts
+    findings.add(key, f"`{key[-1]}` is not a list of texts.", f'For example {key[-1]} = ["one", "other"].')
+    return []

@@ -7,14 +7,17 @@ import sys
 
 import typer
 
+from harness.cli import problems
 from harness.cli.clean import clean as clean_command
 from harness.cli.compare import compare as compare_command
 from harness.cli.doctor import doctor as doctor_command
 from harness.cli.images import app as images_app
 from harness.cli.matrix import matrix as matrix_command
+from harness.cli.profile import profile as profile_command
 from harness.cli.report import report as report_command
 from harness.cli.scenarios import app as scenarios_app
 from harness.model.errors import Exit, HarnessError
+from harness.model.problem import FileError
 
 app = typer.Typer(
     name="harness",
@@ -25,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(name="matrix")(matrix_command)
+app.command(name="profile")(profile_command)
 app.command(name="report")(report_command)
 app.command(name="compare")(compare_command)
 app.command(name="doctor")(doctor_command)
@@ -37,6 +41,9 @@ def main() -> None:
     """Run the command that was typed. Expected errors are sentences on stderr, with the exit code of their kind."""
     try:
         app()
+    except FileError as error:
+        print("\n".join(problems.lines(error.problems)), file=sys.stderr)
+        sys.exit(error.exit)
     except HarnessError as error:
         print(f"harness: {error}", file=sys.stderr)
         sys.exit(error.exit)

@@ -1,12 +1,11 @@
 """`harness compare`: which cells changed from one run to another."""
 
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli.gate import FailOn, nothing_judged
 from harness.model.errors import Exit, NothingSelectedError, UsageError
 
 if TYPE_CHECKING:
@@ -16,12 +15,6 @@ if TYPE_CHECKING:
     from harness.report.changes import View
 
     Stored = tuple[Run, list[Launch]]
-
-
-class FailOn(StrEnum):
-    """What --fail-on takes."""
-
-    SLOWER = "slower"
 
 
 def compare(  # noqa: PLR0917 - the command's options
@@ -96,6 +89,5 @@ def _exit(view: "View") -> Exit:
     if view.changes.broken:
         return Exit.CELLS_FAILED
     if not view.changes.deciding:
-        print("harness: No cell has a verdict, so nothing was checked for --fail-on.", file=sys.stderr)
-        return Exit.NOTHING_SELECTED
+        return nothing_judged("No cell has a verdict")
     return Exit.SLOWER if Verdict.SLOWER in view.changes.deciding else Exit.OK

@@ -1,11 +1,12 @@
 """`harness matrix --dry-run`: what would be launched, in words or as JSON."""
 
-from harness.cli import gpus
+from harness.cli import gpus, problems
 from harness.cli.request import Request, prepare
+from harness.model.errors import Exit
 
 
-def show_plan(request: Request, *, json: bool) -> None:
-    """Print what would be launched."""
+def show_plan(request: Request, *, json: bool) -> Exit:
+    """Print what would be launched. Returns the exit code."""
     prepared = prepare(request)
     plan = prepared.plan
     if json:
@@ -23,9 +24,10 @@ def show_plan(request: Request, *, json: bool) -> None:
             "budget_seconds": plan.budget_seconds,
             "margin": plan.margin,
             "gpus": list(plan.limits.gpus),
+            "refused": list(prepared.refused),
         }
         print(codec.dumps({**asked, "cells": cells, "not available": missing}, indent=2))
-        return
+        return problems.exit_code(prepared.refused, Exit.OK)
     for line in gpus.lines(prepared.cards, prepared.gpu_host) if plan.limits.gpus else ():
         print(line)
     for group in plan.groups:
@@ -43,6 +45,7 @@ def show_plan(request: Request, *, json: bool) -> None:
         f"{_counted(plan.rounds, 'round')}: {at_most}{launches} launches; "
         f"{_counted(len(plan.unavailable), 'cell')} not available."
     )
+    return problems.exit_code(prepared.refused, Exit.OK)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import options
 from harness.cli.choice import BackendName
+from harness.cli.gate import FailOn
 from harness.model.errors import UsageError
 from harness.model.job import Protocol
 from harness.model.suite import DEFAULT_SUITE
@@ -13,34 +15,19 @@ from harness.model.suite import DEFAULT_SUITE
 
 def matrix(  # noqa: PLR0917 - typer reads a command's options from its parameters
     context: typer.Context,
-    suite: Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")] = "",
-    environments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-e",
-            "--environment",
-            help=f"An environment or a glob; the first is the reference. Else the suite's, or {DEFAULT_SUITE}'s.",
-        ),
-    ] = None,
-    scenarios: Annotated[
-        list[str] | None, typer.Option("-s", "--scenario", help="A scenario, a glob or a file.")
-    ] = None,
-    axes: Annotated[list[str] | None, typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.")] = None,
-    backend: Annotated[BackendName, typer.Option(help="What executes the launches.")] = BackendName.AUTO,
-    gpu: Annotated[bool, typer.Option("--gpu", help="Measure on a GPU: the first one, unless --gpus names others.")] = (
-        False
-    ),
-    gpus: Annotated[
-        str, typer.Option(help="The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")
-    ] = "",
-    cpus: Annotated[
-        str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3: 1; all with --gpu.")
-    ] = "",
-    reference: Annotated[str, typer.Option(help="What the others are set against; else the first.")] = "",
+    suite: options.Suite = "",
+    environments: options.Environments = None,
+    scenarios: options.Scenarios = None,
+    axes: options.Axes = None,
+    backend: options.Backend = BackendName.AUTO,
+    gpu: options.Gpu = False,
+    gpus: options.Gpus = "",
+    cpus: options.Cpus = "",
+    reference: options.Reference = "",
     rounds: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How often each cell is launched, after the pilot: 5; 100 at most with --precision or --budget."
+            min=1, help="How often each cell is launched, after the pilot: 5; 100 at most with --precision or a budget."
         ),
     ] = None,
     precision: Annotated[str, typer.Option(help="Measure until every ratio is known to this: 2%.")] = "",
@@ -51,12 +38,16 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     ),
     warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: as its group's pilot says.")] = "auto",
     measure: Annotated[str, typer.Option(help="How long a launch measures; auto: as its group's pilot says.")] = "auto",
-    timeout: Annotated[str, typer.Option(help="When a launch is ended: 10m.")] = "",
-    memory: Annotated[str, typer.Option(help="What a container may use; four fifths of the machine without it.")] = "",
-    seed: Annotated[int | None, typer.Option(min=0, help="Orders the rounds; drawn where left out.")] = None,
-    results: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("results"),
+    timeout: options.Timeout = "",
+    memory: options.Memory = "",
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="Exit with 5 where an environment is slower than the reference; 1 wins."),
+    ] = None,
+    seed: options.Seed = None,
+    results: options.Results = Path("results"),
     resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be launched, and stop.")] = False,
+    dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
 ) -> None:
     """Measure scenarios over environments, in interleaved rounds, and report."""
@@ -65,7 +56,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
 
     if resume is not None:
         _refuse_beside_resume(context)
-        raise typer.Exit(session.resume(resume, backend, json=json))
+        raise typer.Exit(session.resume(resume, backend, json=json, fail_on=fail_on))
     request = Request(
         suite=suite or ("" if scenarios else DEFAULT_SUITE),
         environments=environments or [],
@@ -87,9 +78,8 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
         seed=seed,
     )
     if dry_run:
-        dryrun.show_plan(request, json=json)
-        raise typer.Exit(0)
-    raise typer.Exit(session.measure(request, backend, results, json=json))
+        raise typer.Exit(dryrun.show_plan(request, json=json))
+    raise typer.Exit(session.measure(request, backend, results, json=json, fail_on=fail_on))
 
 
 def _refuse_beside_resume(context: typer.Context) -> None:
@@ -97,7 +87,7 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     typed = [
         f"--{name.replace('_', '-')}"
         for name in context.params
-        if name not in ("resume", "backend", "json")
+        if name not in ("resume", "backend", "json", "fail_on")
         and (source := context.get_parameter_source(name)) is not None
         and source.name == "COMMANDLINE"
     ]

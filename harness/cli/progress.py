@@ -9,7 +9,7 @@ from typing import Self
 
 from harness.model.cell import Cell
 from harness.model.job import Protocol, Sampling
-from harness.model.launch import Launch, Status
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan
 from harness.runner.walk import pilot_sampling
 
@@ -17,7 +17,9 @@ from harness.runner.walk import pilot_sampling
 def describe(launch: Launch) -> str:
     """What came of a launch, in a few words."""
     if launch.status is Status.OK:
-        return f"{launch.centre * 1e3:.3g} ms a step" if launch.samples else "ok"
+        observed = len(launch.observations)
+        told = f"{observed} observation{'' if observed == 1 else 's'}" if launch.only_observed else "ok"
+        return f"{launch.centre * 1e3:.3g} ms a step" if launch.samples else told
     return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
 
 
@@ -96,7 +98,7 @@ class PlainProgress:
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
         self._count.end(launch)
-        name = f"round {launch.round}" if launch.round else "pilot"
+        name = f"round {launch.round}" if launch.round else launch.role.value
         count = f"[{self._count.done}/{self._count.total}]"
         print(f"{count} {name}: {launch.cell}: {describe(launch)} ({self._count.left()})", file=sys.stderr, flush=True)
 
@@ -119,6 +121,7 @@ class LiveProgress:
 
         self._count = Count(plan, clock)
         self._rounds = plan.rounds
+        self._first = Role.PROFILE if plan.profile_calls else Role.PILOT
         self._progress = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=24),
@@ -146,7 +149,7 @@ class LiveProgress:
         from rich.markup import escape
 
         self._count.begin()
-        name = f"round {number} of {self._rounds}" if number else "pilot"
+        name = f"round {number} of {self._rounds}" if number else self._first.value
         self._progress.update(self._task, description=escape(f"{name}: {cell}"), left=self._count.left())
 
     def end(self, launch: Launch) -> None:

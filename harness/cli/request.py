@@ -9,19 +9,21 @@ from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario, load_scenarios
+from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_files
 from harness.catalog.suites import load_suites
-from harness.cli import gpus, quantities
+from harness.cli import gpus, problems, quantities
 from harness.machine import cpus
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import UsageError
 from harness.model.gpu import Card, GpuHost
 from harness.model.job import Limits, Protocol, Sampling
+from harness.model.problem import FileError
 from harness.model.run import Plan, Unavailable
 from harness.model.scenario import Scenario
-from harness.model.suite import DEFAULT_SUITE
+from harness.model.suite import DEFAULT_SUITE, Suite
 from harness.plan.availability import split
+from harness.plan.broken import without_broken
 from harness.plan.devices import split_by_device
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, parse_axes, select
@@ -66,7 +68,8 @@ class Prepared:
     """A plan with what it was made from; `reference` is the environment that the others are set against.
 
     `environments` are those selected, and `requirements`, by name, those of them that exist for the run's device.
-    `cards` are the GPUs of every launch, as far as `gpu_host` knows them.
+    `cards` are the GPUs of every launch, as far as `gpu_host` knows them. `refused` are selected scenarios
+    whose files are wrong.
     """
 
     project: Project
@@ -77,6 +80,7 @@ class Prepared:
     reference: str
     gpu_host: GpuHost
     cards: Sequence[Card]
+    refused: Mapping[str, FileError]
 
     @property
     def needed(self) -> list[Requirement]:
@@ -91,16 +95,18 @@ class Prepared:
 
 
 def prepare(request: Request) -> Prepared:
-    """The plan that the options mean.
+    """The plan that the options mean; scenarios that it had to leave out are told on stderr.
 
-    Raises UsageError or NothingSelectedError, and CannotRunHereError for a GPU that this machine does not have.
+    Raises UsageError or NothingSelectedError, FileError where nothing but such scenarios was selected, and
+    CannotRunHereError for a GPU that this machine does not have.
     """
     project = Project.find()
-    sampling, limits = _sampling(request), _limits(request)
+    limits = _limits(request)
     cards, gpu_host = gpus.found(limits.gpus)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
-    scenarios, chosen = _scenarios(project, request.scenarios)
+    scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites = load_suites(project)
+    sampling = _sampling(request, suites.get(request.suite))
     default = suites[DEFAULT_SUITE].environments if not request.suite and DEFAULT_SUITE in suites else ()
     selection = Selection(
         suite=request.suite,
@@ -109,6 +115,7 @@ def prepare(request: Request) -> Prepared:
         axes=parse_axes(request.axes),
     )
     catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
+    selection, catalog, refused = _spared(selection, catalog, broken)
     device = Device.GPU if limits.gpus else Device.CPU
     cells, environments = select(selection, catalog, device)
     existing, missing = split_by_device(cells, known)
@@ -118,15 +125,16 @@ def prepare(request: Request) -> Prepared:
     able, unable = _split_by_gpu(existing, known, cards, gpu_host)
     runnable, unavailable = split(able, scenarios, requirements)
     reference = _reference(named, environments, runnable)
+    rounds, budget = _length(request, suites.get(request.suite))
     plan = Plan(
         groups=group(runnable, scenarios, reference),
-        rounds=request.rounds or (MOST_ROUNDS if request.precision or request.budget else ROUNDS),
+        rounds=rounds or (MOST_ROUNDS if request.precision or budget else ROUNDS),
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=sampling,
         limits=limits,
         unavailable=[*missing, *unable, *unavailable],
         precision=quantities.share(request.precision, "--precision") if request.precision else None,
-        budget_seconds=quantities.seconds(request.budget, "--budget") if request.budget else None,
+        budget_seconds=budget,
         margin=quantities.share(request.margin, "--margin"),
     )
     return Prepared(
@@ -138,6 +146,7 @@ def prepare(request: Request) -> Prepared:
         reference=reference,
         gpu_host=gpu_host,
         cards=cards,
+        refused=refused,
     )
 
 
@@ -159,28 +168,18 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
     return typed or next((name for name in environments if name in able), environments[0])
 
 
-def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], list[str]]:
-    """The scenarios by name, with those of the files that were typed, and the names or globs that were typed."""
-    scenarios = load_scenarios(project)
-    chosen = []
-    for text in typed:
-        if not text.endswith(".py"):
-            chosen.append(text)
-            continue
-        scenario = load_scenario(Path(text).resolve())
-        known = scenarios.get(scenario.name)
-        if known and known.path != scenario.path:
-            raise UsageError(f"{text} has the name of the scenario {known.path}.", "Give the file another name.")
-        scenarios[scenario.name] = scenario
-        chosen.append(scenario.name)
-    return scenarios, chosen
+def _sampling(request: Request, suite: Suite | None) -> Sampling:
+    """How launches sample: as typed, else as the suite says, else as the pilot will."""
 
+    def seconds(typed: str, usual: str, name: str) -> float | None:
+        if typed != AUTO:
+            return quantities.seconds(typed, f"--{name}")
+        return quantities.seconds(usual, f"The {name} of the suite {request.suite},") if usual else None
 
-def _sampling(request: Request) -> Sampling:
     return Sampling(
         protocol=request.protocol,
-        warmup_seconds=None if request.warmup == AUTO else quantities.seconds(request.warmup, "--warmup"),
-        measure_seconds=None if request.measure == AUTO else quantities.seconds(request.measure, "--measure"),
+        warmup_seconds=seconds(request.warmup, suite.warmup if suite else "", "warmup"),
+        measure_seconds=seconds(request.measure, suite.measure if suite else "", "measure"),
     )
 
 
@@ -196,3 +195,50 @@ def _limits(request: Request) -> Limits:
         gpus=wanted,
         first_start_seconds=FIRST_START if wanted and not request.timeout else 0.0,
     )
+
+
+def _length(request: Request, suite: Suite | None) -> tuple[int | None, float | None]:
+    """How many rounds were asked for, and how many seconds they may take: as typed, else as the suite says."""
+    rounds = request.rounds or (suite.rounds if suite else None)
+    if request.budget:
+        return rounds, quantities.seconds(request.budget, "--budget")
+    if suite and suite.budget:
+        return rounds, quantities.seconds(suite.budget, f"The budget of the suite {suite.name},")
+    return rounds, None
+
+
+def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
+    """The project's scenarios and those of the files that were typed, and those of them whose files are wrong, by name.
+
+    Last, the names and globs that were typed, a file by its scenario's name.
+    """
+    found = find_scenarios(project)
+    scenarios, broken, chosen = dict(found.scenarios), dict(found.broken), []
+    paths = {path.stem: path.resolve() for path in scenario_files(project)}
+    for text in typed:
+        if not text.endswith(".py"):
+            chosen.append(text)
+            continue
+        path = Path(text).resolve()
+        known = paths.setdefault(path.stem, path)
+        if known != path:
+            raise UsageError(f"{text} has the name of the scenario {known}.", "Give the file another name.")
+        chosen.append(path.stem)
+        if path.stem not in scenarios and path.stem not in broken:
+            try:
+                scenarios[path.stem] = load_scenario(path)
+            except FileError as error:
+                broken[path.stem] = error
+    return scenarios, broken, chosen
+
+
+def _spared(
+    selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
+) -> tuple[Selection, Catalog, dict[str, FileError]]:
+    """What was selected less the scenarios whose files are wrong, and these, which are told on stderr."""
+    selection, catalog, chosen = without_broken(selection, catalog, broken)
+    refused = {name: broken[name] for name in chosen if name in broken}
+    if refused and len(refused) == len(chosen):
+        raise FileError(problem for error in refused.values() for problem in error.problems)
+    problems.tell_refused(refused)
+    return selection, catalog, refused

@@ -1,8 +1,11 @@
 """`harness scenarios`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from harness.model.errors import Exit
 
 app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -11,33 +14,77 @@ app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_marku
 def list_scenarios() -> None:
     """List the scenarios and the suites."""
     from harness.catalog.project import Project
-    from harness.catalog.scenarios import load_scenarios
+    from harness.catalog.scenarios import find_scenarios
     from harness.catalog.suites import load_suites
+    from harness.cli import problems
 
     project = Project.find()
-    for scenario in load_scenarios(project).values():
+    found = find_scenarios(project)
+    for scenario in found.scenarios.values():
         typer.echo(f"{scenario.name}: {scenario.title}")
     for suite in load_suites(project).values():
         typer.echo(f"--suite {suite.name}: {suite.title}")
+    problems.tell(found.broken)
 
 
 @app.command()
-def show(name: Annotated[str, typer.Argument(help="The scenario's name.")]) -> None:
-    """Show a scenario's axes, what it compares, and what it needs."""
+def show(
+    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.")],
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
+) -> None:
+    """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
     from harness.catalog.project import Project
-    from harness.catalog.scenarios import load_scenarios
+    from harness.catalog.scenarios import find_scenarios
+    from harness.cli import problems, scenario_show
     from harness.plan.names import resolve
 
-    scenarios = load_scenarios(Project.find())
-    for found in resolve([name], list(scenarios), "scenario"):
-        scenario = scenarios[found]
-        typer.echo(f"{scenario.name}: {scenario.title}")
-        typer.echo(f"source: {scenario.source or 'none'}")
-        for axis, values in scenario.axes.items():
-            default = f" (default {scenario.default[axis]})" if axis in scenario.default else ""
-            typer.echo(f"axis {axis}: {', '.join(values)}{default}")
-        for comparison in scenario.compare:
-            typer.echo(f"compares {comparison.name}, along {comparison.along}")
-        for need in scenario.needs:
-            where = " and ".join(f"{axis}={value}" for axis, value in need.when.items()) or "every cell"
-            typer.echo(f"{where} needs {' and '.join(need.requires)}{f': {need.reason}' if need.reason else ''}")
+    project = Project.find()
+    found = find_scenarios(project)
+    names = resolve([name], [*found.scenarios, *found.broken], "scenario")
+    broken = {each: found.broken[each] for each in names if each in found.broken}
+    shown = [found.scenarios[each] for each in names if each in found.scenarios]
+    described = [scenario_show.describe(project, scenario) for scenario in shown]
+    if json:
+        import json as codec
+
+        typer.echo(codec.dumps(described, indent=2))
+    else:
+        told = ["\n".join(scenario_show.lines(*each)) for each in zip(shown, described, strict=True)]
+        typer.echo("\n\n".join(told), nl=bool(told))
+    problems.tell(broken)
+    if broken:
+        raise typer.Exit(Exit.USAGE)
+
+
+@app.command()
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Names, globs or files; all without any.")
+    ] = None,
+) -> None:
+    """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
+    from harness.cli import scenario_check
+
+    raise typer.Exit(scenario_check.report(names or []))
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="The scenario's name: one for a Python module.")],
+    title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
+    directory: Annotated[
+        Path | None, typer.Option(help="Where it is written; the project's scenarios/ without.")
+    ] = None,
+) -> None:
+    """Write the skeleton of a scenario, which can be run as it is."""
+    from harness.catalog.project import Project
+    from harness.cli import scenario_new
+
+    scenarios = Project.find().scenarios
+    path = scenario_new.write(name, title, directory or scenarios)
+    is_ours = path.parent.resolve() == scenarios.resolve()
+    shown = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    typer.echo(f"{shown} is written.")
+    typer.echo(f"check it:     harness scenarios check {name if is_ours else shown}")
+    typer.echo(f"by hand:      {'' if is_ours else f'PYTHONPATH={scenarios} '}python {shown}, where TensorFlow is")
+    typer.echo(f"in releases:  harness matrix -s {name if is_ours else shown} -e tf1.14 -e tf2.21")

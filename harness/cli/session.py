@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import __version__
-from harness.cli import building, gpus
+from harness.cli import building, gate, gpus, problems
 from harness.cli.choice import BackendName, announce, choose
+from harness.cli.gate import FailOn
 from harness.cli.interruption import interruptible
 from harness.cli.jobs import JobMaker
 from harness.cli.request import Prepared, Request, prepare
@@ -35,14 +36,30 @@ if TYPE_CHECKING:
     from harness.store.folder import RunFolder
 
 
-def measure(request: Request, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
+def measure(
+    request: Request, backend_name: BackendName, results: Path, *, json: bool, fail_on: FailOn | None = None
+) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
     prepared = prepare(request)
     with machine_to_itself():
-        return _measure(request, prepared, backend_name, results, json=json)
+        code = _walk(begin(request, prepared, backend_name, results), finished=[], json=json, fail_on=fail_on)
+    return problems.exit_code(prepared.refused, code)
 
 
-def _measure(request: Request, prepared: Prepared, backend_name: BackendName, results: Path, *, json: bool) -> Exit:
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A run that is ready to be launched."""
+
+    folder: "RunFolder"
+    run: Run
+    requirements: Mapping[str, Requirement]
+    jobs: JobMaker
+    backend: "Backend"
+    watch: "Watch | None"
+
+
+def begin(request: Request, prepared: Prepared, backend_name: BackendName, results: Path) -> Session:
+    """Choose the backend, prepare the environments, and make the run's folder; nothing is launched yet."""
     from harness.cli import preflight
     from harness.store.folder import RunFolder
 
@@ -87,23 +104,24 @@ def _measure(request: Request, prepared: Prepared, backend_name: BackendName, re
         sources=jobs.sources(),
     )
     folder.write_run(run)
-    watch = gpus.watch(prepared.cards, prepared.gpu_host)
-    return _walk(_Session(folder, run, requirements, jobs, backend, watch), finished=[], json=json)
+    return Session(folder, run, requirements, jobs, backend, gpus.watch(prepared.cards, prepared.gpu_host))
 
 
-def resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
+def resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailOn | None = None) -> Exit:
     """Go on with the run in a folder. Raises UsageError where what it measures has changed since it began."""
     with machine_to_itself():
-        return _resume(path, backend_name, json=json)
+        return _resume(path, backend_name, json=json, fail_on=fail_on)
 
 
-def _resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
+def _resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailOn | None) -> Exit:
     from harness.catalog.locks import load_lock
     from harness.catalog.project import Project
     from harness.store.folder import RunFolder
 
     folder = RunFolder.open(path)
     run = folder.read_run()
+    if run.plan.profile_calls:
+        raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
     project = Project.find()
     device = Device.GPU if run.plan.limits.gpus else Device.CPU
     requirements = {
@@ -133,23 +151,11 @@ def _resume(path: Path, backend_name: BackendName, *, json: bool) -> Exit:
     moved = [entry for entry, image in run.images.items() if images.get(entry) != image]
     if moved:
         raise UsageError(f"Since {path} was begun, the image of {', '.join(moved)} has changed.", "Start a new run.")
-    session = _Session(folder, run, requirements, jobs, backend, gpus.watch(cards, gpu_host))
-    return _walk(session, finished=None, json=json)
+    session = Session(folder, run, requirements, jobs, backend, gpus.watch(cards, gpu_host))
+    return _walk(session, finished=None, json=json, fail_on=fail_on)
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """A run that is ready to be launched."""
-
-    folder: "RunFolder"
-    run: Run
-    requirements: Mapping[str, Requirement]
-    jobs: JobMaker
-    backend: "Backend"
-    watch: "Watch | None"
-
-
-def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Exit:
+def _walk(session: Session, *, finished: list[Launch] | None, json: bool, fail_on: FailOn | None) -> Exit:
     """Launch what `finished` does not hold (None: what is stored, of a run to go on with), and report."""
     from harness.analysis import precision
     from harness.cli import progress, report
@@ -182,7 +188,8 @@ def _walk(session: _Session, *, finished: list[Launch] | None, json: bool) -> Ex
     if interrupted:
         _say(f"Interrupted. Go on with: {again}")
         return Exit.INTERRUPTED
-    return _exit(folder.read_launches())
+    launches = folder.read_launches()
+    return _exit(launches) or (gate.check(session.run, launches) if fail_on else Exit.OK)
 
 
 def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost) -> dict[str, Any]:

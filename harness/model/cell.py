@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.model.environment import Device
 
@@ -15,16 +16,20 @@ class Cell:
     device: Device
     axes: Mapping[str, str]
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
         """What identifies the cell; hashable, and the same however the axes are ordered."""
         return (self.scenario, self.environment, self.device.value, tuple(sorted(self.axes.items())))
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _hash(self) -> int:
         return hash(self.key)
 
+    def __hash__(self) -> int:
+        return self._hash
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cell) and self.key == other.key
+        return self is other or (isinstance(other, Cell) and self.key == other.key)
 
     def __str__(self) -> str:
         return " ".join([self.scenario, self.environment, *self.axes.values()])

@@ -53,7 +53,9 @@ class Job:
     """One launch to be done.
 
     `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
-    `environ` holds the axes that are process variables: the scenario does not get them as arguments.
+    `environ` holds the axes that are process variables: the scenario does not get them as arguments. `thorough`: it
+    also looks, untimed, at what need be seen only once. With `profile_calls` nothing is timed: the first call is
+    profiled, and so many later ones.
     """
 
     cell: Cell
@@ -62,6 +64,8 @@ class Job:
     sampling: Sampling
     limits: Limits
     environ: Mapping[str, str]
+    thorough: bool = False
+    profile_calls: int | None = None
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
         """The JSON document that the worker reads."""
@@ -84,4 +88,6 @@ class Job:
             },
             "limits": {"die_with_parent": die_with_parent},
             "artifacts": artifacts,
+            "thorough": self.thorough,
+            "profile": {"calls": self.profile_calls} if self.profile_calls else None,
         }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from harness.model.cell import Cell
@@ -32,6 +33,7 @@ class Role(StrEnum):
     PILOT = "pilot"
     MEASURE = "measure"
     CONTROL = "control"
+    PROFILE = "profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Outcome(Seen):
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Launch(Seen):
     """One line of launches.jsonl: what was seen, and its place in the run.
 
@@ -98,11 +100,16 @@ class Launch(Seen):
     schema: int = SCHEMA
 
     @property
+    def only_observed(self) -> bool:
+        """Whether it timed nothing and had nothing to time: its scenario observes, and that is all it does."""
+        return self.status is Status.OK and not self.samples and bool(self.observations)
+
+    @cached_property
     def steps(self) -> int:
         """How many steps were timed."""
         return sum(sample.steps for sample in self.samples)
 
-    @property
+    @cached_property
     def centre(self) -> float:
         """Seconds per step: all measured time over all steps. Only for a launch that has samples."""
         return sum(sample.seconds for sample in self.samples) / self.steps

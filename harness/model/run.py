@@ -52,6 +52,7 @@ class StopReason(StrEnum):
     ROUNDS = "rounds"
     PRECISION = "precision"
     BUDGET = "budget"
+    OBSERVED = "observed"
     NO_NUMBERS = "no numbers"
     INTERRUPTED = "interrupted"
 
@@ -70,7 +71,8 @@ class Plan:
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
     when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
-    `margin` (0.03) is the difference below which two cells count as the same.
+    `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
+    (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled.
     """
 
     groups: Sequence[Group]
@@ -82,6 +84,7 @@ class Plan:
     precision: float | None = None
     budget_seconds: float | None = None
     margin: float = 0.03
+    profile_calls: int | None = None
 
     @property
     def cells(self) -> list[Cell]:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
@@ -54,11 +56,33 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """A numeric axis: the unit of its values, empty where they have none."""
+
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the source states of an observation: in the cells with the axis values `when` it has this JSON `value`.
+
+    The statement is about environments that satisfy the PEP 508 requirements `requires`.
+    """
+
+    observation: str
+    value: Any
+    when: Axes = field(default_factory=dict)
+    requires: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One scenario file, as its header describes it.
 
     `axes` maps each axis to its values in order; `default` maps an axis to the one value it takes unless it is
     selected; `environ` names those axes that become process variables rather than arguments (an empty value: unset).
+    `sweeps` are those axes whose values are numbers, in increasing order; in `axes` and in cells they are texts.
+    `data_handling` are globs of the functions that a profile counts as such, by module and name.
     """
 
     name: str
@@ -74,15 +98,18 @@ class Scenario:
     exclude: Sequence[Axes] = ()
     needs: Sequence[Need] = ()
     compare: Sequence[Comparison] = ()
+    sweeps: Mapping[str, Sweep] = field(default_factory=dict)
+    expect: Sequence[Expectation] = ()
+    data_handling: Sequence[str] = ()
 
-    @property
+    @cached_property
     def compared_axes(self) -> tuple[str, ...]:
         """The axes, in the header's order, along which cells are compared: a table's columns."""
         along = {comparison.along for comparison in self.compare}
         picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
         return tuple(axis for axis in self.axes if axis in along | picked)
 
-    @property
+    @cached_property
     def row_axes(self) -> tuple[str, ...]:
         """The other axes: they name a group, and a table's row."""
         return tuple(axis for axis in self.axes if axis not in self.compared_axes)

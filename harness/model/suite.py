@@ -21,9 +21,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What `--suite NAME` runs: the union of its parts, in the environments it names."""
+    """What `--suite NAME` runs: the union of its parts, in the environments it names.
+
+    `rounds`, `budget`, `warmup` and `measure`, as the options of these names take them, are what these options are
+    unless they are typed; None and empty where the suite says nothing.
+    """
 
     name: str
     title: str
     environments: Sequence[str]
     parts: Sequence[Part]
+    rounds: int | None = None
+    budget: str = ""
+    warmup: str = ""
+    measure: str = ""

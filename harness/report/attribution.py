@@ -8,6 +8,7 @@ from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.comparisons import Withheld
 from harness.analysis.effects import Change, Effect
 from harness.analysis.lookup import Lookup
+from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Table
 from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
@@ -41,10 +42,12 @@ class Dependence:
 class Line:
     """The effect of one change, `tf2.0 against tf1.14`, or the interaction of two, `tf2.0 × eager`.
 
-    Only an interaction has `depends`. `pythons` are the two interpreters' versions where they differ.
+    `estimate` is the factor with its interval. Only an interaction has `depends`. `pythons` are the two interpreters'
+    versions where they differ.
     """
 
     term: str
+    estimate: Estimate
     factor: str
     interval: str
     verdict: Verdict | None
@@ -87,10 +90,12 @@ class AttributionView:
 
 def views(run: Run, table: Table, found: Lookup) -> list[AttributionView]:
     """What accounts for the table's gaps, device by device; empty where no two axes vary in a complete factorial."""
-    return [_view(made, table, found) for made in attributions(run, table, found)]
+    made = attributions(run, table, found)
+    return [view(each, found, each.device.value if table.several_devices else "") for each in made]
 
 
-def _view(made: Attribution, table: Table, found: Lookup) -> AttributionView:
+def view(made: Attribution, found: Lookup, device: str = "") -> AttributionView:
+    """One attribution as text; `device` where it is to be told."""
     single = [effect for effect in made.effects if effect.parts is None]
     pairs = [effect for effect in made.effects if effect.parts]
     shown = sorted(pairs, key=_prominence)[:INTERACTIONS]
@@ -98,7 +103,7 @@ def _view(made: Attribution, table: Table, found: Lookup) -> AttributionView:
     depending = next((effect for effect in shown if _beyond(effect)), None)
     return AttributionView(
         scenario=made.scenario,
-        device=made.device.value if table.several_devices else "",
+        device=device,
         axes=list(made.axes.items()),
         held=[names.label(made.scenario, axis, value) for axis, value in made.held.items()],
         cells=made.cells,
@@ -130,6 +135,7 @@ def _line(effect: Effect, made: Attribution, found: Lookup) -> Line:
         term=_against(made.scenario, first)
         if effect.parts is None
         else " × ".join(names.label(made.scenario, change.axis, change.level) for change in effect.changes),
+        estimate=effect.estimate,
         factor=format.times(effect.estimate),
         interval=format.between(effect.estimate.interval),
         verdict=effect.verdict,

@@ -1,6 +1,6 @@
 """The report's content, made once from a run and its launches; Markdown and the terminal only lay it out."""
 
-import shlex
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,41 +13,52 @@ from harness.analysis.tables import Table, tables
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Scenario
-from harness.report import attribution, course, facts, grid
+from harness.report import attribution, behaviour, course, differences, facts, grid, sweeps
+from harness.report.again import Again, again
 from harness.report.answers import SENTENCES, Sentence, sentences
 from harness.report.attribution import AttributionView
+from harness.report.behaviour import BehaviourView
 from harness.report.cells import Cells, cells
 from harness.report.comparisons import Comparisons, comparisons
 from harness.report.course import Disturbance, Ended, Lengths, Resolution
+from harness.report.differences import Differences
+from harness.report.expectations import Expectations, expectations
+from harness.report.facts import Machine
 from harness.report.grid import Grid, Marked
+from harness.report.sweeps import SweepView
+from harness.report.timeline import Moment, timeline
 
 
 @dataclass(frozen=True, slots=True)
 class TableView:
     """One scenario's numbers as text: its times, what its marks tell, its comparisons, and each cell.
 
-    `table` holds the numbers themselves. `fewer`: some have fewer rounds than the others.
+    `table` holds the numbers themselves, `timeline` its launches in order of time. `shared` are the labels that are the
+    same in every row of the grid, in words. `fewer`: some have fewer rounds than the others.
     """
 
     scenario: Scenario
     table: Table
     grid: Grid
+    shared: str
     unit: str
     rounds: int
     fewer: bool
     marked: Marked
     comparisons: Comparisons | None
     cells: Cells
+    timeline: Sequence[Moment]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How many cells a scenario has in this run, on which devices, and how many of them have a number."""
+    """How many cells a scenario has in this run, on which devices, and how many have a number, or only observed."""
 
     scenario: Scenario
     devices: Sequence[str]
     cells: int
     numbers: int
+    observed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +76,8 @@ class Document:
 
     `more_answers`: answers beyond the three that are shown. `cpus` are the CPUs that launches were pinned to, `0-3`,
     and `cpu_count` is how many (empty and 0: all of them). `control` is the A/A control, `resolution` what it shows,
-    `twice`: some group has one.
-    `command` runs it again; `folder` is where commands find it, from where it was started.
+    `twice`: some group has one. `expectations` is None where no statement of a source could be checked.
+    `again` runs it again; `folder` is where commands find it, from where it was started.
     """
 
     run: Run
@@ -75,6 +86,8 @@ class Document:
     sentences: Sequence[Sentence]
     more_answers: int
     measured: Sequence[Measured]
+    machine: Machine
+    differences: Differences
     ended: Ended
     lengths: Lengths
     disturbance: Disturbance
@@ -82,9 +95,12 @@ class Document:
     resolution: Resolution | None
     twice: bool
     tables: Sequence[TableView]
+    sweeps: Sequence[SweepView]
+    expectations: Expectations | None
+    behaviours: Sequence[BehaviourView]
     attributions: Sequence[AttributionView]
     absences: Sequence[Absence]
-    command: str
+    again: Again
     folder: str
 
 
@@ -101,40 +117,54 @@ def build(run: Run, launches: Sequence[Launch]) -> Document:
         sentences=sentences(run, answered),
         more_answers=max(0, len(answered) - SENTENCES),
         measured=[_measured(scenario, found) for scenario in run.scenarios],
+        machine=facts.machine(run),
+        differences=differences.differences(run),
         ended=course.ended(run),
         lengths=course.lengths(run, launches, found),
         disturbance=course.disturbance(run, launches),
         control=found.control,
         resolution=course.resolution(run, found),
         twice=any(group.control for group in run.plan.groups),
-        tables=[_view(table, found) for table in made],
+        tables=[_view(table, launches, found) for table in made],
+        sweeps=[view for table in made for view in sweeps.views(table, found, math.log1p(run.plan.margin))],
+        expectations=expectations(run, found),
+        behaviours=behaviour.views(run, made, found),
         attributions=[view for table in made for view in attribution.views(run, table, found)],
         absences=[_absence(entry, found) for entry in missing(found)],
-        command=_again(run),
+        again=again(run, found, answered),
         folder=run.folder or f"results/{run.id}",
     )
 
 
-def _view(table: Table, found: Lookup) -> TableView:
+def _view(table: Table, launches: Sequence[Launch], found: Lookup) -> TableView:
     estimates = [value.estimate for row in table.rows for value in row.values if value.estimate]
     rounds = table.rounds
+    times, shared = grid.fold(grid.times(table))
     return TableView(
         scenario=table.scenario,
         table=table,
-        grid=grid.times(table),
+        grid=times,
+        shared=shared,
         unit=grid.table_unit(table).symbol,
         rounds=rounds,
         fewer=any(estimate.rounds < rounds for estimate in estimates),
         marked=grid.marked(table),
         comparisons=comparisons(table),
         cells=cells(table, found),
+        timeline=timeline(table, launches, found),
     )
 
 
 def _measured(scenario: Scenario, found: Lookup) -> Measured:
     members = [cell for cell in found.cells if cell.scenario == scenario.name]
     devices = dict.fromkeys(cell.device.value for cell in members)
-    return Measured(scenario, list(devices), len(members), sum(cell in found.series for cell in members))
+    return Measured(
+        scenario=scenario,
+        devices=list(devices),
+        cells=len(members),
+        numbers=sum(cell in found.series for cell in members),
+        observed=sum(cell in found.observed for cell in members),
+    )
 
 
 def _absence(entry: Missing, found: Lookup) -> Absence:
@@ -148,10 +178,3 @@ def _box(box: Box) -> str:
     axes = [f"{axis} {'/'.join(values)}" for axis, values in box.values.items() if axis != ENVIRONMENT]
     count = f" ({box.count} cells)" if box.count > 1 else ""
     return ", ".join([box.scenario, *(["/".join(environments)] if environments else []), *axes]) + count
-
-
-def _again(run: Run) -> str:
-    """The command that was typed, with the seed that it got."""
-    typed = list(run.command)
-    seeded = any(word == "--seed" or word.startswith("--seed=") for word in typed)
-    return shlex.join(typed if seeded else [*typed, "--seed", str(run.plan.seed)])

@@ -14,6 +14,9 @@ _ANSI = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ENTITY = str.maketrans(_ENTITIES)
+_CALL = re.compile(r"@(?=\w)")
+_IN_HTML = str.maketrans({**_ENTITIES, '"': "&quot;", "'": "&#39;"})
 # what starts emphasis, code, a link, a cell, strike-through or GitHub's mathematics in the middle of a line
 _MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
 
@@ -39,13 +42,17 @@ def markdown(text: str) -> str:
     A space of no width after an @ keeps a pasted report from calling people.
     """
     escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text))
-    escaped = "".join(_ENTITIES.get(character, character) for character in escaped)
-    return re.sub(r"@(?=\w)", "@\u200b", escaped)
+    return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
 
 
 def html(text: str) -> str:
     """One line of text or attribute in HTML, where Markdown's own escapes would be shown."""
-    return "".join({**_ENTITIES, '"': "&quot;", "'": "&#39;"}.get(character, character) for character in plain(text))
+    return entities(plain(text))
+
+
+def entities(text: str) -> str:
+    """The text, whose lines are kept, in HTML or in an attribute of it."""
+    return text.translate(_IN_HTML)
 
 
 def fenced(text: str, language: str = "text") -> str:
@@ -58,10 +65,16 @@ def fenced(text: str, language: str = "text") -> str:
 
 def link(title: str, address: str) -> str:
     """A Markdown link for an http(s) address; the escaped text where it is none."""
+    target = web_address(address)
+    return f"[{markdown(title)}]({target})" if target else markdown(address)
+
+
+def web_address(address: str) -> str:
+    """The address, quoted so that nothing ends it early, where it is one of http(s); else empty."""
     try:
         parts = urlsplit(address.strip())
     except ValueError:
-        return markdown(address)
+        return ""
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        return markdown(address)
-    return f"[{markdown(title)}]({quote(clean(address.strip()), safe=':/?#@!$&+,;=%-._~')})"
+        return ""
+    return quote(clean(address.strip()), safe=":/?#@!$&+,;=%-._~")

@@ -1,19 +1,26 @@
 """A run's free-form facts as pairs of label and text; keys that nobody foresaw are shown by their names."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.columns import pins
-from harness.model.requirements import TENSORFLOW, installed
 from harness.model.run import Run
 from harness.report.format import bytes_
 
-#: The packages that stand in the report's table of environments; the others are folded away.
-LEADING = ("tensorflow", "keras", "numpy")
 
-#: More environments than this do not stand side by side.
-ENVIRONMENTS = 6
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where launches ran: empty or 0 what is not known. `engine` is what launched them; `host` and `backend` are all
+    that was recorded, as label and text."""
+
+    cpu: str
+    cores: int
+    memory: str
+    gpus: Sequence[str]
+    engine: str
+    host: Sequence[tuple[str, str]]
+    backend: Sequence[tuple[str, str]]
 
 
 def pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -22,31 +29,21 @@ def pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in told if text]
 
 
-def environments(run: Run) -> list[dict[str, str]]:
-    """For each environment its name, its versions of the leading packages and of Python, and what ran."""
-    return [
-        {
-            "name": environment.name,
-            **{name: installed(name, pins(run, environment.name)) or "" for name in LEADING},
-            "python": environment.python,
-            "image": _short(run.images.get(environment.name, "")),
-        }
-        for environment in run.environments
-    ]
-
-
-def other_packages(run: Run) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of the packages that do not lead: a row a package, or, of many environments, a row each."""
-    known = {environment.name: run.pins.get(environment.name, {}) for environment in run.environments}
-    names = sorted({name for packages in known.values() for name in packages} - {*LEADING, *TENSORFLOW})
-    if len(known) <= ENVIRONMENTS:
-        rows = [[name, *(packages.get(name, "") for packages in known.values())] for name in names]
-        return ["package", *known], rows
-    lists = {
-        environment: ", ".join(f"{name} {packages[name]}" for name in names if name in packages)
-        for environment, packages in known.items()
-    }
-    return ["environment", "packages"], [[environment, text] for environment, text in lists.items() if text]
+def machine(run: Run) -> Machine:
+    """The machine that launches ran on: the engine's where that is another one than this."""
+    remote = run.backend.get("where") == "remote"
+    facts = run.backend if remote else run.host
+    memory = facts.get("memory_bytes")
+    cards = run.host.get("gpus")
+    return Machine(
+        cpu=str(facts.get("cpu") or facts.get("architecture") or ""),
+        cores=int(facts.get("cpus" if remote else "cores") or 0),
+        memory=bytes_(memory) if isinstance(memory, int | float) and memory else "",
+        gpus=[str(card.get("name", "")) for card in cards] if isinstance(cards, list) else [],
+        engine=str(run.backend.get("engine") or run.backend.get("name") or ""),
+        host=pairs(run.host),
+        backend=pairs(run.backend),
+    )
 
 
 def cpus(numbers: Iterable[int]) -> str:
@@ -62,7 +59,7 @@ def cpus(numbers: Iterable[int]) -> str:
 
 def _label(key: str) -> str:
     words = key.removesuffix("_bytes").replace("_", " ")
-    return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry"}.get(words, words)
+    return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}.get(words, words)
 
 
 def _text(key: str, value: Any) -> str:
@@ -77,9 +74,3 @@ def _text(key: str, value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
         return "; ".join(", ".join(f"{label} {text}" for label, text in pairs(item)) for item in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _short(digest: str) -> str:
-    """Twelve digits of a hash, as engines show it."""
-    algorithm, colon, digits = digest.rpartition(":")
-    return f"{algorithm}{colon}{digits[:12]}"

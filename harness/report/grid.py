@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.tables import Row, Table, Value
+from harness.model.cell import Cell
 from harness.model.scenario import ENVIRONMENT
 from harness.report import format, names
 from harness.report.format import Unit
@@ -17,11 +18,15 @@ COLUMNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Headings and rows of text: first the labels, then the values."""
+    """Headings and rows of text: first the labels, then the values.
+
+    `cells` are those that the values are of, row by row, where each value is a cell's time.
+    """
 
     labels: Sequence[str]
     headings: Sequence[str]
     rows: Sequence[tuple[Sequence[str], Sequence[str]]]
+    cells: Sequence[Sequence[Cell | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ def times(table: Table) -> Grid:
             )
             for row in table.rows
         ],
+        cells=[[table.cell(row, head.side) for _, head in heads] for row in table.rows],
     )
 
 
@@ -68,8 +74,9 @@ def _by_environment(table: Table) -> Grid:
     """The times with a line for each environment of a row; the columns are what else is compared."""
     unit, rounds = table_unit(table), table.rounds
     device = ["device"] if table.several_devices else []
-    sides = [(index, head.side) for index, head in enumerate(table.columns) if head.other is None]
-    places = {(side.environment, names.values(table, side)): index for index, side in sides}
+    heads = [(index, head.side) for index, head in enumerate(table.columns) if head.other is None]
+    places = {(side.environment, names.values(table, side)): index for index, side in heads}
+    sides = {(side.environment, names.values(table, side)): side for _, side in heads}
     environments = list(dict.fromkeys(environment for environment, _ in places))
     columns = list(dict.fromkeys(column for _, column in places))
     return Grid(
@@ -88,7 +95,24 @@ def _by_environment(table: Table) -> Grid:
             for row in table.rows
             for environment in environments
         ],
+        cells=[
+            [
+                table.cell(row, sides[environment, column]) if (environment, column) in sides else None
+                for column in columns
+            ]
+            for row in table.rows
+            for environment in environments
+        ],
     )
+
+
+def fold(grid: Grid) -> tuple[Grid, str]:
+    """The grid without the labels that are the same in every row, and those in words: `api tf.keras, inputs numpy`."""
+    columns = list(zip(*(labels for labels, _ in grid.rows), strict=True))
+    varying = [index for index, column in enumerate(columns) if len(set(column)) > 1]
+    same = [f"{grid.labels[index]} {columns[index][0]}" for index in range(len(columns)) if index not in varying]
+    rows = [([names[index] for index in varying], values) for names, values in grid.rows]
+    return Grid([grid.labels[index] for index in varying], grid.headings, rows, grid.cells), ", ".join(same)
 
 
 def labels(table: Table, row: Row, axes: Sequence[str]) -> list[str]:
@@ -102,14 +126,14 @@ def marked(table: Table) -> Marked:
     axes = names.varying(table)
     for row in table.rows:
         for head, value in zip(table.columns, row.values, strict=True):
-            marks = _marks(value)
-            if marks and value.shape:
+            told = marks(value)
+            if told and value.shape:
                 name = names.cell_name(table, row, head.side, axes)
-                if MODES_MARK in marks:
+                if MODES_MARK in told:
                     modes.append(f"{name}: {value.shape.modes.count} of {value.shape.modes.of}")
-                if APART_MARK in marks:
+                if APART_MARK in told:
                     apart.append(f"{name}: {value.shape.outliers.count} of {value.shape.outliers.of}")
-                if UNDONE_MARK in marks:
+                if UNDONE_MARK in told:
                     undone.append(f"{name}: {value.undone}")
     return Marked(modes, apart, undone)
 
@@ -119,10 +143,11 @@ def _text(value: Value, unit: Unit, rounds: int) -> str:
     if estimate is None:
         return value.status.value if value.status else ""
     fewer = [format.fewer(estimate, rounds)]
-    return " ".join(filter(None, [format.time(estimate, unit), *fewer, *_marks(value)]))
+    return " ".join(filter(None, [format.time(estimate, unit), *fewer, *marks(value)]))
 
 
-def _marks(value: Value) -> list[str]:
+def marks(value: Value) -> list[str]:
+    """The marks of a number, in order."""
     shape = value.shape
     return [
         mark

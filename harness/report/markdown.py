@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import Scenario
-from harness.report import escape, facts
+from harness.report import escape
 from harness.report.attribution import AttributionView
 from harness.report.cells import Cells
 from harness.report.charts.picture import Picture
 from harness.report.charts.pictures import pictures
 from harness.report.comparisons import REMARKS, Comparisons
 from harness.report.course import Resolution
+from harness.report.differences import Differences, Text
 from harness.report.document import Document, build
+from harness.report.facts import Machine
 from harness.report.grid import Grid
+from harness.report.observed import Told
+from harness.report.sweeps import SweepView
 from harness.report.templates import environment
 
 if TYPE_CHECKING:
@@ -43,24 +47,22 @@ def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) 
 
 def report(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> Report:
     """The report of a run. `templates` is the folder of the templates, the project's own by default."""
-    import shlex
-
     document = build(run, launches)
     drawn = pictures(document)
-    packages, versions = facts.other_packages(run)
+    return Report(lay_out(document, drawn, templates), drawn)
+
+
+def lay_out(document: Document, drawn: Sequence[Picture], templates: Path | None = None) -> str:
+    """The text of report.md, which shows the pictures `drawn` of the document."""
+    import shlex
+
     jinja = _environment(templates)
     text = jinja.get_template("report.md.j2").render(
         document=document,
         pictures=drawn,
-        host=facts.pairs(run.host),
-        backend=facts.pairs(run.backend),
-        environments=[list(entry.values()) for entry in facts.environments(run)],
-        packages=packages,
-        versions=versions,
-        typed=shlex.join(run.command),
         report_command=shlex.join(["harness", "report", document.folder]),
     )
-    return Report(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", drawn)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
@@ -102,12 +104,16 @@ def _environment(folder: Path | None) -> "Environment":
     jinja.filters["fenced"] = safe(escape.fenced)
     jinja.filters["html"] = safe(escape.html)
     jinja.filters["link"] = safe(lambda address, title: escape.link(title, address))
-    jinja.globals["table"] = safe(lambda headings, rows: table(_escaped(headings), [_escaped(row) for row in rows]))
+    jinja.globals["facts"] = safe(_facts)
+    jinja.globals["differences"] = safe(_differences)
+    jinja.globals["changes"] = safe(_changes)
     jinja.globals["grid"] = safe(_grid)
     jinja.globals["comparisons"] = safe(_comparisons)
     jinja.globals["effects"] = safe(_effects)
     jinja.globals["shapes"] = safe(_shapes)
     jinja.globals["absences"] = safe(_absences)
+    jinja.globals["told"] = safe(_told)
+    jinja.globals["races"] = safe(_races)
     jinja.globals["picture"] = safe(_picture)
     return jinja
 
@@ -120,6 +126,27 @@ def _grid(grid: Grid) -> str:
     rows = [_escaped([*labels, *values]) for labels, values in grid.rows]
     first, last = len(grid.labels), len(grid.labels) + len(grid.headings)
     return table(_escaped([*grid.labels, *grid.headings]), rows, right=range(first, last))
+
+
+def _facts(machine: Machine) -> str:
+    """All that was recorded of a machine and of the backend, a line a fact."""
+    told = [*(("machine", *pair) for pair in machine.host), *(("backend", *pair) for pair in machine.backend)]
+    return table(["of", "fact", "value"], [_escaped(line) for line in told])
+
+
+def _differences(found: Differences) -> str:
+    rows = [
+        [
+            f"**{escape.markdown(cell.text)}**" if cell.stands_out and cell.text else escape.markdown(cell.text)
+            for cell in row
+        ]
+        for row in found.rows
+    ]
+    return table(_escaped(found.headings), rows)
+
+
+def _changes(found: Differences) -> str:
+    return table(["environment", "packages"], [_escaped(line) for line in found.changes])
 
 
 # The sentences in the cells of the next four are macros of the template that `say` is, escaped there.
@@ -144,6 +171,38 @@ def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> 
     return table(*_without_empty(headings, rows), right=[1, 2])
 
 
+def _races(view: SweepView, say: Any) -> str:
+    """A line for each crossing of each comparison, or one that says that there is none."""
+    rows = []
+    for race in view.races:
+        remarks = str(say.race_remarks(view, race))
+        lines = [
+            (
+                "" if each.opens_low else each.before,
+                each.at,
+                str(say.span_of(each)) if each.low else "",
+                "" if each.opens_high else each.after,
+            )
+            for each in race.crossings
+        ] or [(race.ahead, "", "", race.ahead)]
+        rows += [
+            [*_escaped([race.what, before, at]), interval, *_escaped([after]), remarks]
+            for before, at, interval, after in lines
+        ]
+    headings = ["comparison", "less time before", f"crossing, {view.of}", "interval", "less time after", REMARKS]
+    return table(*_without_empty(_escaped(headings), rows), right=[2])
+
+
+def _told(told: Told) -> str:
+    return table(_escaped(told.headings), [[_text(cell) for cell in row] for row in told.rows])
+
+
+def _text(cell: Text) -> str:
+    """A cell's text, in bold where it stands out."""
+    escaped = escape.markdown(cell.text)
+    return f"**{escaped}**" if cell.stands_out and escaped else escaped
+
+
 def _shapes(cells: Cells, say: Any) -> str:
     rows = [
         [*_escaped([*names, *values]), str(say.shape_remarks(shape))]
@@ -153,9 +212,9 @@ def _shapes(cells: Cells, say: Any) -> str:
     return table(*_without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
 
 
-def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str) -> str:
+def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str, device: str = "") -> str:
     """The scenario's picture of that kind, by what it says; empty where there is none."""
-    found = (each for each in drawn if (each.scenario, each.kind) == (scenario.name, kind))
+    found = (each for each in drawn if (each.scenario, each.kind, each.device) == (scenario.name, kind, device))
     return "".join(f"![{escape.markdown(each.words.alt)}]({each.file})" for each in found)
 
 

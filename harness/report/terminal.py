@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import lines
-from harness.report.document import build
+from harness.report.differences import Text
+from harness.report.document import Document, build
 from harness.report.escape import plain
 from harness.report.grid import Grid
 from harness.report.lines import GAP
@@ -23,11 +24,15 @@ NARROWEST = 12
 
 def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None, templates: Path | None = None) -> None:
     """Print the answer, the tables and what gave no number, to stdout by default."""
+    lay_out(build(run, launches), console, templates)
+
+
+def lay_out(document: Document, console: "Console | None" = None, templates: Path | None = None) -> None:
+    """Print a report's content."""
     from rich.console import Console
 
     # cells are data: neither markup nor colours that a number happens to look like
     console = console or Console(highlight=False)
-    document = build(run, launches)
     jinja = environment(plain, templates)
     words: Any = jinja.get_template("terminal.j2").module
     say: Any = jinja.get_template("sentences.j2").module
@@ -37,10 +42,9 @@ def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None,
 
     write(words.head(document))
     for view in document.tables:
-        grid, shared = fold(view.grid)
         console.print()
-        write(words.above(view, shared, document))
-        for block in blocks(grid, console.width):
+        write(words.above(view, document))
+        for block in blocks(view.grid, console.width):
             console.print(_table(block))
         write(words.below(view))
         if view.comparisons:
@@ -50,19 +54,42 @@ def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None,
             for part in lines.lay_out(view.comparisons, remarks, console.width):
                 console.print(part)
             write(words.verdicts(view, document))
+        for each in document.attributions:
+            if each.scenario.name == view.scenario.name:
+                console.print()
+                write(words.accounts(each, document))
+        for sweep in document.sweeps:
+            if sweep.scenario.name == view.scenario.name:
+                console.print()
+                write(words.sweep(sweep))
+    _show_observed(document, console, words, say)
     tail = words.tail(document)
     if tail.strip():
         console.print()
         write(tail)
 
 
-def fold(grid: Grid) -> tuple[Grid, str]:
-    """The grid without the labels that are the same in every row, and those in words: `api tf.keras, inputs numpy`."""
-    columns = list(zip(*(labels for labels, _ in grid.rows), strict=True))
-    varying = [index for index, values in enumerate(columns) if len(set(values)) > 1]
-    shared = [f"{grid.labels[i]} {columns[i][0]}" for i in range(len(columns)) if i not in varying]
-    rows = [([labels[index] for index in varying], values) for labels, values in grid.rows]
-    return Grid([grid.labels[index] for index in varying], grid.headings, rows), ", ".join(shared)
+def _show_observed(document: Document, console: "Console", words: Any, say: Any) -> None:
+    """Print how the sources' statements stand, those that do not stand as stated, and experiments that time nothing."""
+
+    def write(text: object) -> None:
+        console.print(str(text).strip("\n"), markup=False, highlight=False)
+
+    if document.expectations:
+        console.print()
+        # without any time it is the answer, and stands at the head
+        if document.tables:
+            write(say.expectations(document.expectations))
+        for stated in document.expectations.views:
+            otherwise = [row for row in stated.told.rows if any(cell.stands_out for cell in row)]
+            if otherwise:
+                write(stated.scenario.title)
+                console.print(_texts(stated.told.headings, otherwise))
+    for experiment in document.behaviours:
+        if not experiment.timed:
+            console.print()
+            write(words.experiment(experiment))
+            console.print(_texts(experiment.told.headings, experiment.told.rows))
 
 
 def blocks(grid: Grid, width: int) -> list[Grid]:
@@ -97,17 +124,31 @@ def _value_width(grid: Grid, index: int) -> int:
     return max([NARROWEST, *cells, *words])
 
 
-def _table(grid: Grid) -> "Table":
+def _texts(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> "Table":
+    """A table whose columns are wrapped to the terminal's width; what stands out is bold."""
+    from rich import text
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    for heading in headings:
+        table.add_column(text.Text(plain(heading)), vertical="bottom", overflow="fold")
+    for row in rows:
+        table.add_row(*(text.Text(plain(cell.text), "bold" if cell.stands_out else "") for cell in row))
+    return table
+
+
+def _table(grid: Grid) -> "Table":
+    from rich import text
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for index, name in enumerate(grid.labels):
-        table.add_column(Text(plain(name)), min_width=_label_width(grid, index), vertical="bottom")
+        table.add_column(text.Text(plain(name)), min_width=_label_width(grid, index), vertical="bottom")
     for index, name in enumerate(grid.headings):
         width = _value_width(grid, index)
-        table.add_column(Text(plain(name)), justify="right", width=width, vertical="bottom", overflow="fold")
+        table.add_column(text.Text(plain(name)), justify="right", width=width, vertical="bottom", overflow="fold")
     for labels, values in grid.rows:
-        table.add_row(*(Text(plain(text)) for text in [*labels, *values]))
+        table.add_row(*(text.Text(plain(each)) for each in [*labels, *values]))
     return table

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
+from harness.analysis.rounds import is_to_measure
 from harness.model.cell import Cell
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group
@@ -32,7 +33,10 @@ class Ledger:
         self._cells.setdefault(launch.cell, []).append(launch)
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
-        """What round `number` of the group launches, as what: less the cells that failed for good before it."""
+        """What round `number` of the group launches, as what.
+
+        Less the cells that failed for good before it, and those that only observe: their pilot has told everything.
+        """
         alive = {cell for cell in group.cells if not self._given_up(cell, number)}
         return [(cell, role if number else Role.PILOT) for cell, role in group.slots if cell in alive]
 
@@ -90,8 +94,8 @@ class Ledger:
             for launch in self._cells.get(cell, [])
             if launch.round < before and launch.status is not Status.INTERRUPTED
         ]
-        pilots = [launch.status for launch in earlier if launch.role is Role.PILOT]
-        if pilots and pilots[-1] is not Status.OK:
+        pilots = [launch for launch in earlier if launch.role is Role.PILOT]
+        if pilots and not is_to_measure(pilots[-1]):
             return True
         last = [launch.status for launch in earlier if launch.role is not Role.PILOT][-GIVE_UP_AFTER:]
         return len(last) == GIVE_UP_AFTER and Status.OK not in last

@@ -38,12 +38,17 @@ def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> d
 def _stop(plan: Plan, group: Group, ledger: Ledger, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
     if not ledger.slots(group, rounds + 1):
-        return Stop(StopReason.NO_NUMBERS, rounds)
+        return Stop(StopReason.OBSERVED if _observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
     if group.name in precise:
         return Stop(StopReason.PRECISION, rounds)
     if rounds >= plan.rounds:
         return Stop(StopReason.ROUNDS, rounds)
     return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
+
+
+def _observes(group: Group, ledger: Ledger) -> bool:
+    """Whether some cell of the group had nothing to time and has told what it observed."""
+    return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
 def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:

@@ -124,11 +124,12 @@ class Walk:
         for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
             pilot = ledger.pilot(cell) if number else None
             sized = replace(sampling, calls_per_sample=pilot.calls_per_sample) if pilot else sampling
-            ledger.add(self._launch(Slot(group.name, number, attempt, place, role), cell, sized))
+            ledger.add(self.launch(Slot(group.name, number, attempt, place, role), cell, sized))
 
-    def _launch(self, slot: Slot, cell: Cell, sampling: Sampling) -> Launch:
+    def launch(self, slot: Slot, cell: Cell, sampling: Sampling) -> Launch:
+        """Launch a cell once and store what came of it."""
         self.listener.begin(cell, slot.round)
-        job = self.job(cell, sampling)
+        job = replace(self.job(cell, sampling), thorough=slot.role is Role.PILOT, profile_calls=self.plan.profile_calls)
         started, begun = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         try:
             outcome = self._outcome(self.requirements[cell.environment], job)

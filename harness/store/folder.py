@@ -4,9 +4,11 @@
 else can be made again from it and run.json.
 """
 
+import gc
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.model.errors import CannotRunHereError, UsageError
@@ -94,9 +96,12 @@ class RunFolder:
     def read_launches(self) -> list[Launch]:
         """Every finished launch, in the order in which they ended; a torn last line is passed over."""
         lines = self._lines()
-        return [
-            codec.load_launch(line, f"{self._launches}, line {i}") for i, line in enumerate(lines, 1) if line.strip()
-        ]
+        with _uncollected():
+            return [
+                codec.load_launch(line, f"{self._launches}, line {i}")
+                for i, line in enumerate(lines, 1)
+                if line.strip()
+            ]
 
     def repair(self) -> bool:
         """Cut off a torn last line, so that the next launch starts on a line of its own; returns whether there was."""
@@ -157,6 +162,19 @@ class RunFolder:
             f"{self.path / name} cannot be written: {error.strerror}. The launches that were finished are kept.",
             f"Make room, then go on with: harness matrix --resume {self.path}",
         )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Hundreds of thousands of objects are read, none of them garbage: the collector never looks at them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _write_whole(handle: int, data: bytes) -> None:

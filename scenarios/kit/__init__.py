@@ -1,12 +1,33 @@
 """The kit: what runs a scenario inside an environment, and the only place that holds timing code.
 
-It runs on every Python from 3.6 on and needs nothing but the standard library, and NumPy where a scenario asks for
-`fixed_outputs`. `python -m kit JOB.json`, started in the folder that holds `kit/`, is the worker (see `worker.py`);
-`main(scenario)` at the end of a scenario's file is the way to run it by hand.
+It runs on every Python from 3.6 on and needs nothing but the standard library, and NumPy and TensorFlow for what
+scenarios share: numbers that are always the same, and work of their sources. `python -m kit JOB.json`, started in the
+folder that holds `kit/`, is the worker (see `worker.py`); `main(scenario)` at the end of a scenario's file is the way
+to run it by hand.
 """
 
 from .byhand import main
-from .fixed import fixed_outputs
+from .fixed import digits, fixed_batch, fixed_outputs, fixed_weights
+from .loops import training_loops
+from .numpy_model import NumpyModel
 from .outcome import NotAvailable
+from .power import fixed_matrix, power_of
+from .raised import raised
+from .releases import eager_switch, eager_tensorflow, version
 
-__all__ = ["NotAvailable", "fixed_outputs", "main"]
+__all__ = [
+    "NotAvailable",
+    "NumpyModel",
+    "digits",
+    "eager_switch",
+    "eager_tensorflow",
+    "fixed_batch",
+    "fixed_matrix",
+    "fixed_outputs",
+    "fixed_weights",
+    "main",
+    "power_of",
+    "raised",
+    "training_loops",
+    "version",
+]

@@ -20,7 +20,11 @@ class Bench:
     """What a scenario is given: it says what is a phase, what is a step, and what was seen.
 
     telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
-    or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something.
+    or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something;
+    thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for.
+
+    `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
+    need be seen only once: in a cell's pilot, and by hand.
     """
 
     def __init__(
@@ -34,10 +38,13 @@ class Bench:
         device_name="cpu",
         artifacts="artifacts",
         compiled=None,
+        thorough=True,
+        profiler=None,
     ):
         self.axes = axes
         self.environment = environment
         self.device_name = device_name
+        self.thorough = thorough
         self.measured = False
         self.observed = False
         self._emit = emit
@@ -46,6 +53,7 @@ class Bench:
         self._artifacts = artifacts
         self._artifact_names = set()
         self._compiled = compiled or CompiledCode()
+        self._profiler = profiler
         self._placed = set()
         self._zero = perf_counter()
 
@@ -58,7 +66,11 @@ class Bench:
     def phase(self, name):
         """Time a part of the launch, by the clock and by what it used of CPUs. A part that raises is not reported."""
         started, before = perf_counter(), process_time()
-        yield
+        if self._profiler is None:
+            yield
+        else:
+            with self._profiler.phase(name):
+                yield
         ended, used = perf_counter(), process_time() - before
         self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
@@ -109,6 +121,8 @@ class Bench:
         """
         if self.measured:
             raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
+        if self._profiler is not None:
+            return self._profile(step, steps)
         calls = -(-document // steps)
         measurement = self._sampling.run(step, calls, self.phase, self._compiled.watching(self._telemetry))
         self.measured = True
@@ -123,6 +137,13 @@ class Bench:
             )
         self.placed(measurement.result)
         return measurement.before * steps + len(samples) * in_sample
+
+    def _profile(self, step, steps):
+        taken = self._profiler.run(step, steps, self.phase)
+        self.measured = True
+        for path in self._profiler.write(self._artifacts):
+            self.artifact(path)
+        return taken * steps
 
     def observe(self, name, value):
         """Record something that is no time: a count, a class, a version."""

@@ -57,7 +57,7 @@ def parser(scenario):
         required = default is inspect.Parameter.empty
         result.add_argument(
             "--" + axis,
-            choices=values.get(axis),
+            choices=choices(values.get(axis)),
             required=required,
             default=None if required else default,
             help="the axis '{}'".format(axis),
@@ -71,6 +71,13 @@ def parser(scenario):
     )
     result.add_argument("--seconds", type=positive, default=2.0, help="how long to measure")
     return result
+
+
+def choices(values):
+    """The values of an axis of the header, those of a sweep as the texts that cells have; None where it is unknown."""
+    if isinstance(values, dict):
+        return [str(int(number)) if number == int(number) else repr(number) for number in values["sweep"]]
+    return values
 
 
 def positive(text):

@@ -1,4 +1,4 @@
-"""What a Keras model predicts on weights and inputs that are always the same: proof of which model it is."""
+"""Weights and inputs that are always the same, and what a Keras model predicts on them: proof of the work done."""
 
 
 def fixed_outputs(model, shape, dtype):
@@ -7,11 +7,15 @@ def fixed_outputs(model, shape, dtype):
     shape: the batch's; dtype: what the batch is cast to. It sets the model's weights, so it is the last thing to do.
     Raises whatever the release raises where weights cannot be set, or nothing can be predicted.
     """
+    model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
+    return digits(model.predict_on_batch(fixed_batch(shape, dtype)))
+
+
+def digits(values):
+    """The numbers in an array or tensor, one float after another, to the 7 digits that a float32 has."""
     import numpy as np  # here: before TensorFlow, its import would be in no phase
 
-    model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
-    predicted = model.predict_on_batch(fixed_batch(shape, dtype))
-    return [float("{:.7g}".format(value)) for value in np.ravel(predicted)]
+    return [float("{:.7g}".format(value)) for value in np.ravel(values)]
 
 
 def fixed_weights(shapes):

@@ -7,8 +7,9 @@ from .sampling import Document, TimeBounded
 
 SCHEMA = 1
 
-# script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path.
-Job = namedtuple("Job", "script axes environment device sampling die_with_parent artifacts")
+# script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path; thorough: see
+# Bench.thorough; profile_calls: how many later calls are profiled, None where times are measured.
+Job = namedtuple("Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls")
 
 
 class JobError(Exception):
@@ -34,11 +35,23 @@ def read_job(path):
             sampling=read_sampling(data["sampling"]),
             die_with_parent=bool(data.get("limits", {}).get("die_with_parent", False)),
             artifacts=data.get("artifacts", "artifacts"),
+            thorough=bool(data.get("thorough", False)),
+            profile_calls=read_profile(data.get("profile")),
         )
     except KeyError as missing:
         raise JobError("the job {} lacks {}".format(path, missing)) from None
     except (TypeError, ValueError, AttributeError) as error:
         raise JobError("the job {} is malformed: {}".format(path, error)) from None
+
+
+def read_profile(data):
+    """How many calls a job asks to profile, None where it asks for none. Raises KeyError or ValueError."""
+    if data is None:
+        return None
+    calls = data["calls"]
+    if not isinstance(calls, int) or calls < 1:
+        raise ValueError("the profile's calls are {!r}, which is no count".format(calls))
+    return calls
 
 
 def read_sampling(data):

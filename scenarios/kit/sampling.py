@@ -115,6 +115,8 @@ def fetch(value):
             fetch(item)
     elif hasattr(value, "numpy"):
         value.numpy()
+    elif hasattr(getattr(value, "data", None), "numpy"):  # 2.4's arrays of the NumPy API are no tensors: they hold one
+        value.data.numpy()
 
 
 def grown(calls, taken, wanted):

@@ -11,6 +11,7 @@ from .bench import Bench
 from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
 from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
+from .profiling import Profiler
 from .ptx import VARIABLE, CompiledCode
 from .telemetry import Telemetry
 
@@ -74,6 +75,8 @@ def perform(job, emit, telemetry, compiled):
         device_name=job.device,
         artifacts=job.artifacts,
         compiled=compiled,
+        thorough=job.thorough,
+        profiler=None if job.profile_calls is None else Profiler(job.profile_calls),
     )
     with Attempt() as loading:
         scenario = load(job.script)

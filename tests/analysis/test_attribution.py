@@ -14,6 +14,8 @@ from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, rounds, run, scenario
+from tests.swept import CROSSING, swept_run
+from tests.swept import seconds as swept_seconds
 
 CALLS = ("fit", "train_on_batch")
 FACTORS = {"tf1.14": 1.0, "tf2.0": 1.1, "graph": 1.0, "eager": 2.0, "fit": 1.0, "train_on_batch": 0.5}
@@ -186,3 +188,8 @@ def test_a_dozen_effects_have_moderated_variances():
     asked = run(members, scenarios=[scenario(axes={**scenario().axes, "call": calls})])
     (found,) = made(asked, rounds(seconds(members)))
     assert (len(found.effects), found.moderated) == (13, True)
+
+
+def test_along_a_sweep_nothing_is_attributed():
+    asked, launches = swept_run(swept_seconds(CROSSING, ("tf1.14", "tf2.0")))
+    assert made(asked, launches) == []

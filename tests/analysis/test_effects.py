@@ -15,7 +15,7 @@ from harness.analysis.verdicts import Verdict
 
 MARGIN = 0.03
 MODES = {"environment": ["tf1.14", "tf2.0"], "mode": ["graph", "eager"]}
-#: The means of docs/examples/headline.md, in ms; docs/measurement.md works them out by hand.
+#: The means of docs/examples/headline/report.md, in ms; docs/measurement.md works them out by hand.
 HEADLINE = np.log([[7.08, 7.33], [7.51, 21.7]])
 
 TABLES = 600

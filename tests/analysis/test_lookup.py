@@ -30,3 +30,16 @@ def test_a_cell_known_to_be_unavailable_is_so_whatever_was_launched():
 
 def test_a_cell_that_the_run_does_not_name_has_no_status():
     assert lookup(run([cell()]), []).status(cell("tf2.1")) is None
+
+
+def test_a_cell_that_only_observes_is_ok_by_its_pilot_alone():
+    found = lookup(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})])
+    assert found.status(cell()) is Status.OK
+    assert len(found.observed[cell()]) == 1
+
+
+def test_its_later_launches_tell_before_the_pilot_and_lack_nothing():
+    launches = [launch(cell(), (), number, observations={"traces": number}) for number in (0, 1, 2)]
+    found = lookup(run([cell()]), launches)
+    assert [each.round for each in found.observed[cell()]] == [1, 2]
+    assert not found.lost

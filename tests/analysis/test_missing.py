@@ -40,3 +40,7 @@ def test_the_end_of_standard_error_is_bounded():
     assert tail("a\n" * 100).count("a") == 20
     assert len(tail("x" * 10_000_000)) == STDERR_CHARACTERS
     assert tail("") == ""
+
+
+def test_a_cell_that_only_observes_lacks_nothing():
+    assert found(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []

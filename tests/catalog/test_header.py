@@ -1,10 +1,15 @@
+import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.catalog.header import parse
-from harness.model.errors import UsageError
-from harness.model.scenario import Scenario
+from harness.model.problem import FileError
+from harness.model.scenario import Expectation, Scenario, Sweep
 
 HEADER = """\
 # /// script
@@ -19,12 +24,14 @@ HEADER = """\
 # [tool.harness.axes]
 # model = ["small", "large"]
 # mode = ["graph", "eager"]
+# size = { sweep = [1, 32.0, 1e3], unit = "values" }
 #
 # [tool.harness.env]
 # TF_ENABLE_ONEDNN_OPTS = ["", "0"]
 #
 # [tool.harness.default]
 # TF_ENABLE_ONEDNN_OPTS = ""
+# size = 32
 #
 # [[tool.harness.exclude]]
 # model = "large"
@@ -43,15 +50,42 @@ HEADER = """\
 # [[tool.harness.compare]]
 # name = "as released"
 # along = "environment"
-# pick = [{ requires = ["tensorflow<2"], mode = "graph" }, { requires = ["tensorflow>=2"], mode = "eager" }]
+# pick = [
+#     { requires = ["tensorflow<2"], mode = "graph" },
+#     { requires = ["tensorflow>=2"], mode = "eager" },
+# ]
+#
+# [[tool.harness.expect]]
+# observation = "traces"
+# value = [1, 2, 3]
+# when = { mode = "graph", size = 1 }
+# requires = ["tensorflow>=2.4"]
+#
+# [tool.harness.profile]
+# data = ["*.cast"]
 # ///
 
 raise SystemExit("a header is read, never run")
+
+
+def scenario(bench, model, mode="graph", *, size="32"):
+    pass
 """
 
 
 def read(text: str = HEADER) -> Scenario:
     return parse(text, Path("step.py"))
+
+
+def problems(old: str, new: str, text: str = HEADER) -> list[str]:
+    """What is said of the header after a change, each with the text of the line that it names."""
+    assert old in text
+    changed = text.replace(old, new, 1)
+    with pytest.raises(FileError) as caught:
+        read(changed)
+    assert all(problem.path == Path("step.py") for problem in caught.value.problems)
+    lines = changed.split("\n")
+    return [f"{lines[each.line - 1].lstrip('# ')} | {each.text} {each.fix}" for each in caught.value.problems]
 
 
 def test_a_header_describes_the_whole_scenario() -> None:
@@ -60,6 +94,7 @@ def test_a_header_describes_the_whole_scenario() -> None:
     assert scenario.axes == {
         "model": ["small", "large"],
         "mode": ["graph", "eager"],
+        "size": ["1", "32", "1000"],
         "TF_ENABLE_ONEDNN_OPTS": ["", "0"],
     }
     assert scenario.environ == ["TF_ENABLE_ONEDNN_OPTS"]
@@ -67,14 +102,35 @@ def test_a_header_describes_the_whole_scenario() -> None:
     assert scenario.compare[1].pick[0].axes == {"mode": "graph"}
 
 
+def test_a_sweep_is_an_axis_whose_values_are_texts() -> None:
+    scenario = read()
+    assert scenario.sweeps == {"size": Sweep(unit="values")}
+    assert scenario.default["size"] == "32"
+    assert read(HEADER.replace(', unit = "values"', "")).sweeps == {"size": Sweep()}
+
+
+def test_an_expectation_is_what_the_source_states() -> None:
+    (stated,) = read().expect
+    assert stated == Expectation("traces", [1, 2, 3], {"mode": "graph", "size": "1"}, ["tensorflow>=2.4"])
+
+
+def test_data_handling_is_named_by_globs_of_functions() -> None:
+    assert read().data_handling == ["*.cast"]
+
+
 def test_compared_axes_are_columns_and_the_others_rows() -> None:
     scenario = read()
     assert scenario.compared_axes == ("mode",)
-    assert scenario.row_axes == ("model", "TF_ENABLE_ONEDNN_OPTS")
+    assert scenario.row_axes == ("model", "size", "TF_ENABLE_ONEDNN_OPTS")
 
 
 def test_combinations_leave_out_what_the_header_excludes() -> None:
-    values = {"model": ["small", "large"], "mode": ["graph", "eager"], "TF_ENABLE_ONEDNN_OPTS": [""]}
+    values = {
+        "model": ["small", "large"],
+        "mode": ["graph", "eager"],
+        "size": ["32"],
+        "TF_ENABLE_ONEDNN_OPTS": [""],
+    }
     pairs = [(axes["model"], axes["mode"]) for axes in read().combinations(values)]
     assert pairs == [("small", "graph"), ("small", "eager"), ("large", "graph")]
 
@@ -82,25 +138,85 @@ def test_combinations_leave_out_what_the_header_excludes() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("# /// script", "# /// other", "no `# /// script` header"),
-        ('title = "A step"', "title = A", "not valid TOML"),
-        ('title = "A step"', "title = 3", "`title` is not a string"),
-        ('title = "A step"', 'titel = "A"', "`titel` is not a key"),
-        ('model = ["small", "large"]', "model = [1, 2]", "not a list of strings"),
-        ('model = ["small", "large"]', "model = []", "has no value"),
-        ('model = ["small", "large"]', 'model = ["small", "small"]', "a value twice"),
-        ('model = ["small", "large"]', 'environment = ["small"]', "no name for an axis"),
-        ('# model = "large"', '# model = "huge"', "gives model the value 'huge'"),
-        ('when = { mode = "graph" }', 'when = { mood = "graph" }', "names the axis 'mood'"),
-        ('requires = ["tensorflow<2.16"]', 'requires = ["tensorflow <> 1"]', "no requirement"),
-        ('along = "mode"', 'along = "model"', "must be values of model"),
-        ('along = "mode"', 'along = "mood"', "must be `environment` or one of"),
-        ('along = "environment"', 'along = "environment"\n# plus = "x"', "no meaning along the environments"),
-        ('reason = "Keras', 'reasons = "Keras', "`needs.reasons` is not a key"),
+        ("[tool.harness]\n", "[tool.harnes]\n", "[tool.harnes] | `tool.harnes` is not read. Did you mean"),
+        ('title = "A step"', "title = 3", 'title = 3 | `title` is not a text. Put it in quotes: title = "3".'),
+        ('title = "A step"', 'titel = "A"', 'titel = "A" | `titel` is not a key. Did you mean `title`? The keys are'),
+        ('"small", "large"]', "1, 2]", "model = [1, 2] | `axes.model` is not a list of texts. Put each in quotes, or"),
+        ('"small", "large"]', "1, 2]", "write model = { sweep = [1, 2] }"),
+        ('["small", "large"]', "[]", "model = [] | `axes.model` has no value"),
+        ('"small", "large"]', '"small", "small"]', 'model = ["small", "small"] | `axes.model` has \'small\' twice'),
+        ('model = ["small', 'environment = ["small', '"large"] | `axes.environment` is no name'),
+        ('model = "large"', 'model = "huge"', "model = \"huge\" | `exclude.model` gives model the value 'huge'"),
+        ('model = "large"', 'model = "lagre"', "Did you mean `large`? The values are small, large."),
+        ("{ mode = \"graph\" }", '{ mood = "graph" }', "graph\" } | `needs.when.mood` names the axis 'mood'"),
+        ('"tensorflow<2.16"', '"tensorflow <> 1"', 'requires = ["tensorflow <> 1"] | `needs.requires` has'),
+        ('dependencies = ["tensorflow"]', 'dependencies = ["=1"]', '["=1"] | `dependencies` has \'=1\', which is no'),
+        ('">=3.6"', '"three"', 'requires-python = "three" | `requires-python` is \'three\', which is no range'),
+        ('along = "mode"', 'along = "model"', "graph\" | `compare.plus` is 'graph'; it must be a value of model"),
+        ('along = "mode"', 'along = "mood"', "mood\" | `compare.along` is 'mood'; it must be `environment` or"),
+        ('along = "mode"', 'along = "size"', "`compare.along` is 'size', which is a sweep"),
+        ('# plus = "graph"\n', "", "[[tool.harness.compare]] | `compare.plus` is missing; it must be a value of mode"),
+        ('along = "environment"', 'along = "environment"\n# plus = "x"', 'plus = "x" | `compare.plus` has no meaning'),
+        ('>=2"], mode = "eager"', '>=2"], mode = "eagre"', 'mode = "eagre" }, | `compare.pick.mode` gives'),
+        ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1', "`compare.pick.size` is a sweep"),
+        ('reason = "Keras', 'reasons = "Keras', "`needs.reasons` is not a key. Did you mean `reason`?"),
+        ("[1, 32.0, 1e3]", "[1]", "`axes.size.sweep` is not a list of at least two finite numbers"),
+        ("[1, 32.0, 1e3]", '[1, "32"]', "`axes.size.sweep` is not a list of at least two finite numbers"),
+        ("[1, 32.0, 1e3]", "[1, inf]", "`axes.size.sweep` is not a list of at least two finite numbers"),
+        ("[1, 32.0, 1e3]", "[1, 1.0]", "`axes.size.sweep` has 1.0 after 1. Write its numbers in increasing order."),
+        ("size = { sweep = [1, 32.0, 1e3]", "size = { swept = [1]", "`axes.size.swept` is not a key. Did you mean"),
+        ("size = 32", "size = 33", "size = 33 | `default.size` gives size the value 33"),
+        ("[[tool.harness.exclude]]", "[tool.harness.exclude]", "`exclude` is not a list of tables. Write [["),
+        ('observation = "traces"', 'observed = "traces"', "`expect.observed` is not a key. Did you mean"),
+        ('observation = "traces"', "", "[[tool.harness.expect]] | `expect.observation` is missing"),
+        ("value = [1, 2, 3]", "value = 2026-11-21", "value = 2026-11-21 | `expect.value` is missing, or nothing that"),
+        ("[tool.harness.default]", "[[tool.harness.default]]", "`default` is not a table"),
+        ('data = ["*.cast"]', 'date = ["*.cast"]', "`profile.date` is not a key. Did you mean `data`?"),
+        ('data = ["*.cast"]', "data = 1", "`profile.data` is not a list of texts"),
+        ("[tool.harness.profile]", "[[tool.harness.profile]]", "`profile` is not a table. Write [tool.harness.pro"),
     ],
+)  # fmt: skip
+def test_a_wrong_header_is_told_with_its_line_and_what_to_write(old: str, new: str, problem: str) -> None:
+    assert any(problem in told for told in problems(old, new))
+
+
+def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines() -> None:
+    told = problems('title = "A step"', 'titel = "A step"', HEADER.replace('model = "large"', 'model = "huge"'))
+    assert [line.split(" | ")[0] for line in told] == ['titel = "A step"', 'model = "huge"']
+
+
+def test_one_mistake_is_told_once() -> None:
+    assert len(problems('mode = ["graph", "eager"]', 'mode = "graph"')) == 1
+    assert len(problems("[1, 32.0, 1e3]", "[32, 1, 0.5]")) == 2, "each number that is not more than the one before it"
+
+
+def test_the_sentence_names_file_and_line() -> None:
+    with pytest.raises(FileError) as caught:
+        read(HEADER.replace('title = "A step"', "title = 3"))
+    assert str(caught.value) == 'step.py:6: `title` is not a text. Put it in quotes: title = "3".'
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it on one line."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(key)} = {toml(inner)}' for key, inner in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value)
+
+
+WORDS = ["axes", "mode", "size", "graph", "sweep", "unit", "when", "requires", "along", "plus", "pick", ">=1"]
+VALUES = st.recursive(
+    st.sampled_from(WORDS) | st.text("a\"\\'#=[{", max_size=3) | st.integers() | st.booleans() | st.just(0.5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
+    max_leaves=8,
 )
-def test_a_wrong_header_gets_a_sentence_that_names_file_and_key(old: str, new: str, problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(HEADER.replace(old, new))
-    assert problem in str(caught.value)
-    assert str(caught.value).startswith("step.py")
+KEYS = ["title", "tags", "axes", "env", "default", "exclude", "needs", "compare", "expect", "profile", "titel"]
+
+
+@given(VALUES, st.dictionaries(st.sampled_from(KEYS), VALUES))
+def test_whatever_a_header_says_is_a_scenario_or_a_list_of_problems(outer: object, table: dict[str, object]) -> None:
+    keys = [f"# {key} = {toml(value)}" for key, value in table.items()]
+    lines = ["# /// script", f"# requires-python = {toml(outer)}", "# [tool.harness]", *keys, "# ///"]
+    with suppress(FileError):
+        read("\n".join([*lines, "def scenario(bench, mode=1, **axes): pass", ""]))

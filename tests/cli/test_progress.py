@@ -48,3 +48,5 @@ def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -
 def test_a_launch_without_a_number_is_told_with_its_error() -> None:
     assert describe(replace(launch(), status=Status.OOM, error="killed")) == "oom: killed"
     assert describe(replace(launch(), status=Status.INTERRUPTED)) == "interrupted"
+    assert describe(replace(launch(), samples=[], observations={"traces": 3})) == "1 observation"
+    assert describe(replace(launch(), samples=[], observations={"traces": 3, "loop": "fit"})) == "2 observations"

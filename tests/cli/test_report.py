@@ -17,7 +17,7 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     done = harness("report", str(harness.run))
     assert done.returncode == 0, done.stderr
     assert path.read_text() == first
-    assert "TensorFlow 2.0.0 takes" in done.stdout
+    assert "A step of TensorFlow 2.0.0 takes " in done.stdout
 
 
 def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
@@ -28,6 +28,16 @@ def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> Non
     (harness.run / "charts" / "old.svg").write_text("")
     assert harness("report", str(harness.run)).returncode == 0
     assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
+
+
+def test_the_page_lies_beside_the_report_and_is_written_alone_too(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
+    assert "(and report.html)" in done.stderr
+    page = harness.run / "report.html"
+    text = page.read_text()
+    page.unlink()
+    assert harness("report", str(harness.run), "--format", "html", "--output", str(page)).returncode == 0
+    assert page.read_text() == text
 
 
 def test_a_damaged_run_gets_a_sentence(harness: Harness) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.backends import gpus
+from harness.catalog.project import Project
 from harness.cli.request import Prepared, Request, prepare
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
@@ -162,3 +163,19 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     assert "GPU: not known (the engine is on another machine)" in done.stdout
     assert "not available: ways old fine fast: the catalogue has nothing of a GPU for old" in done.stdout
     assert "2 cells not available" in done.stdout
+
+
+def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan: Plan) -> None:
+    suite = Project.find().scenarios / "suites.toml"
+    suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
+
+    def lengths(**typed: str) -> tuple[float | None, float | None]:
+        sampling = plan(environments=["old"], **typed).plan.sampling
+        return sampling.warmup_seconds, sampling.measure_seconds
+
+    assert lengths() == (None, None)
+    assert lengths(suite="headline") == (0.2, None)
+    assert lengths(suite="headline", warmup="1s", measure="2s") == (1.0, 2.0)
+    suite.write_text(SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1))
+    with pytest.raises(UsageError, match=r"The measure of the suite headline, 'soon' is not a length of time"):
+        lengths(suite="headline")

@@ -17,7 +17,7 @@ from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 
 SAY = environment(plain).get_template("sentences.j2").module
 
-#: The means of docs/examples/headline.md.
+#: The means of docs/examples/headline/report.md.
 TIMES = dict(zip(cells(), [0.00708, 0.00733, 0.00751, 0.0217], strict=True))
 
 

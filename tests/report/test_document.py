@@ -1,7 +1,5 @@
 """The report's content."""
 
-import pytest
-
 from harness.model.run import Unavailable
 from harness.report.document import build
 from tests.factories import cells, rounds, run
@@ -13,16 +11,3 @@ def test_cells_without_a_number_are_named_together():
     gone = [Unavailable(c, "needs keras<2.4") for c in cells(["tf2.1"])]
     (absence,) = build(run(unavailable=gone), rounds(TIMES)).absences
     assert absence.cells == ["step, tf2.1 (2 cells)"]
-
-
-@pytest.mark.parametrize(
-    ("command", "again"),
-    [
-        (["harness", "matrix"], "harness matrix --seed 7"),
-        (["harness", "matrix", "--seed", "7"], "harness matrix --seed 7"),
-        (["harness", "matrix", "--seed=7"], "harness matrix --seed=7"),
-        (["harness", "matrix", "-a", "mode=op by op; rm"], "harness matrix -a 'mode=op by op; rm' --seed 7"),
-    ],
-)
-def test_again_is_what_was_typed_with_the_seed(command, again):
-    assert build(run(command=command), []).command == again

@@ -1,11 +1,9 @@
 """Free-form facts."""
 
-from dataclasses import replace
-
 import pytest
 
-from harness.report.facts import cpus, environments, other_packages, pairs
-from tests.factories import ENVIRONMENTS, run
+from harness.report.facts import cpus, machine, pairs
+from tests.factories import run
 
 
 def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
@@ -29,32 +27,28 @@ def test_the_gpus_of_every_launch_are_named():
     assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
 
 
-def test_an_environment_shows_its_leading_packages_and_what_ran():
-    assert environments(run())[0] == {
-        "name": "tf1.14",
-        "tensorflow": "1.14.0",
-        "keras": "2.2.5",
-        "numpy": "1.17.4",
-        "python": "3.7",
-        "image": "sha256:abababababab",
-    }
-    assert environments(run(images={}, pins={}))[0]["numpy"] == ""
+def test_the_machine_in_short_and_in_full():
+    told = machine(run())
+    assert (told.cpu, told.cores, told.memory, told.gpus) == ("Some CPU", 2, "8.00 GiB", [])
+    assert told.engine == "26.1.5"
+    assert ("kernel", "Linux 6.1") in told.host
+    assert ("why", "An engine answers.") in told.backend
 
 
-def test_the_other_packages_stand_side_by_side():
-    pins = {"tf1.14": {"six": "1.12.0", "numpy": "1"}, "tf2.0": {"gast": "0.2.2"}}
-    assert other_packages(run(pins=pins)) == (
-        ["package", "tf1.14", "tf2.0"],
-        [["gast", "", "0.2.2"], ["six", "1.12.0", ""]],
-    )
+def test_an_engine_elsewhere_has_its_own_machine():
+    there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64", "cpus": 64}
+    told = machine(run(backend={**there, "memory_bytes": 2**36}))
+    assert (told.cpu, told.cores, told.memory) == ("x86_64", 64, "64.0 GiB")
 
 
-def test_the_packages_of_many_environments_have_a_row_for_each():
-    many = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
-    pins = {each.name: {"six": "1.12.0", "gast": "0.2.2", "numpy": "1"} for each in many}
-    headings, rows = other_packages(run(environments=many, pins=pins))
-    assert headings == ["environment", "packages"]
-    assert rows[6] == ["tf9.6", "gast 0.2.2, six 1.12.0"]
+def test_what_is_not_known_of_a_machine_is_empty():
+    told = machine(run(host={}, backend={}))
+    assert (told.cpu, told.cores, told.memory, told.engine) == ("", 0, "", "")
+
+
+def test_the_gpus_are_part_of_the_machine():
+    assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]})).gpus == ["NVIDIA H100"]
+    assert machine(run(host={"gpus": "not known: no driver"})).gpus == []
 
 
 @pytest.mark.parametrize(("numbers", "text"), [([0], "0"), ([3, 0, 1, 2, 8], "0-3, 8"), ([], "")])

@@ -6,7 +6,7 @@ from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
 from harness.model.launch import Status
-from harness.report.grid import marked, times
+from harness.report.grid import Grid, fold, marked, times
 from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
@@ -81,3 +81,10 @@ def test_rows_name_their_device_where_there_are_several():
     made = grid(run(members), [launch(member) for member in members])
     assert list(made.labels) == ["device", "call"]
     assert [list(labels) for labels, _ in made.rows] == [["cpu", "fit"], ["gpu", "fit"]]
+
+
+def test_labels_that_all_rows_share_are_told_once():
+    grid = Grid(["model", "api"], ["a"], [(["small", "keras"], ["1"]), (["large", "keras"], ["2"])])
+    folded, shared = fold(grid)
+    assert (list(folded.labels), shared) == (["model"], "api keras")
+    assert [list(labels) for labels, _ in folded.rows] == [["small"], ["large"]]

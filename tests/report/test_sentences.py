@@ -157,6 +157,12 @@ def test_a_run_without_stops_says_what_was_planned():
             "1 group stopped when the run was interrupted, after 1 round",
         ),
         (
+            [Stop(StopReason.OBSERVED, 0), Stop(StopReason.ROUNDS, 5)],
+            {},
+            "1 group stopped after 5 rounds, the most that were asked for; "
+            "1 group stopped after the pilot, as its cells observe and have nothing to time",
+        ),
+        (
             [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 4), Stop(StopReason.BUDGET, 5)],
             {"budget_seconds": 90.0},
             "every group stopped when the budget of 90 s ended, after 3 to 5 rounds",

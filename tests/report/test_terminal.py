@@ -8,7 +8,7 @@ from rich.console import Console
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason, Unavailable
 from harness.report.grid import Grid
-from harness.report.terminal import blocks, fold, show
+from harness.report.terminal import blocks, show
 from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
@@ -65,6 +65,11 @@ def test_what_happened_to_the_run_stands_at_the_head():
     assert "10 of 10 rounds, repetitions included, were disturbed" in head
 
 
+def test_what_accounts_for_the_times_is_one_sentence():
+    text = " ".join(shown(run(TIMES), rounds(SECONDS, spread=0.0), 250).split())
+    assert "What accounts for it: On average over the other axes, beyond the margin of 3 % and furthest first: " in text
+
+
 def test_what_gave_no_number_stands_below():
     gone = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
     text = shown(run(TIMES, unavailable=gone), rounds(SECONDS))
@@ -93,13 +98,6 @@ def test_reasons_of_different_work_are_not_obeyed(width):
     assert "\x1b" not in text
     assert "[bold]n[/bold] is tf1.14 and tf2.0" in " ".join(text.split())
     assert "did not do the same work" in " ".join(text.split())
-
-
-def test_labels_that_all_rows_share_go_into_the_caption():
-    grid = Grid(["model", "api"], ["a"], [(["small", "keras"], ["1"]), (["large", "keras"], ["2"])])
-    folded, shared = fold(grid)
-    assert (list(folded.labels), shared) == (["model"], "api keras")
-    assert [list(labels) for labels, _ in folded.rows] == [["small"], ["large"]]
 
 
 def test_blocks_keep_every_column():

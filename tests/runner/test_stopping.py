@@ -81,3 +81,14 @@ def test_no_round_begins_that_would_end_after_the_budget(budget: float, open_: b
 def test_a_repetition_stays_within_the_budget(budget: float | None, affordable: bool) -> None:
     planned = replace(plan(rounds=100), budget_seconds=budget)
     assert is_affordable(planned, rounds(planned, 4), 2.0) is affordable
+
+
+def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
+    planned = plan()
+    (group, *_) = planned.groups
+    ledger = Ledger(
+        launch(group=group.name, cell=cell, round=0, role=Role.PILOT, samples=[], observations={"traces": 3})
+        for cell in group.cells
+    )
+    assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
+    assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()

@@ -116,6 +116,19 @@ def test_a_cell_whose_pilot_gives_no_number_is_not_launched_again_and_the_others
     assert next(launch for launch in launches if launch.status is status).advice
 
 
+def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        if given.cell.environment == "new":
+            return Outcome(Status.OK, observations={"traces": 3})
+        return Outcome(Status.OK, samples=[Sample(1, 1)])
+
+    launches = walk(folder, Backstage(answer), plan(rounds=3))
+    (only,) = [launch for launch in launches if launch.cell.environment == "new"]
+    assert (only.role, only.status) == (Role.PILOT, Status.OK)
+    assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
+    assert len(walk(folder, Backstage(answer), plan(rounds=3), folder.read_launches())) == len(launches)
+
+
 def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: RunFolder) -> None:
     def answer(_: int, given: Job) -> Outcome:
         pilot = given.sampling == SHORT

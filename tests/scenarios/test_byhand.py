@@ -4,6 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.byhand import choices
+
+from harness.catalog.numerals import number_text
 
 SCENARIO = """
 # /// script
@@ -88,6 +93,25 @@ def test_help_names_the_axes_and_the_title(by_hand):
     text = by_hand("--help").stdout
     assert "A wait" in text
     assert "{short,long}" in text
+
+
+def test_a_sweep_s_numbers_are_choices_as_cells_have_them(tmp_path, scenarios):
+    text = SCENARIO.replace('["short", "long"]', "{ sweep = [1, 2.0, 2.5, 1e3] }").replace('"short"', '"2.5"')
+    (tmp_path / "given.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "given.py"), "--help"],
+        env={"PYTHONPATH": str(scenarios)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "{1,2,2.5,1000}" in done.stdout, done.stderr
+
+
+@given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_is_the_same_text_by_hand_as_in_cells(number):
+    assert choices({"sweep": [number]}) == [number_text(number)]
 
 
 def test_an_interpreter_without_toml_takes_any_value(by_hand, interpreter):

@@ -139,7 +139,14 @@ class Tensor:
         self.work.now += 1.0
 
 
-@pytest.mark.parametrize("wrap", [lambda t: t, lambda t: [1.0, t], lambda t: (None, {"loss": t})])
+class Holder:
+    """An array of 2.4's NumPy API, which holds a tensor."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+@pytest.mark.parametrize("wrap", [lambda t: t, lambda t: [1.0, t], lambda t: (None, {"loss": t}), Holder])
 def test_the_way_of_the_last_result_to_the_host_is_timed(wrap):
     work = Work(0.0)
     result = wrap(Tensor(work))

@@ -59,13 +59,16 @@ def bar(interval: Interval, shown: Interval) -> Bar:
     return Bar(low, high, [end for end in (interval.low, interval.high) if end in shown])
 
 
-def ratio_marks(shown: Interval, width: float) -> list[float]:
-    """What is marked on a log axis of ratios, `width` pixels wide: 1, and as many times slower as faster."""
+def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
+    """What is marked on a log axis of ratios, `width` pixels wide: 1, and as many times slower as faster.
+
+    Marks lie `apart` pixels apart at least.
+    """
     scale = width / math.log(shown.high / shown.low)
     for ladder in LADDERS:
         factors = [1.0, *ladder, *(1.0 / factor for factor in ladder)]
         marks = sorted(factor for factor in factors if factor in shown)
-        if len(marks) > 1 and all(gap >= APART for gap in _gaps(marks, scale)):
+        if len(marks) > 1 and all(gap >= apart for gap in _gaps(marks, scale)):
             return marks
     return [1.0]
 

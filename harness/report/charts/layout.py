@@ -17,6 +17,9 @@ WIDTH, STEP = 400, 19
 
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 
+#: What lies within the margin.
+BAND = "#dddddd"
+
 #: Masataka Okabe and Kei Ito, "Color Universal Design", 2008: told apart with any colour vision.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#000000",

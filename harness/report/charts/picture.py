@@ -15,7 +15,10 @@ class Kind(StrEnum):
 
     RATIOS = "ratios"
     TIMES = "times"
+    SWEEPS = "sweeps"
+    EFFECTS = "effects"
     PHASES = "phases"
+    COURSE = "course"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +36,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart of one scenario. `name` is its file's without the ending, `specification` is Vega-Lite."""
+    """One chart of one scenario. `name` is its file's without the ending, `specification` is Vega-Lite.
+
+    `device` is the one that its chart is of, where the scenario has a chart of that kind for each of several.
+    """
 
     kind: Kind
     scenario: str
     name: str
     words: Words
     specification: Mapping[str, Any]
+    device: str = ""
 
     @property
     def file(self) -> str:

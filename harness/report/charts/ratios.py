@@ -3,18 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict
 from harness.report import format
-from harness.report.charts import axes, layout
+from harness.report.charts import forest, layout
+from harness.report.charts.forest import NO_VERDICT, Entry
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.comparisons import Comparisons, Line
-
-#: What stands beside a comparison that has no verdict.
-NO_VERDICT = "no verdict"
 
 #: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
 LOOKS = {
@@ -24,10 +21,6 @@ LOOKS = {
     Verdict.UNCLEAR.value: ("circle", layout.INK, "white"),
     NO_VERDICT: ("diamond", layout.INK, "white"),
 }
-
-# 1.5 from 0.6667
-_FACTOR = "format(max(datum.value, 1 / datum.value), '.3~g')"
-_MARK = f"abs(log(datum.value)) < 1e-9 ? 'equal' : {_FACTOR} + (datum.value > 1 ? '× faster' : '× slower')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +54,12 @@ class Ratios:
     def shown(self) -> Interval:
         """From where to where the axis goes."""
         estimates = [row.estimate for row in self.rows] + ([self.control] if self.control else [])
-        return axes.domain(estimates, around=(1.0 / (1.0 + self.margin), 1.0 + self.margin))
+        return forest.domain(estimates, self.margin)
 
     @property
     def cut(self) -> int:
         """How many intervals reach beyond the axis."""
-        intervals = (row.estimate.interval for row in self.rows)
-        return sum(len(axes.bar(each, self.shown).caps) < 2 for each in intervals if each)
+        return forest.cut([row.estimate for row in self.rows], self.shown)
 
     @property
     def resolved(self) -> str:
@@ -108,78 +100,15 @@ def ratios(view: Comparisons, control: Estimate | None, margin: float) -> Ratios
 
 def specification(chart: Ratios, words: Words) -> Specification:
     """The chart as Vega-Lite."""
-    shown = chart.shown
-    x = {
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [shown.low, shown.high], "nice": False},
-        "axis": {
-            "title": words.axis,
-            "values": axes.ratio_marks(shown, layout.WIDTH),
-            "labelExpr": _MARK,
-            "grid": False,
-        },
-    }
-    y = layout.lines([row.name for row in chart.rows])
-    verdicts = [verdict for verdict in LOOKS if any(row.verdict == verdict for row in chart.rows)]
-    shapes, strokes, fills = zip(*(LOOKS[verdict] for verdict in verdicts), strict=True)
-    bars = [(row, axes.bar(row.estimate.interval, shown)) for row in chart.rows if row.estimate.interval]
-
-    def by_verdict(range_: Sequence[str]) -> dict[str, Any]:
-        scale = {"domain": verdicts, "range": list(range_)}
-        return {"field": "verdict", "type": "nominal", "scale": scale, "legend": None}
-
-    def at(field: str) -> dict[str, Any]:
-        return {"field": field, **x}
-
-    return layout.specification(
+    return forest.specification(
         words,
-        [
-            layout.layer(
-                {"type": "rect", "color": "#dddddd"},
-                [{"low": max(shown.low, 1.0 / (1.0 + chart.margin)), "high": min(shown.high, 1.0 + chart.margin)}],
-                x=at("low"),
-                x2={"field": "high"},
-            ),
-            layout.layer({"type": "rule", "color": layout.FAINT}, [{"at": 1.0}], x=at("at")),
-            layout.layer(
-                {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
-                [{"at": end} for end in _control(chart, shown)],
-                x=at("at"),
-            ),
-            layout.layer(
-                {"type": "rule", "strokeWidth": 1.5},
-                [{"name": row.name, "verdict": row.verdict, "low": each.low, "high": each.high} for row, each in bars],
-                y=y,
-                x=at("low"),
-                x2={"field": "high"},
-                stroke=by_verdict(strokes),
-            ),
-            layout.layer(
-                {"type": "tick", "orient": "vertical", "size": 8, "thickness": 1.5},
-                [{"name": row.name, "verdict": row.verdict, "at": cap} for row, each in bars for cap in each.caps],
-                y=y,
-                x=at("at"),
-                color=by_verdict(strokes),
-            ),
-            layout.layer(
-                {"type": "point", "size": 70, "strokeWidth": 1.5, "opacity": 1},
-                [{"name": row.name, "verdict": row.verdict, "ratio": row.estimate.value} for row in chart.rows],
-                y=y,
-                x=at("ratio"),
-                shape=by_verdict(shapes),
-                stroke=by_verdict(strokes),
-                fill=by_verdict(fills),
-            ),
-            layout.beside([(row.name, row.verdict) for row in chart.rows], y=y),
-            layout.beside([(row.name, row.gain) for row in chart.rows], y=y, pixels=72),
-        ],
+        [Entry(row.name, row.estimate, row.verdict, row.gain) for row in chart.rows],
+        shown=chart.shown,
+        margin=chart.margin,
+        label=forest.mark("faster", "slower"),
+        looks=LOOKS,
+        dotted=chart.control.interval if chart.control else None,
     )
-
-
-def _control(chart: Ratios, shown: Interval) -> list[float]:
-    """The ends of the control's interval that lie on the axis."""
-    ends = chart.control and chart.control.interval
-    return list(axes.bar(ends, shown).caps) if ends else []
 
 
 def _distance(line: Line) -> float:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -11,6 +13,7 @@ class Format(StrEnum):
     """What a report can be written as."""
 
     MD = "md"
+    HTML = "html"
     JSON = "json"
     CSV = "csv"
     JUNIT = "junit"
@@ -19,13 +22,18 @@ class Format(StrEnum):
     SUMMARY = "summary"
 
 
-def render(format: Format, run: Run, launches: Sequence[Launch]) -> str:
-    """The run in one format. Raises NothingSelectedError where that format cannot say that no cell gave a number."""
+def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path | None = None) -> str:
+    """The run in one format; `cache` is a folder for what can be made again.
+
+    Raises NothingSelectedError where that format cannot say that no cell gave a number.
+    """
     from harness.report import markdown
     from harness.report.formats import benchmark_action, junit, launches_csv, pyperf_suite, report_json, summary
+    from harness.report.html import page
 
     renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
         Format.MD: markdown.render,
+        Format.HTML: partial(page.render, cache=cache),
         Format.JSON: report_json.render,
         Format.CSV: launches_csv.render,
         Format.JUNIT: junit.render,

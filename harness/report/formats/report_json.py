@@ -1,24 +1,32 @@
 """The report as JSON."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.answers import Answer, answers
+from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.columns import pins
 from harness.analysis.disturbance import disturbed
+from harness.analysis.effects import Effect
+from harness.analysis.expectations import statements
+from harness.analysis.observations import observations
 from harness.analysis.phases import used
 from harness.analysis.statistics import Interval, percent
+from harness.analysis.sweeps import Race
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT
-from harness.report import course
+from harness.report import course, sweeps
 from harness.report.answers import sentences
+from harness.report.attribution import view
 from harness.report.course import Resolution
 from harness.report.escape import plain
 from harness.report.formats import schema
 from harness.report.formats.content import CellResult, ComparisonResult, Content, cell_name, gather
 from harness.report.formats.strings import dumps
+from harness.report.sweeps import RaceView, SweepView
 from harness.report.templates import environment
 
 
@@ -51,6 +59,25 @@ def build(run: Run, launches: Sequence[Launch]) -> schema.Report:
         scenarios=[schema.ScenarioFacts(known.name, known.title, known.source, known.axes) for known in run.scenarios],
         cells=[_cell(result, content) for result in content.cells],
         comparisons=[_comparison(result, resolution, say) for result in content.comparisons],
+        attributions=[_attribution(run, each, content, say) for each in _attributions(run, content)],
+        sweeps=[
+            _sweep(race, swept, told)
+            for table in content.tables
+            for swept in sweeps.views(table, content.found, math.log1p(run.plan.margin))
+            for race, told in zip(swept.sweep.races, swept.races, strict=False)
+        ],
+        statements=[
+            schema.StatementFacts(
+                scenario=each.scenario.name,
+                observation=each.expectation.observation,
+                stated=each.expectation.value,
+                cell=cell_name(check.cell),
+                standing=check.standing.value,
+                observed=check.observed.values if check.observed else [],
+            )
+            for each in statements(run, content.found)
+            for check in each.checks
+        ],
         missing=[
             schema.MissingFacts(
                 status=entry.status.value,
@@ -117,6 +144,40 @@ def _answer(run: Run, answer: Answer, say: Any) -> schema.AnswerFacts:
     )
 
 
+def _attributions(run: Run, content: Content) -> list[Attribution]:
+    return [each for table in content.tables for each in attributions(run, table, content.found)]
+
+
+def _attribution(run: Run, made: Attribution, content: Content, say: Any) -> schema.AttributionFacts:
+    return schema.AttributionFacts(
+        text=str(say.attribution(view(made, content.found), run.plan.margin)),
+        scenario=made.scenario.name,
+        device=made.device.value,
+        axes=made.axes,
+        held=made.held,
+        cells=made.cells,
+        of=made.of,
+        rounds=made.rounds,
+        unchecked=made.unchecked,
+        effects=[_effect(effect) for effect in made.effects],
+    )
+
+
+def _effect(effect: Effect) -> schema.EffectFacts:
+    parts = effect.parts
+    return schema.EffectFacts(
+        changes=[schema.ChangeFacts(each.axis, each.level, each.base) for each in effect.changes],
+        factor=effect.estimate.value,
+        interval=effect.estimate.interval,
+        level=effect.level,
+        verdict=effect.verdict,
+        withheld=effect.withheld,
+        alone=parts.alone if parts else None,
+        beside=parts.beside if parts else None,
+        together=parts.together if parts else None,
+    )
+
+
 def _control(content: Content, resolution: Resolution | None) -> schema.ControlFacts | None:
     control = content.found.control
     if control is None or resolution is None:
@@ -128,6 +189,31 @@ def _control(content: Content, resolution: Resolution | None) -> schema.ControlF
         groups=control.groups,
         lost=resolution.lost,
         beyond=resolution.beyond,
+    )
+
+
+def _sweep(race: Race, swept: SweepView, told: RaceView) -> schema.SweepFacts:
+    sweep, lead = swept.sweep, race.lead
+    return schema.SweepFacts(
+        scenario=sweep.scenario.name,
+        axis=sweep.axis,
+        unit=sweep.unit,
+        device=sweep.device.value,
+        axes=sweep.shared,
+        comparison=race.column.comparison.name if race.column.comparison else "",
+        what=told.what,
+        subject=told.subject,
+        base=told.base,
+        sizes=race.sizes,
+        rounds=race.rounds,
+        crossings=[
+            schema.CrossingFacts(each.at, each.interval, each.opens_low, each.opens_high, words.after)
+            for each, words in zip(lead.crossings if lead else (), told.crossings, strict=True)
+        ],
+        subject_ahead=lead.above if lead else [],
+        base_ahead=lead.below if lead else [],
+        unclear=lead.unclear if lead else [],
+        work_reason=race.different,
     )
 
 
@@ -152,6 +238,7 @@ def _cell(result: CellResult, content: Content) -> schema.CellFacts:
         cpu_seconds=spreads.cpu,
         max_rss_bytes=spreads.memory,
         undone=result.undone,
+        observations={name: seen.values for name, seen in observations(cell, content.found).items()},
     )
 
 

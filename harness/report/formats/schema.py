@@ -123,6 +123,8 @@ class LaunchFacts:
 class CellFacts:
     """One cell: its number with a 95 % interval, and its launches; or its status alone.
 
+    `observations` are what its launches saw that is no time: by name, each value once.
+
     `phases` are those before the first step, `to_first_step` is their sum; both, `cores` (CPU seconds over wall seconds
     while steps were timed), `cpu_seconds` and `max_rss_bytes` (of the whole launch) are median, p10 and p90 over
     launches. `undone` says how the steps that a launch took and those that the framework counted differ.
@@ -146,6 +148,7 @@ class CellFacts:
     cpu_seconds: Spread | None
     max_rss_bytes: Spread | None
     undone: str
+    observations: Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,115 @@ class ComparisonFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """An axis, or `environment`, taken from its value `base` to `level`."""
+
+    axis: str
+    level: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFacts:
+    """What one change does to the time per step, or two together.
+
+    `factor` is time over time, above 1 where it takes longer, on average over the other axes; its interval is `level`
+    wide. Of two changes it is the additional factor, beside / alone: the first one's factor is `alone` where the second
+    is not made and `beside` where it is, and both together are `together`; these are null of a single change. `verdict`
+    is slower, faster, same or unclear; where it is null, `withheld` says why.
+    """
+
+    changes: Sequence[ChangeFacts]
+    factor: float
+    interval: Interval | None
+    level: float
+    verdict: str | None
+    withheld: str | None
+    alone: float | None
+    beside: float | None
+    together: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionFacts:
+    """What accounts for a scenario's times on one device, in the report's sentences and as effects.
+
+    The effects are of every combination of `axes` (the base of each first), with `held` for the other axes: `cells`
+    cells, of `of` that have a number, in the `rounds` rounds that all of them have. `unchecked`: of some it is not
+    known whether they did the same work.
+    """
+
+    text: str
+    scenario: str
+    device: str
+    axes: Mapping[str, Sequence[str]]
+    held: Mapping[str, str]
+    cells: int
+    of: int
+    rounds: int
+    unchecked: bool
+    effects: Sequence[EffectFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingFacts:
+    """A size from which on `after` takes less time.
+
+    The interval is null of a single round. Where `opens_low` or `opens_high` is set, that end of it is only where the
+    sweep ends, and on that side of it nothing is shown.
+    """
+
+    at: float
+    interval: Interval | None
+    opens_low: bool
+    opens_high: bool
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFacts:
+    """One comparison along a numeric axis of a scenario: `subject` against `base`, at `sizes` counted in `unit`.
+
+    `axes` are the values of the other axes that name a row. `subject_ahead` and `base_ahead` are from where to where
+    one of them is shown to take less time, `unclear` where neither is; `work_reason` says how they did different work,
+    and then nothing is looked for.
+    """
+
+    scenario: str
+    axis: str
+    unit: str
+    device: str
+    axes: Mapping[str, str]
+    comparison: str
+    what: str
+    subject: str
+    base: str
+    sizes: Sequence[float]
+    rounds: int
+    crossings: Sequence[CrossingFacts]
+    subject_ahead: Sequence[Interval]
+    base_ahead: Sequence[Interval]
+    unclear: Sequence[Interval]
+    work_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFacts:
+    """What a scenario's source states of an observation, in one cell.
+
+    `standing`: as stated, differs, varies (the launches disagree) or not observed; `observed` are the values that
+    launches saw, each once.
+    """
+
+    scenario: str
+    observation: str
+    stated: Any
+    cell: str
+    standing: str
+    observed: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class MissingFacts:
     """Cells that gave no number for one reason; `partial`: they have one, and some of their launches gave none."""
 
@@ -220,6 +332,9 @@ class Report:
     scenarios: Sequence[ScenarioFacts]
     cells: Sequence[CellFacts]
     comparisons: Sequence[ComparisonFacts]
+    attributions: Sequence[AttributionFacts]
+    sweeps: Sequence[SweepFacts]
+    statements: Sequence[StatementFacts]
     missing: Sequence[MissingFacts]
     disturbed: Sequence[DisturbedFacts]
     schema: int = SCHEMA

@@ -44,4 +44,4 @@ def test_of_many_those_that_are_ready_last_are_drawn_and_the_picture_says_so():
 def test_launches_that_told_of_no_phase_have_no_such_chart():
     seconds = dict.fromkeys(cells(), 0.01)
     made = build(run(seconds), rounds(seconds))
-    assert [each.kind for each in pictures(made)] == [Kind.RATIOS, Kind.TIMES]
+    assert Kind.PHASES not in [each.kind for each in pictures(made)]

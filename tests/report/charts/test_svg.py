@@ -38,7 +38,8 @@ def test_axes_have_their_titles_with_units(drawn):
     for picture, root in drawn:
         assert picture.words.axis in texts(root)
         assert picture.words.title in texts(root)
-    assert {picture.kind for picture, _ in drawn} == set(Kind)
+    # what a sweep draws has tests of its own
+    assert {picture.kind for picture, _ in drawn} == set(Kind) - {Kind.SWEEPS}
 
 
 def test_a_screen_reader_finds_title_and_content(drawn):
@@ -53,6 +54,11 @@ def test_the_ground_is_white_on_a_dark_page_too(drawn):
         ground = next(root.iter(f"{SVG}rect"))
         assert ground.attrib["fill"] == "white"
         assert (ground.attrib["width"], ground.attrib["height"]) == (root.attrib["width"], root.attrib["height"])
+
+
+def test_what_draws_can_be_started_before():
+    svg.start()
+    assert svg.draw(pictures(document())[0]).startswith("<svg")
 
 
 def test_a_picture_asks_no_host_for_anything(drawn):

@@ -82,6 +82,20 @@ def test_answers_are_the_reports_sentences(report: dict[str, Any]) -> None:
     assert answer["text"] in markdown.render(*example())
 
 
+def test_what_accounts_for_the_times_is_told_as_factors(report: dict[str, Any]) -> None:
+    (attribution,) = report["attributions"]
+    assert attribution["text"] in markdown.render(*example())
+    assert (attribution["scenario"], attribution["device"], attribution["rounds"]) == ("step", "cpu", 5)
+    single = [effect for effect in attribution["effects"] if len(effect["changes"]) == 1]
+    pairs = [effect for effect in attribution["effects"] if len(effect["changes"]) == 2]
+    assert {change["axis"] for effect in single for change in effect["changes"]} <= {*attribution["axes"]}
+    assert all(effect["interval"]["low"] < effect["factor"] < effect["interval"]["high"] for effect in single)
+    assert all(effect["together"] is None for effect in single)
+    assert pairs
+    for effect in pairs:
+        assert effect["factor"] == pytest.approx(effect["beside"] / effect["alone"])
+
+
 def test_what_was_done_is_told(report: dict[str, Any]) -> None:
     assert (report["run"]["seed"], report["run"]["margin"], report["run"]["cpus"]) == (7, 0.03, [0])
     assert report["environments"][0]["pins"]["numpy"] == "1.17.4"

@@ -1,0 +1,119 @@
+"""What a report of a large run costs: seconds, and peak memory, of each format in a process of its own.
+
+`python -m bench.report_cost 5000` measures one of so many cells; `python -m bench.report_cost 500 FOLDER` leaves the
+run in that folder, to look at.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.model.cell import Cell
+from harness.model.environment import Environment
+from harness.model.job import Limits, Sampling
+from harness.model.launch import Launch
+from harness.model.run import Plan, Run
+from harness.store import codec
+from tests.factories import PHASES, RESOURCES, cell, groups, launch, run, scenario
+
+#: The run: launches of each cell, and samples of each launch.
+CELLS, LAUNCHES, SAMPLES = 1000, 10, 30
+
+#: Environments, and values of the compared axis: so many cells a group.
+ENVIRONMENTS, MODES = 10, ("graph", "eager")
+
+#: What is timed: the command's options, and what it is called.
+COMMANDS = {
+    "--format md": ["--format", "md", "--output", "report.md"],
+    "--format html": ["--format", "html", "--output", "report.html"],
+    "report.md with its pictures, and report.html": [],
+}
+
+
+def figures(cells: int = CELLS) -> list[tuple[str, str]]:
+    """Name and value of each figure."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        write(path, cells)
+        size = f"{cells:,} cells × {LAUNCHES} launches × {SAMPLES} samples"
+        rows = [(f"`harness report`, {size}: {name}", _cost(path, options)) for name, options in COMMANDS.items()]
+        page = (path / "report.html").stat().st_size
+        return [*rows, (f"report.html, {size}", f"{page / 1e6:.1f} MB")]
+
+
+def write(path: Path, cells: int = CELLS) -> None:
+    """Write a run of about so many cells to a folder: run.json and launches.jsonl, as a run leaves them."""
+    made, launches = generated(cells)
+    path.mkdir(parents=True)
+    (path / "run.json").write_bytes(codec.dump(made))
+    (path / "launches.jsonl").write_bytes(b"".join(codec.dump(each) + b"\n" for each in launches))
+
+
+def generated(cells: int, seed: int = 1) -> tuple[Run, list[Launch]]:
+    """A run of about so many cells, in groups of ten environments in two modes, with log-normal noise."""
+    draw = random.Random(seed)
+    environments = [
+        Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "2021-01-01T00:00:00Z") for minor in range(ENVIRONMENTS)
+    ]
+    calls = [f"call {number}" for number in range(max(1, cells // (ENVIRONMENTS * len(MODES))))]
+    axes = {"call": calls, "dtype": ["float32"], "mode": list(MODES)}
+    members = [
+        cell(environment.name, call=call, mode=mode) for call in calls for environment in environments for mode in MODES
+    ]
+    planned = groups(members, controlled=True)
+    plan = Plan(planned, LAUNCHES, seed, Sampling(warmup_seconds=0.5, measure_seconds=1.5), Limits(cpus=(0,)))
+    made = run(
+        members,
+        scenarios=[scenario(axes=axes, default={})],
+        plan=plan,
+        environments=environments,
+        reference=environments[0].name,
+    )
+    speeds = {member: 0.01 * draw.lognormvariate(0.0, 0.3) for member in members}
+    launches = [
+        _launch(draw, speeds[member], member, number, group.name)
+        for number in range(1, LAUNCHES + 1)
+        for group in planned
+        for member in group.cells
+    ]
+    return made, launches
+
+
+def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str) -> Launch:
+    centre = speed * draw.lognormvariate(0.0, 0.02)
+    return launch(
+        member,
+        [centre * draw.lognormvariate(0.0, 0.03) for _ in range(SAMPLES)],
+        number,
+        4.0,
+        group=group,
+        phases=PHASES,
+        resources=RESOURCES,
+        fingerprint={"parameters": 162049},
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.7e9 + 10.0 * number)),
+    )
+
+
+def _cost(path: Path, options: list[str]) -> str:
+    command = [sys.executable, "-m", "harness", "report", str(path), *options]
+    environ = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    started = time.perf_counter()
+    done = subprocess.Popen(command, cwd=path, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(done.pid, 0)
+    wall = time.perf_counter() - started
+    if status:
+        raise subprocess.CalledProcessError(status, command)
+    return f"{wall:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of CPU), {used.ru_maxrss / 1024:.0f} MB at most"
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else CELLS
+    if len(sys.argv) > 2:
+        write(Path(sys.argv[2]), count)
+    else:
+        for name, value in figures(count):
+            print(f"{name}: {value}")

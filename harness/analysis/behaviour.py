@@ -1,0 +1,155 @@
+"""What cells observed, as tables with a column for each environment: which behaviour changed with which release."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.columns import pins
+from harness.analysis.folding import Line, fold
+from harness.analysis.lookup import Lookup
+from harness.analysis.observations import KIT, Observed, has_told, observations, tells_version
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.launch import Status
+from harness.model.run import Run
+from harness.model.scenario import Scenario
+
+#: What a cell says: what it observed; why it was not launched, or gave nothing; or that it did not observe this.
+Said = Observed | Status | str
+
+#: ... of a cell that was launched and did not observe what others did.
+NOT_OBSERVED = "not observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One observation in the cells with the line's axis values, environment by environment."""
+
+    observation: str
+    line: Line[Said]
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One experiment: the observations of cells that share a device and the axis values `shared`.
+
+    `axes` are those in which some rows differ, in the header's order. `timed`: these cells have numbers too, and only
+    what differs between cells that are compared is here, and what the header expects.
+    """
+
+    scenario: Scenario
+    device: Device
+    shared: Mapping[str, str]
+    axes: Sequence[str]
+    environments: Sequence[str]
+    rows: Sequence[Row]
+    timed: bool
+
+
+Seen = Mapping[Cell, Mapping[str, Observed]]
+
+
+def behaviours(run: Run, found: Lookup) -> list[Behaviour]:
+    """The run's experiments in the run's order. One that observed nothing that belongs here is left out.
+
+    Of a scenario that times nothing, each value of its first row axis that has several is an experiment; one with
+    numbers is a single experiment. What the kit observes, and versions of packages, are no behaviour: they are shown
+    only where a scenario that times nothing has nothing else.
+    """
+    made = []
+    for scenario in run.scenarios:
+        cells = [cell for cell in found.cells if cell.scenario == scenario.name]
+        for device in dict.fromkeys(cell.device for cell in cells):
+            seen = {cell: observations(cell, found) for cell in cells if cell.device is device}
+            made += _experiments(run, scenario, device, seen, found)
+    return [each for each in made if each.rows]
+
+
+def _experiments(run: Run, scenario: Scenario, device: Device, seen: Seen, found: Lookup) -> list[Behaviour]:
+    timed = any(cell in found.series for cell in seen)
+    known = list(dict.fromkeys(name for observed in seen.values() for name in observed))
+    said = {cell: _said(cell, known, seen[cell], found) for cell in seen}
+    names = [name for name in known if name in _shown(run, scenario, seen, said, timed=timed)]
+    # the first row axis that has several values at all: whatever is selected, an experiment keeps its name
+    apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
+    by = [] if timed else apart[:1]
+    parts: dict[tuple[str, ...], dict[Cell, Mapping[str, Said]]] = {}
+    for cell in seen:
+        parts.setdefault(tuple(cell.axes[axis] for axis in by), {})[cell] = said[cell]
+    made = []
+    for values, cells in parts.items():
+        present = {cell.environment for cell in cells}
+        environments = [known.name for known in run.environments if known.name in present]
+        rows = [row for name in names for row in _rows(scenario, name, cells, environments)]
+        parting = {axis for row in rows for axis in row.line.axes}
+        made.append(
+            Behaviour(
+                scenario=scenario,
+                device=device,
+                shared=dict(zip(by, values, strict=True)),
+                axes=[axis for axis in scenario.axes if axis in parting],
+                environments=environments,
+                rows=rows,
+                timed=timed,
+            )
+        )
+    return made
+
+
+def _varying(scenario: Scenario, cells: Iterable[Cell]) -> list[str]:
+    """The axes in which the cells differ."""
+    known = list(cells)
+    return [axis for axis in scenario.axes if len({cell.axes[axis] for cell in known}) > 1]
+
+
+def _rows(
+    scenario: Scenario, name: str, said: Mapping[Cell, Mapping[str, Said]], environments: Sequence[str]
+) -> list[Row]:
+    """The rows of one observation; none where no cell observed it."""
+    axes = _varying(scenario, said)
+    points = {
+        (tuple(cell.axes[axis] for axis in axes), cell.environment): entries[name]
+        for cell, entries in said.items()
+        if name in entries
+    }
+    lines = fold(points, axes, environments, key)
+    return [Row(name, line) for line in lines if any(isinstance(entry, Observed) for entry in line.entries)]
+
+
+def _said(cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], found: Lookup) -> dict[str, Said]:
+    """What the cell says under each name; nothing where the run does not know why it says nothing."""
+    silent: Said | None = NOT_OBSERVED if has_told(cell, found) else found.status(cell)
+    said = {name: observed.get(name, silent) for name in names}
+    return {name: entry for name, entry in said.items() if entry is not None}
+
+
+def key(said: Said) -> str | None:
+    """Equal for entries that say the same; None of a cell that was not launched, or whose launches broke."""
+    if isinstance(said, Status):
+        return None
+    return json.dumps(said.values, sort_keys=True, default=str) if isinstance(said, Observed) else said
+
+
+def _shown(
+    run: Run, scenario: Scenario, seen: Seen, said: Mapping[Cell, Mapping[str, Said]], *, timed: bool
+) -> set[str]:
+    """The names of the observations that belong in a table."""
+    told = {
+        name
+        for cell, observed in seen.items()
+        for name, value in observed.items()
+        if name not in KIT and not tells_version(name, value, pins(run, cell.environment))
+    }
+    if not timed:
+        return told or {name for observed in seen.values() for name in observed}
+    return {name for name in told if _differs(scenario, name, said)} | {each.observation for each in scenario.expect}
+
+
+def _differs(scenario: Scenario, name: str, said: Mapping[Cell, Mapping[str, Said]]) -> bool:
+    """Whether cells that are compared, those of one row, do not all say the same of it."""
+    by_row: dict[tuple[str, ...], set[str | None]] = {}
+    for cell, entries in said.items():
+        if name in entries:
+            row = tuple(cell.axes[axis] for axis in scenario.row_axes)
+            by_row.setdefault(row, set()).add(key(entries[name]))
+    return any(len(keys - {None}) > 1 for keys in by_row.values())

@@ -1,0 +1,184 @@
+"""Where one curve crosses another along a sweep, and how sure that is.
+
+At each size of the sweep, each round gives one paired log ratio of times. Between neighbouring sizes the log ratio is
+taken to be a straight line in the log of the size (in the size itself where one is not above 0), in every round, so
+each round is a broken line. A crossing is where the mean of the rounds' lines passes 0.
+
+Its interval is made of the sizes at which a t test over the rounds does not reject "both take as long" at 95 %: the
+test is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
+Royal Statistical Society B 16, 1954. Like his, the set need not be one interval, and need not be bounded: it may reach
+an end of the sweep, and it may hold sizes where the mean does not cross. All of it is told, so whatever the number of
+crossings, each of them is in it with 95 %.
+
+Sizes are paired by round: what the test looks at is each round's own value on its line. That is exact for normal
+values, whatever the correlation of two sizes in a round, and a round that the machine spoilt for both does not count as
+two independent observations.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from harness.analysis.moderation import Floats
+from harness.analysis.statistics import Interval, student
+from harness.analysis.verdicts import RESOLUTION
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One crossing: `at` a size, the sizes of its interval, and whether the log ratio is above 0 after it.
+
+    An interval ends where the test rejects; `opens_low` and `opens_high` tell that it does not before the sweep ends.
+    It is None of a single round. Where the mean crosses several times within one interval, `at` is the middle one.
+    """
+
+    at: float
+    interval: Interval | None
+    rises: bool
+    opens_low: bool = False
+    opens_high: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How a log ratio goes from the sweep's first size to its last, in order.
+
+    `above` and `below` are where it is shown to be above 0, and below; `unclear` is where neither is shown and the mean
+    does not cross for good.
+    """
+
+    crossings: Sequence[Crossing]
+    above: Sequence[Interval]
+    below: Sequence[Interval]
+    unclear: Sequence[Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """From `low` to `high`, in the coordinate of the sweep: 1 above 0, -1 below, 0 where neither is shown."""
+
+    low: float
+    high: float
+    sign: int
+
+
+def lead(sizes: Sequence[float], logs: Floats) -> Lead:
+    """Who leads, by log ratios of shape (rounds, sizes): two increasing sizes at least, and one round at least."""
+    log = min(sizes) > 0.0
+    places = np.log(sizes) if log else np.asarray(sizes, np.float64)
+    mean = logs.mean(axis=0)
+    between = [slice(index, index + 2) for index in range(len(sizes) - 1)]
+    stretches = _merged([part for at in between for part in _segment(places[at], mean[at], logs[:, at])])
+    roots = _roots(places, mean)
+    first, last = float(places[0]), float(places[-1])
+
+    def interval(of: _Stretch) -> Interval:
+        # the ends of the sweep as they were given, without what log and exp lose
+        low, high = (_size(end, log) for end in (of.low, of.high))
+        return Interval(sizes[0] if of.low <= first else low, sizes[-1] if of.high >= last else high)
+
+    crossings, unclear = [], []
+    for stretch in (each for each in stretches if each.sign == 0):
+        inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
+        opens_low, opens_high = stretch.low <= first, stretch.high >= last
+        # passing 0 an even number of times leads back, and one that may lie anywhere is no crossing that is shown
+        if len(inside) % 2 == 0 or (opens_low and opens_high):
+            unclear.append(interval(stretch))
+            continue
+        at, rises = inside[len(inside) // 2]
+        crossings.append(
+            Crossing(
+                at=_size(at, log),
+                interval=interval(stretch) if len(logs) > 1 else None,
+                rises=rises,
+                opens_low=opens_low,
+                opens_high=opens_high,
+            )
+        )
+    return Lead(
+        crossings=crossings,
+        above=[interval(each) for each in stretches if each.sign > 0],
+        below=[interval(each) for each in stretches if each.sign < 0],
+        unclear=unclear,
+    )
+
+
+def _size(place: float, log: bool) -> float:
+    return math.exp(place) if log else float(place)
+
+
+def _segment(ends: Floats, means: Floats, logs: Floats) -> list[_Stretch]:
+    """What the test says between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
+
+    At the share w of the way, mean² > t² · variance / rounds rejects. Both sides are quadratic in w, so what is not
+    rejected ends at the zeros of a quadratic. It is written around the mean's own zero where that lies here: there it
+    is below 0 however small the variance is, and no digits are lost.
+    """
+    before, rise = float(means[0]), float(means[1]) - float(means[0])
+    (root,) = _zeros(before, rise) or [math.nan]
+    crosses = 0.0 <= root <= 1.0
+    origin, mean = (root, 0.0) if crosses else (0.0, before)
+    constant, linear, square = mean**2, 2.0 * mean * rise, rise**2
+    rounds = len(logs)
+    if rounds > 1:
+        (one, both), (_, other) = np.cov(logs, rowvar=False).tolist()
+        # clocks tell no smaller spread
+        one, other = max(one, RESOLUTION**2), max(other, RESOLUTION**2)
+        bend, scale = one - 2.0 * both + other, student(rounds - 1) ** 2 / rounds
+        constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
+        linear -= scale * 2.0 * (both - one + origin * bend)
+        square -= scale * bend
+    found = [origin + zero for zero in _zeros(constant, linear, square)] + ([root] if crosses else [])
+    marks = sorted(mark for mark in found if 0.0 < mark < 1.0)
+    low, high = float(ends[0]), float(ends[1])
+    places = [low, *(low + mark * (high - low) for mark in marks), high]
+    stretches = []
+    for (start, stop), (first, last) in zip(pairwise(places), pairwise([0.0, *marks, 1.0]), strict=True):
+        way = 0.5 * (first + last) - origin
+        rejected = rounds == 1 or constant + way * (linear + way * square) > 0.0
+        value = mean + way * rise
+        stretches.append(_Stretch(start, stop, int(math.copysign(1.0, value)) if rejected and value else 0))
+    return [each for each in stretches if each.low < each.high]
+
+
+def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
+    """The real zeros of a polynomial, by the form of the quadratic formula that loses no digits."""
+    if square == 0.0:
+        return [-constant / linear] if linear else []
+    inside = linear**2 - 4.0 * square * constant
+    if inside < 0.0:
+        return []
+    half = -0.5 * (linear + math.copysign(math.sqrt(inside), linear))
+    return [half / square, constant / half] if half else [0.0]
+
+
+def _merged(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """Neighbours of one sign together; between above and below a point where neither is."""
+    merged: list[_Stretch] = []
+    for each in stretches:
+        last = merged[-1] if merged else None
+        if last and last.sign == each.sign:
+            merged[-1] = _Stretch(last.low, each.high, each.sign)
+            continue
+        if last and last.sign * each.sign < 0:
+            merged.append(_Stretch(each.low, each.low, 0))
+        merged.append(each)
+    return merged
+
+
+def _roots(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
+    """Where the broken line of the means changes its sign, in order, and whether it rises there."""
+    known = [index for index in range(len(mean)) if mean[index] != 0.0]
+    roots = []
+    for one, two in pairwise(known):
+        if (mean[one] > 0.0) != (mean[two] > 0.0):
+            # the same operations as in a segment, so that a point without width is the same number
+            (share,) = _zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
+            low, high = float(places[one]), float(places[two])
+            # a mean of exactly 0 between them is where the line crosses
+            at = float(places[one + 1]) if two > one + 1 else low + share * (high - low)
+            roots.append((at, bool(mean[two] > 0.0)))
+    return roots

@@ -1,0 +1,241 @@
+"""What a profile says: which functions take the time, the document's classes, the share of data handling, what moved.
+
+Functions nest, so shares of cumulative time overlap; shares of own time add up to the whole. All are of the time in all
+of a profile's functions, the profiler's own left out.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from harness.model.profile import Function, Profile
+
+#: The document's rule: what was called at most so often in the whole run is building.
+BUILD_CALLS = 2
+
+#: How often the share of time that is already data handling is handed on to callees: deeper than stacks are.
+ROUNDS = 100
+
+# functions written in C, as cProfile names them
+_BUILT_IN = re.compile(r"<built-in method (.+)>")
+_METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
+# TensorFlow's own C functions come through modules that were renamed more than once
+_WRAPPER = re.compile(r"builtins|PyCapsule|.*_pywrap_\w+")
+# what AutoGraph generates lies in files of random names
+_GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What the functions of one name took of a profile: calls, own and cumulative seconds, and the shares of these.
+
+    Several functions of a module may have one name: their seconds are added up, to the whole at most.
+    """
+
+    name: str
+    calls: int
+    own: float
+    cumulative: float
+    own_share: float
+    cumulative_share: float
+
+
+class Class(StrEnum):
+    """The document's classes of functions."""
+
+    BUILD = "build"
+    TRAIN = "train"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """The functions of one of the document's classes: how many, own seconds, and their share of all.
+
+    `building` are those of them, by their number and own seconds, that no later call ever reaches: work of the first
+    call. `examples` are names of such functions, those that take most first.
+    """
+
+    kind: Class
+    functions: int
+    own: float
+    share: float
+    building: int
+    building_own: float
+    examples: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A function's share of one profile and of another, and its seconds per step in each."""
+
+    name: str
+    share: float
+    other_share: float
+    seconds: float
+    other_seconds: float
+
+    @property
+    def by(self) -> float:
+        """By how much the share is larger in the first."""
+        return self.share - self.other_share
+
+
+def name(function: Function) -> str:
+    """Module and function without the packages, which releases rename: `training.fit`; of C functions `list.append`."""
+    if found := _BUILT_IN.fullmatch(function.name):
+        module, _, base = found[1].rpartition(".")
+        return base if not module or _WRAPPER.fullmatch(module) else f"{module.rpartition('.')[2]}.{base}"
+    if found := _METHOD.fullmatch(function.name):
+        owner = found[2]
+        return found[1] if _WRAPPER.fullmatch(owner) else f"{owner.rpartition('.')[2]}.{found[1]}"
+    if function.file.startswith("<"):
+        module = function.file.strip("<>").removeprefix("frozen ")
+        return f"{module}.{function.name}"
+    path = PurePosixPath(function.file)
+    stem = path.parent.name if path.stem == "__init__" else path.stem
+    return f"{'autograph' if _GENERATED.fullmatch(stem) else stem}.{function.name}"
+
+
+def taken(profile: Profile) -> dict[str, Taken]:
+    """What each name took."""
+    grouped: dict[str, list[Function]] = defaultdict(list)
+    for function in profile.functions:
+        grouped[name(function)].append(function)
+    whole = profile.own
+    found = {}
+    for label, functions in grouped.items():
+        own = sum(function.own for function in functions)
+        cumulative = min(whole, sum(function.cumulative for function in functions))
+        found[label] = Taken(
+            name=label,
+            calls=sum(function.calls for function in functions),
+            own=own,
+            cumulative=cumulative,
+            own_share=_share(own, whole),
+            cumulative_share=_share(cumulative, whole),
+        )
+    return found
+
+
+def top(profile: Profile, count: int, *, own: bool) -> list[Taken]:
+    """The names that took most, by own or by cumulative seconds."""
+    ordered = sorted(taken(profile).values(), key=lambda each: -(each.own if own else each.cumulative))
+    return ordered[:count]
+
+
+def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
+    """The document's classes, as one profile of the first call and the later ones together would have them.
+
+    By https://stackoverflow.com/a/58653636: called once or twice, build; as often as there were iterations or more,
+    train; what is in between is in no class. Which functions only the first call reaches is known here, because the
+    two were profiled apart, and shows where the rule misfiles.
+    """
+    calls: dict[tuple[str, int, str], int] = defaultdict(int)
+    own: dict[tuple[str, int, str], float] = defaultdict(float)
+    for function in (*first.functions, *steady.functions):
+        calls[function[:3]] += function.calls
+        own[function[:3]] += function.own
+    names = {function[:3]: name(function) for function in first.functions}
+    later = {function[:3] for function in steady.functions}
+    whole = sum(own.values())
+    found = []
+    for kind in Class:
+        members = [key for key, count in calls.items() if _class(count, steady.calls) is kind]
+        building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
+        seconds = sum(own[key] for key in members)
+        found.append(
+            Filed(
+                kind=kind,
+                functions=len(members),
+                own=seconds,
+                share=_share(seconds, whole),
+                building=len(building),
+                building_own=sum(own[key] for key in building),
+                examples=list(dict.fromkeys(names[key] for key in building))[:examples],
+            )
+        )
+    return found
+
+
+def matching(profile: Profile, patterns: Sequence[str]) -> float:
+    """The share of a profile's time in functions whose names match a glob of `patterns`, with all that they call.
+
+    Time is counted once: where such a function is reached from inside another, it is in that one's time already. What
+    of a function's time that is follows from its callers in proportion to the time that each one's calls took, since
+    a profile keeps callers and no stacks.
+    """
+    inside = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
+    covered = _covered(profile, inside)
+    seconds = 0.0
+    for function, is_inside in zip(profile.functions, inside, strict=True):
+        if is_inside:
+            seconds += 0.0 if function.callers else function.cumulative
+            seconds += sum(
+                caller.cumulative * (1.0 - covered[caller.place])
+                for caller in function.callers
+                if not inside[caller.place]
+            )
+    return min(1.0, _share(seconds, profile.own))
+
+
+def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
+    """The functions whose shares differ most between two profiles, by own or by cumulative time."""
+    mine, theirs = taken(one), taken(other)
+    steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
+    found = []
+    for label in {**mine, **theirs}:
+        a, b = mine.get(label), theirs.get(label)
+        found.append(
+            Move(
+                name=label,
+                share=_part(a, own=own),
+                other_share=_part(b, own=own),
+                seconds=_seconds(a, own=own) / steps,
+                other_seconds=_seconds(b, own=own) / other_steps,
+            )
+        )
+    return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
+
+
+def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
+    """Which part of each function's time has a function that is `inside` above it."""
+    totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
+    covered = [0.0] * len(inside)
+    for _ in range(ROUNDS):
+        new = [
+            sum(
+                caller.cumulative * (1.0 if inside[caller.place] else covered[caller.place])
+                for caller in function.callers
+            )
+            / total
+            if total
+            else 0.0
+            for function, total in zip(profile.functions, totals, strict=True)
+        ]
+        if max((abs(a - b) for a, b in zip(new, covered, strict=True)), default=0.0) < 1e-6:
+            break
+        covered = new
+    return covered
+
+
+def _class(calls: int, iterations: int) -> Class:
+    if calls <= BUILD_CALLS:
+        return Class.BUILD
+    return Class.TRAIN if calls >= iterations else Class.NEITHER
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _part(each: Taken | None, *, own: bool) -> float:
+    return 0.0 if each is None else each.own_share if own else each.cumulative_share
+
+
+def _seconds(each: Taken | None, *, own: bool) -> float:
+    return 0.0 if each is None else each.own if own else each.cumulative

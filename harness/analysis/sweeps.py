@@ -1,0 +1,148 @@
+"""A table's sweeps: its numbers as curves along a numeric axis, and where these cross."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis import work
+from harness.analysis.columns import Column, Side
+from harness.analysis.crossings import Lead, lead
+from harness.analysis.lookup import Lookup
+from harness.analysis.moderation import Floats
+from harness.analysis.rounds import Series
+from harness.analysis.statistics import Estimate
+from harness.analysis.tables import Row, Table
+from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.environment import Device
+from harness.model.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One cell of a curve: its size, and its seconds per step."""
+
+    size: float
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The numbers of one column along a sweep, by increasing size."""
+
+    side: Side
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """One comparison along a sweep: log(time(other) / time(side)), above 0 where `side` of the column is faster.
+
+    `sizes` are those that are used, in `rounds` rounds that all of them have. Where the two did different work at some
+    size, `different` says how, and there is no lead.
+    """
+
+    column: Column
+    sizes: Sequence[float]
+    rounds: int
+    lead: Lead | None
+    different: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All curves of a table along `axis`, whose sizes are counted in `unit` (may be empty).
+
+    They share a device and the values `shared` of the other row axes.
+    """
+
+    scenario: Scenario
+    axis: str
+    unit: str
+    device: Device
+    shared: Mapping[str, str]
+    curves: Sequence[Curve]
+    races: Sequence[Race]
+
+    @property
+    def sizes(self) -> list[float]:
+        """All sizes at which some curve has a number."""
+        return sorted({point.size for curve in self.curves for point in curve.points})
+
+
+def sweeps(table: Table, found: Lookup) -> list[Sweep]:
+    """The table's sweeps, in the order of its axes and rows; those with numbers at two sizes at least."""
+    made = []
+    for axis in (axis for axis in table.scenario.row_axes if axis in table.scenario.sweeps):
+        lines: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        for row in table.rows:
+            lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
+        made += [
+            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found) for rows in lines.values()
+        ]
+    return [sweep for sweep in made if len(sweep.sizes) > 1]
+
+
+def _sweep(table: Table, axis: str, rows: Sequence[Row], found: Lookup) -> Sweep:
+    curves = [
+        Curve(head.side, points)
+        for index, head in enumerate(table.columns)
+        if head.other is None and (points := _points(axis, rows, index))
+    ]
+    races = [_race(table, axis, rows, head, found) for head in table.columns if head.other]
+    return Sweep(
+        scenario=table.scenario,
+        axis=axis,
+        unit=table.scenario.sweeps[axis].unit,
+        device=rows[0].device,
+        shared={name: value for name, value in rows[0].axes.items() if name != axis},
+        curves=curves,
+        races=[race for race in races if race],
+    )
+
+
+def _points(axis: str, rows: Sequence[Row], index: int) -> list[Point]:
+    found = ((float(row.axes[axis]), row.values[index].estimate) for row in rows)
+    return [Point(size, estimate) for size, estimate in found if estimate]
+
+
+def _race(table: Table, axis: str, rows: Sequence[Row], head: Column, found: Lookup) -> Race | None:
+    """One comparison along the rows; None where fewer than two of them have it."""
+    assert head.other is not None, "a comparison has two sides"
+    ratios: dict[float, dict[int, float]] = {}
+    different = ""
+    for row in rows:
+        cell, other = table.cell(row, head.side), table.cell(row, head.other)
+        logs = _log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
+        if logs:
+            ratios[float(row.axes[axis])] = logs
+            checked = work.compare(found.numbers[other], found.numbers[cell])
+            different = different or (checked.reason if checked.work is work.Work.DIFFERENT else "")
+    sizes, values = _together(ratios)
+    if len(sizes) < 2:
+        return None
+    ahead = None if different else lead(sizes, values)
+    return Race(head, sizes, len(values), ahead, different)
+
+
+def _log_ratios(longer: Series, shorter: Series) -> dict[int, float]:
+    """log(longer / shorter) by round, of every round that both have."""
+    both = sorted(longer.keys() & shorter.keys())
+    return {number: math.log(longer[number]) - math.log(shorter[number]) for number in both}
+
+
+def _together(ratios: Mapping[float, Mapping[int, float]]) -> tuple[list[float], Floats]:
+    """The sizes that are used, and their log ratios in the rounds that all of these have, of shape (rounds, sizes).
+
+    A size with fewer than four rounds, where others have more, is left out: it would take the rounds from them all.
+    Where fewer than two rounds are common to all, the means of each size's own stand for one.
+    """
+    most = max(map(len, ratios.values()), default=0)
+    sizes = [size for size, logs in ratios.items() if len(logs) >= min(most, FEWEST_ROUNDS)]
+    rounds = sorted(set.intersection(*(set(ratios[size]) for size in sizes))) if sizes else []
+    if len(rounds) < 2:
+        means = [math.fsum(ratios[size].values()) / len(ratios[size]) for size in sizes]
+        return sizes, np.array([means], np.float64)
+    return sizes, np.array([[ratios[size][number] for size in sizes] for number in rounds], np.float64)

@@ -1,0 +1,51 @@
+"""An icicle graph of sampled stacks as SVG, without a script: each box is a function, below what called it."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from harness.analysis.flames import Frame, depth
+
+#: In the units of the picture, which is scaled to the page's width.
+WIDTH, ROW = 1200.0, 18.0
+#: A letter's width at this size of a monospaced font, and the space at a box's edge.
+FONT, LETTER, EDGE = 11.0, 6.65, 4.0
+
+
+def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool], text: Callable[[str], str]) -> str:
+    """The picture, to stand in a page; empty where there is no sample.
+
+    `title` is said to who does not see it; functions that are `marked` have the class `data`. `text` makes a
+    stranger's name harmless and one line.
+    """
+    if not frames:
+        return ""
+    height = ROW * depth(frames)
+    boxes = "".join(_box(frame, text(frame.name), marked=marked(frame.name)) for frame in frames)
+    return (
+        f'<svg class="flame" role="img" viewBox="0 0 {WIDTH:g} {height:g}" font-size="{FONT:g}">'
+        f"<title>{escape(text(title))}</title>{boxes}</svg>"
+    )
+
+
+def _box(frame: Frame, name: str, *, marked: bool) -> str:
+    left, top, width = frame.left * WIDTH, frame.depth * ROW, frame.width * WIDTH
+    own = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
+    told = escape(f"{name}: {100.0 * frame.width:.1f} %{own}")
+    kind = "data" if marked else "odd" if frame.depth % 2 else "even"
+    shown = _shortened(name, width)
+    words = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(shown)}</text>' if shown else ""
+    return (
+        f'<g><title>{told}</title><rect class="{kind}" x="{left:.1f}" y="{top:g}" '
+        f'width="{max(0.5, width - 0.6):.1f}" height="{ROW - 1:g}"/>{words}</g>'
+    )
+
+
+def _shortened(name: str, width: float) -> str:
+    """What of a name fits a box: without its module, then cut, or nothing."""
+    room = int((width - 2 * EDGE) / LETTER)
+    if len(name) <= room:
+        return name
+    base = name.rpartition(".")[2]
+    if len(base) <= room:
+        return base
+    return base[: room - 1] + "…" if room >= 4 else ""

@@ -1,0 +1,102 @@
+"""The page's style and scripts: our own from templates/html, and Vega from vl-convert."""
+
+import base64
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from harness.report.templates import FOLDER
+
+#: Runs before the page is drawn, so that it is never drawn in the wrong colours.
+FIRST = ("theme.js",)
+
+#: Run when the page is there, as one script: what they name at their top is for one another.
+LAST = ("format.js", "table.js", "tables.js", "tooltip.js", "charts.js", "launches.js", "dialog.js", "page.js")
+
+STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
+
+# what would end a script element, or begin a comment in it, stands in strings and regular expressions only
+_ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script that may stand in a page."""
+
+    text: str
+
+    @property
+    def source(self) -> str:
+        """What a content security policy calls it: by its hash, so that no other script runs."""
+        return f"'sha256-{base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode()}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """All that the page is made of beside its text: `first` in its head, `vega` and then `last` at its end."""
+
+    style: str
+    first: Script
+    vega: Script
+    last: Script
+
+    @property
+    def scripts(self) -> Sequence[Script]:
+        """Every script of the page."""
+        return [self.first, self.vega, self.last]
+
+
+def assets(folder: Path | None = None, cache: Path | None = None) -> Assets:
+    """The page's assets. `folder` is that of the templates; in `cache` is kept what takes long to make."""
+    return Assets(
+        style=_joined(folder, STYLES),
+        first=_script(_joined(folder, FIRST)),
+        vega=vega(cache),
+        last=_script(_joined(folder, LAST)),
+    )
+
+
+@functools.cache
+def vega(cache: Path | None = None) -> Script:
+    """Vega, Vega-Lite and vega-embed as one script; it sets `vegaEmbed`.
+
+    Bundling takes a second or two, so the script is kept in the folder `cache`, where there is one that can be written.
+    """
+    kept = cache / f"vega-{version('vl-convert-python')}.js" if cache else None
+    if kept:
+        with suppress(OSError):
+            return Script(kept.read_text(encoding="utf-8"))
+    import vl_convert
+
+    made = _harmless(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    if kept:
+        _keep(kept, made)
+    return Script(made)
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write the file whole, or, where the disk refuses, not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+
+
+def _joined(folder: Path | None, names: Sequence[str]) -> str:
+    return "\n".join((folder or FOLDER).joinpath("html", name).read_text(encoding="utf-8") for name in names)
+
+
+def _script(text: str) -> Script:
+    # in a scope of its own: a page's globals are everybody's
+    return Script(_harmless(f'(() => {{\n"use strict";\n{text}}})();\n'))
+
+
+def _harmless(text: str) -> str:
+    return _ENDS.sub(r"\\x3c", text)

@@ -1,0 +1,146 @@
+"""cProfile around a launch's first call, and around later calls: in launches of their own, which have no times.
+
+Each of the two leaves a file that `python -m pstats` opens, and the same as JSON, with samples of the stack. The
+harness reads the JSON: pstats is marshal, which must not be read from a stranger's program.
+
+Of the later calls, some are timed without anything, then as many are profiled, then as many sampled, so that none of
+the three is in another's way. There is only one first call: it is profiled and sampled at once.
+"""
+
+import json
+import os
+from contextlib import contextmanager
+from itertools import repeat
+from time import perf_counter
+
+from .sampling import fetch
+from .stacks import Stacks
+
+SCHEMA = 1
+FIRST_CALL, STEADY = "first call", "steady"
+FILES = {FIRST_CALL: "first-call", STEADY: "steady"}
+
+# Calls before the later ones are looked at: in some releases the second one still builds something.
+SETTLING = 3
+
+KIT = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Profiler:
+    """Profiles the phase "first call", or the step's own first call where there is no such phase, and later calls.
+
+    calls: how many later calls are timed, profiled and sampled, each.
+    """
+
+    def __init__(self, calls):
+        self._calls = calls
+        self._profiles = {}
+
+    @contextmanager
+    def phase(self, name):
+        """Stands inside a phase: of "first call" it makes a profile, of others nothing."""
+        if name != FIRST_CALL or FIRST_CALL in self._profiles:
+            yield
+            return
+        profile = Profile(FIRST_CALL, calls=1, steps=1)
+        with profile.stacks, profile:
+            yield
+        self._profiles[FIRST_CALL] = profile
+
+    def run(self, step, steps, phase):
+        """Profile calls of `step`, and return how many calls were made in all.
+
+        steps: how many steps one call takes; phase: the context of a phase, `Bench.phase`.
+        """
+        made = SETTLING + 3 * self._calls
+        if FIRST_CALL not in self._profiles:
+            with phase(FIRST_CALL):
+                fetch(step())
+            made += 1
+        with phase("warm up"):
+            call(step, SETTLING)
+            started = perf_counter()
+            call(step, self._calls)
+            plain = perf_counter() - started
+        profile = Profile(STEADY, calls=self._calls, steps=steps, plain_seconds=plain)
+        with phase("steady state"):
+            with profile:
+                call(step, self._calls)
+            with profile.stacks:
+                call(step, self._calls)
+        self._profiles[STEADY] = profile
+        return made
+
+    def write(self, folder):
+        """Write the profiles, each as pstats and as JSON, and return the files' paths."""
+        os.makedirs(folder, exist_ok=True)
+        paths = []
+        for name, profile in self._profiles.items():
+            path = os.path.join(folder, FILES[name])
+            profile.stats.dump_stats(path + ".pstats")
+            with open(path + ".json", "w", encoding="utf-8") as file:
+                json.dump(profile.document(), file, separators=(",", ":"))
+            paths += [path + ".pstats", path + ".json"]
+        return paths
+
+
+class Profile:
+    """A profile of what stands in its `with` block, and samples of what stands in that of its `stacks`."""
+
+    def __init__(self, part, **facts):
+        import cProfile  # here, because every launch imports this module, and its import is timed
+
+        self.stats = cProfile.Profile()
+        self.stacks = Stacks()
+        self._facts = dict(facts, schema=SCHEMA, part=part)
+
+    def __enter__(self):
+        self._started = perf_counter()
+        self.stats.enable()
+        return self
+
+    def __exit__(self, *_):
+        self.stats.disable()
+        self._facts["seconds"] = perf_counter() - self._started
+
+    def document(self):
+        """What the harness reads (docs/contracts.md); the kit's own functions and the profiler's are left out."""
+        self.stats.create_stats()
+        stats = self.stats.stats
+        places = {}
+        for key in sorted(stats):
+            if not (key[0].startswith(KIT) or "'_lsprof.Profiler'" in key[2]):
+                places[key] = len(places)
+        return dict(self._facts, functions=functions(stats, places), stacks=sampled(self.stacks, places))
+
+
+def call(step, calls):
+    """Make so many calls, and have the last one's result on the host."""
+    for _ in repeat(None, calls):
+        result = step()
+    fetch(result)
+
+
+def functions(stats, places):
+    """One list a function: file, line, name, calls, calls less recursion, own and cumulative seconds, and its callers.
+
+    stats: as cProfile keeps them, by file, line and name; places: each kept function's place in the result. A caller is
+    its place, calls, own and cumulative seconds.
+    """
+    rows = []
+    for key in places:
+        primitive, calls, own, cumulative, callers = stats[key]
+        edges = [[places[by], of[0], of[2], of[3]] for by, of in sorted(callers.items()) if by in places]
+        rows.append([*key, calls, primitive, own, cumulative, edges])
+    return rows
+
+
+def sampled(stacks, places):
+    """One list a stack: its seconds, and the places of the functions on it, the outermost first."""
+    seconds = {}
+    for stack, each in stacks.seconds.items():
+        codes = (stacks.codes[place] for place in reversed(stack))
+        keys = ((code.co_filename, code.co_firstlineno, code.co_name) for code in codes)
+        path = tuple(places[key] for key in keys if key in places)
+        seconds[path] = seconds.get(path, 0.0) + each
+    return [[each, list(path)] for path, each in sorted(seconds.items()) if path]

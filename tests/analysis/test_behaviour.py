@@ -1,0 +1,103 @@
+"""Which observations are shown, and by what they part."""
+
+from harness.analysis.behaviour import NOT_OBSERVED, behaviours
+from harness.analysis.lookup import lookup
+from harness.analysis.observations import Observed
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.launch import Status
+from harness.model.run import Unavailable
+from harness.model.scenario import Expectation
+from tests.factories import broken, cell, cells, launch, run, scenario
+
+EXPERIMENTS = scenario(
+    "behaviour", axes={"experiment": ["promotion", "indexing"], "kind": ["plain", "numpy"]}, default={}, compare=[]
+)
+
+
+def observer(environment, experiment="promotion", kind="plain"):
+    return Cell("behaviour", environment, Device.CPU, {"experiment": experiment, "kind": kind})
+
+
+def found(seen, of=EXPERIMENTS, **changes):
+    """The experiments of cells that observe and time nothing."""
+    launches = [launch(each, (), 0, observations=values) for each, values in seen.items()]
+    known = run(seen, scenarios=[of], **changes)
+    return behaviours(known, lookup(known, launches))
+
+
+def entries(made):
+    """(observation, its axis values, what each environment says) of every row."""
+    return [
+        (
+            row.observation,
+            dict(row.line.axes),
+            [entry.values[0] if isinstance(entry, Observed) else entry for entry in row.line.entries],
+        )
+        for row in made.rows
+    ]
+
+
+def test_each_value_of_the_first_axis_is_an_experiment_and_each_environment_a_column():
+    made = found({observer(e, x): {x + " gives": e} for x in ("promotion", "indexing") for e in ("tf1.14", "tf2.0")})
+    assert [dict(each.shared) for each in made] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
+    assert entries(made[0]) == [("promotion gives", {}, ["tf1.14", "tf2.0"])]
+    assert made[0].environments == ["tf1.14", "tf2.0"]
+
+
+def test_other_axes_part_only_the_rows_that_depend_on_them():
+    seen = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
+    (made,) = found(seen)
+    assert entries(made) == [
+        ("same", {}, [1]),
+        ("other", {"kind": "plain"}, ["plain"]),
+        ("other", {"kind": "numpy"}, ["numpy"]),
+    ]
+    assert made.axes == ["kind"]
+
+
+def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_run():
+    gone = [Unavailable(observer("tf2.1"), "why")]
+    (made,) = found({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)
+    assert entries(made)[0] == ("a", {}, [1, NOT_OBSERVED, Status.NOT_AVAILABLE])
+
+
+def test_versions_and_what_the_kit_observes_are_no_behaviour():
+    (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0", "placed on": ["GPU:0"], "class": "tensor"}})
+    assert [row.observation for row in made.rows] == ["class"]
+
+
+def test_they_are_shown_where_there_is_nothing_else():
+    (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0"}})
+    assert [row.observation for row in made.rows] == ["tensorflow"]
+
+
+def timed(observed, of=None):
+    launches = [launch(each, number=1, observations=values) for each, values in observed.items()]
+    known = run(observed, scenarios=[of or scenario()])
+    return behaviours(known, lookup(known, launches))
+
+
+def test_beside_times_only_what_differs_between_compared_cells_is_shown():
+    seen = {
+        each: {"optimizer": each.axes["mode"], "parameters": 7, "call": each.axes["call"]}
+        for each in cells(calls=("fit", "train_on_batch"))
+    }
+    (made,) = timed(seen)
+    assert made.timed
+    assert entries(made) == [
+        ("optimizer", {"mode": "graph"}, ["graph", "graph"]),
+        ("optimizer", {"mode": "eager"}, ["eager", "eager"]),
+    ]
+
+
+def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
+    stated = scenario(expect=[Expectation("parameters", 7, {}, ())])
+    (made,) = timed({each: {"parameters": 7} for each in cells()}, stated)
+    assert entries(made) == [("parameters", {}, [7, 7])]
+
+
+def test_a_scenario_that_observes_nothing_has_no_table():
+    assert timed({each: {} for each in cells()}) == []
+    known = run([cell()])
+    assert behaviours(known, lookup(known, [broken(cell(), Status.FAILED)])) == []

@@ -1,0 +1,147 @@
+"""Where curves cross, and how often the interval holds the truth."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.crossings import lead
+
+SIZES = (1.0, 32.0, 1024.0, 32768.0)
+places = np.log(SIZES)
+
+
+def logs(*means: float, spread: float = 0.0, rounds: int = 5, seed: int = 1) -> np.ndarray:
+    """Log ratios of shape (rounds, sizes), scattered by `spread`."""
+    draw = np.random.default_rng(seed)
+    return np.asarray(means) + draw.normal(0.0, spread, (rounds, len(means)))
+
+
+def test_a_straight_line_crosses_where_it_is_zero_in_the_log_of_the_size():
+    found = lead((1.0, 100.0), logs(-1.0, 1.0))
+    (crossing,) = found.crossings
+    assert crossing.at == pytest.approx(10.0)
+    assert crossing.rises
+    assert not crossing.opens_low
+    assert not crossing.opens_high
+    assert (crossing.interval.low, crossing.interval.high) == pytest.approx((10.0, 10.0))
+
+
+def test_where_a_size_is_not_above_zero_the_line_is_straight_in_the_size():
+    (crossing,) = lead((0.0, 10.0), logs(-1.0, 3.0)).crossings
+    assert crossing.at == pytest.approx(2.5)
+
+
+def test_the_interval_is_where_the_t_test_does_not_reject():
+    values = logs(-0.5, -0.1, 0.2, 0.6, spread=0.05, seed=3)
+    (crossing,) = lead(SIZES, values).crossings
+    rounds = len(values)
+    for end in (crossing.interval.low, crossing.interval.high):
+        each = np.array([np.interp(math.log(end), places, row) for row in values])
+        t = abs(each.mean()) / math.sqrt(each.var(ddof=1) / rounds)
+        assert t == pytest.approx(2.7764451, rel=1e-5)
+
+
+def test_one_round_has_a_point_and_no_interval():
+    (crossing,) = lead(SIZES, logs(-2.0, -1.0, 1.0, 2.0, rounds=1)).crossings
+    assert crossing.interval is None
+    assert crossing.at == pytest.approx(math.sqrt(32 * 1024))
+
+
+def test_several_crossings_are_all_told_with_their_directions():
+    found = lead(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
+    assert [crossing.rises for crossing in found.crossings] == [True, False, True]
+    ends = [end for each in found.crossings for end in (each.interval.low, each.at, each.interval.high)]
+    assert ends == sorted(ends)
+    assert found.unclear == []
+
+
+@pytest.mark.parametrize(("sign", "name"), [(1.0, "above"), (-1.0, "below")])
+def test_a_curve_that_stays_on_one_side_crosses_nowhere(sign, name):
+    found = lead(SIZES, sign * logs(1.0, 0.5, 0.6, 2.0, spread=0.01))
+    assert not found.crossings
+    assert not found.unclear
+    ((low, high),) = [(each.low, each.high) for each in getattr(found, name)]
+    assert (low, high) == (1.0, 32768.0)
+
+
+def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
+    found = lead(SIZES, logs(-1.0, -0.8, -0.3, 0.02, spread=0.05))
+    (crossing,) = found.crossings
+    assert crossing.opens_high
+    assert not crossing.opens_low
+    assert crossing.interval.high == SIZES[-1]
+
+
+def test_a_curve_that_nowhere_leaves_zero_is_unclear_and_has_no_crossing():
+    found = lead(SIZES, logs(0.001, -0.001, 0.001, -0.002, spread=0.2))
+    assert not found.crossings
+    assert [(each.low, each.high) for each in found.unclear] == [(1.0, 32768.0)]
+
+
+def test_a_curve_that_only_comes_near_is_unclear_there():
+    found = lead(SIZES, logs(1.0, 0.02, 0.02, 1.0, spread=0.05))
+    assert not found.crossings
+    (unclear,) = found.unclear
+    assert 1.0 < unclear.low < unclear.high < 32768.0
+    assert len(found.above) == 2
+
+
+def test_a_mean_of_exactly_zero_at_a_size_is_where_it_crosses():
+    (crossing,) = lead((1.0, 2.0, 4.0), logs(-1.0, 0.0, 1.0, rounds=1)).crossings
+    assert crossing.at == 2.0
+
+
+means = st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=6)
+
+
+@given(means, st.floats(0.0, 1.0), st.integers(1, 8), st.integers(0, 10**6))
+def test_the_sweep_is_parted_without_gaps_and_turning_the_ratio_turns_the_answer(centres, spread, rounds, seed):
+    sizes = tuple(2.0**index for index in range(len(centres)))
+    values = logs(*centres, spread=spread, rounds=rounds, seed=seed)
+    found, turned = lead(sizes, values), lead(sizes, -values)
+    assert [(each.at, each.rises) for each in found.crossings] == [
+        (each.at, not each.rises) for each in turned.crossings
+    ]
+    assert found.above == turned.below
+    parts = sorted(
+        [(each.low, each.high) for each in [*found.above, *found.below, *found.unclear]]
+        + [(each.interval.low, each.interval.high) for each in found.crossings if each.interval]
+    )
+    if rounds > 1:
+        assert parts[0][0] == sizes[0]
+        assert parts[-1][1] == sizes[-1]
+        for (_, before), (after, _) in itertools.pairwise(parts):
+            assert after == pytest.approx(before)
+    for crossing in found.crossings:
+        assert sizes[0] <= crossing.at <= sizes[-1]
+        if crossing.interval:
+            assert crossing.interval.low <= crossing.at <= crossing.interval.high
+
+
+RUNS = 1500
+#: Three standard errors of a share of 5 % in so many runs.
+SLACK = 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
+
+
+@pytest.mark.parametrize("rounds", [3, 5, 20])
+@pytest.mark.parametrize("shared", [0.0, 0.8], ids=["independent sizes", "sizes that a round moves together"])
+@pytest.mark.parametrize(
+    ("slope", "truth"),
+    [(1.0, 3.3), (0.1, 5.2), (0.02, 5.2), (0.1, 0.2)],
+    ids=["steep", "flat", "hardly crossing", "near the end"],
+)
+def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100(rounds, shared, slope, truth):
+    draw = np.random.default_rng(7)
+    spreads = np.array([0.02, 0.05, 0.02, 0.10])
+    held = 0
+    for _ in range(RUNS):
+        together, own = draw.normal(size=(rounds, 1)), draw.normal(size=(rounds, len(SIZES)))
+        noise = spreads * (math.sqrt(shared) * together + math.sqrt(1.0 - shared) * own)
+        found = lead(SIZES, slope * (places - truth) + noise)
+        sets = [*found.unclear, *(each.interval for each in found.crossings)]
+        held += any(math.exp(truth) in each for each in sets)
+    assert abs(held / RUNS - 0.95) <= SLACK

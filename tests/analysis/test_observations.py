@@ -1,0 +1,88 @@
+"""What cells observed."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.lookup import lookup
+from harness.analysis.observations import Observed, alike, has_told, observations, tells_version
+from harness.model.launch import Status
+from tests.factories import broken, cell, launch, run
+
+
+def of(*launches):
+    return {name: list(each.values) for name, each in observations(cell(), lookup(run([cell()]), launches)).items()}
+
+
+def test_launches_that_agree_tell_one_value():
+    assert of(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
+
+
+def test_launches_that_disagree_tell_all_in_their_order():
+    told = of(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3)))
+    assert told == {"traces": [1, 0]}
+
+
+def test_what_only_the_pilot_looked_at_is_its_own():
+    pilot = launch(cell(), number=0, observations={"traces": 9, "loop": "fit"})
+    assert of(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
+
+
+def test_without_a_number_the_pilot_tells_unless_it_broke():
+    assert of(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
+    assert of(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
+
+
+def test_a_cell_has_told_once_a_launch_ended_ok():
+    known = run([cell()])
+    assert has_told(cell(), lookup(known, [launch(cell(), number=0)]))
+    assert not has_told(cell(), lookup(known, [broken(cell(), Status.FAILED)]))
+    assert not has_told(cell(), lookup(known, []))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1, True),
+        (1, 1.0, True),
+        (1, 2, False),
+        (True, 1, False),
+        (True, True, True),
+        (1000000, 1000001, False),
+        (1.0, 1.000001, True),
+        (1.0, 1.0001, False),
+        ("1", 1, False),
+        ([1, 2.0], [1, 2.0000001], True),
+        ([1, 2], [1, 2, 3], False),
+        ({"a": [1]}, {"a": [1]}, True),
+        ({"a": 1}, {"b": 1}, False),
+        (None, None, True),
+        (None, 0, False),
+        (math.nan, math.nan, True),
+    ],
+)
+def test_values_are_alike(one, other, same):
+    assert alike(one, other) is same
+    assert alike(other, one) is same
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(json)
+def test_every_value_is_like_itself(value):
+    assert alike(value, value)
+
+
+def test_a_version_of_an_installed_package_is_told_as_one():
+    pins = {"tensorflow-cpu": "2.15.1", "keras": "2.15.0"}
+    assert tells_version("tensorflow", Observed(["2.15.1"]), pins)
+    assert tells_version("keras", Observed(["2.2.4-tf"]), pins)
+    assert not tells_version("keras", Observed(["a class"]), pins)
+    assert not tells_version("release", Observed(["2.15.1"]), pins)

@@ -1,0 +1,89 @@
+"""Curves along a sweep, and what is compared along it."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.lookup import lookup
+from harness.analysis.sweeps import sweeps
+from harness.analysis.tables import tables
+from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
+
+
+def found(run, launches):
+    known = lookup(run, launches)
+    return [sweep for table in tables(run, known) for sweep in sweeps(table, known)]
+
+
+def test_a_curve_is_a_columns_numbers_by_increasing_size():
+    (sweep,) = found(*swept_run(seconds(dict(reversed(CROSSING.items())))))
+    assert (sweep.axis, sweep.unit) == ("size", "values")
+    assert [curve.side.axes["variant"] for curve in sweep.curves] == ["numpy", "compiled"]
+    for curve in sweep.curves:
+        assert [point.size for point in curve.points] == [float(size) for size in SIZES]
+        assert all(point.estimate.interval for point in curve.points)
+
+
+def test_two_variants_cross_where_their_ratio_is_one():
+    (sweep,) = found(*swept_run(seconds(CROSSING), spread=0.001))
+    (race,) = sweep.races
+    (crossing,) = race.lead.crossings
+    # half way from 0.5 to 2 on the log scale, and so half way from 1,024 to 32,768
+    assert crossing.at == pytest.approx(1024 * 32**0.5, rel=0.01)
+    assert crossing.rises
+
+
+def test_environments_are_compared_along_the_sweep_too():
+    times = seconds(CROSSING, ("tf1.14", "tf2.0"))
+    (sweep,) = found(*swept_run(times))
+    along = [race.column.comparison.along for race in sweep.races]
+    assert along.count("variant") == 2
+    assert along.count("environment") == 2
+
+
+def test_one_size_is_no_curve():
+    assert found(*swept_run(seconds({"32": 2.0}))) == []
+
+
+def test_the_other_row_axes_part_the_sweeps():
+    axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": ["float32", "float64"]}
+    times = {
+        **seconds(CROSSING, dtype="float32"),
+        **seconds({size: 1.0 / ratio for size, ratio in CROSSING.items()}, dtype="float64"),
+    }
+    one, two = found(*swept_run(times, of=swept(axes=axes)))
+    assert (one.shared, two.shared) == ({"dtype": "float32"}, {"dtype": "float64"})
+    assert [sweep.races[0].lead.crossings[0].rises for sweep in (one, two)] == [True, False]
+
+
+def test_one_round_has_crossings_without_intervals():
+    (sweep,) = found(*swept_run(seconds(CROSSING), count=1))
+    (crossing,) = sweep.races[0].lead.crossings
+    assert crossing.interval is None
+    assert sweep.races[0].rounds == 1
+
+
+def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
+    run, launches = swept_run(seconds(CROSSING))
+    kept = [each for each in launches if each.cell.axes["size"] != "32" or each.round < 3]
+    (sweep,) = found(run, kept)
+    assert sweep.races[0].sizes == [1.0, 1024.0, 32768.0]
+    assert sweep.races[0].rounds == 5
+    assert len(sweep.curves[0].points) == 4
+
+
+def test_only_rounds_that_all_sizes_have_are_used():
+    run, launches = swept_run(seconds(CROSSING), count=6)
+    kept = [each for each in launches if not (each.cell == cell("numpy", "32") and each.round == 2)]
+    (sweep,) = found(run, kept)
+    assert sweep.races[0].sizes == [float(size) for size in SIZES]
+    assert sweep.races[0].rounds == 5
+
+
+def test_where_some_size_did_different_work_no_crossing_is_looked_for():
+    run, launches = swept_run(seconds(CROSSING))
+    other = cell("compiled", "32")
+    told = [replace(each, fingerprint={"sum": 2 if each.cell == other else 1}) for each in launches]
+    (sweep,) = found(run, told)
+    assert sweep.races[0].lead is None
+    assert sweep.races[0].different.startswith("sum")

@@ -1,0 +1,73 @@
+"""A browser, and pages that are opened from the disk in it."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
+
+#: What a browser of this kind is called, on Debian and on others.
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+Opener = Callable[..., Page]
+
+
+def lacking(reason: str) -> NoReturn:
+    """This machine lacks what a test needs: skip it, or fail where HARNESS_REQUIRE_BROWSER is 1."""
+    if os.environ.get("HARNESS_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"HARNESS_REQUIRE_BROWSER is 1, and: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium without a window."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if not path:
+        lacking(f"there is no browser on the PATH: {', '.join(NAMES)}")
+    with sync_playwright() as playwright:
+        # no sandbox within a container, whose root it will not start for; and no talk with its maker
+        arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        launched = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
+    """Opens a page's text from the disk.
+
+    When the test is over: nothing was asked of any host, and nothing was written to the console, unless `talks` says
+    that the page is to write there.
+    """
+    asked: list[str] = []
+    told: list[str] = []
+    pages: list[Page] = []
+
+    def refuse(route: Route, request: Request) -> None:
+        if request.url.startswith("file:"):
+            route.continue_()
+        else:
+            asked.append(request.url)
+            route.abort()
+
+    def opener(text: str, *, talks: bool = False, **options: object) -> Page:
+        path = tmp_path / f"report-{len(pages)}.html"
+        path.write_text(text, encoding="utf-8")
+        page = browser.new_page(**{"reduced_motion": "reduce", **options})
+        pages.append(page)
+        page.route("**/*", refuse)
+        if not talks:
+            page.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.goto(path.as_uri())
+        return page
+
+    yield opener
+    for page in pages:
+        page.close()
+    assert asked == []
+    assert told == []

@@ -1,0 +1,272 @@
+"""report.html in a browser, from the disk."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Opener
+from tests.browser.pages import empty, large, small, strange
+
+pytestmark = pytest.mark.browser
+
+
+def cells(page: Page) -> Locator:
+    return page.locator("#all-cells")
+
+
+def column(page: Page, name: str) -> list[str]:
+    """What stands in a column of the table of all cells."""
+    table = cells(page).get_by_role("table")
+    headings = [re.sub(r"\s*[↕↑↓]$", "", text) for text in table.get_by_role("columnheader").all_inner_texts()]
+    return table.locator(f"tbody td:nth-child({headings.index(name) + 1})").all_inner_texts()
+
+
+def drawn(page: Page) -> Page:
+    """The page, once all its charts are there."""
+    expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
+    return page
+
+
+def test_every_chart_is_drawn(opened: Opener) -> None:
+    page = drawn(opened(small()))
+    charts = page.locator("[data-chart]")
+    assert charts.count() >= 3
+    for chart in charts.all():
+        expect(chart.locator("svg")).to_have_count(1)
+        assert chart.get_attribute("aria-label")
+
+
+def test_a_chart_tells_a_mark_that_is_pointed_at(opened: Opener) -> None:
+    page = drawn(opened(small()))
+    chart = page.locator("[data-chart^=ratios]")
+    chart.scroll_into_view_if_needed()
+    chart.locator(".mark-symbol path").first.hover()
+    tooltip = page.locator(".tooltip")
+    expect(tooltip).to_be_visible()
+    expect(tooltip).to_contain_text("verdict")
+    page.get_by_role("heading", level=1).hover()
+    expect(tooltip).to_be_hidden()
+
+
+def test_the_cells_are_sorted_by_number_both_ways_and_as_they_were(opened: Opener) -> None:
+    page = opened(small())
+    before = column(page, "time, ms")
+    heading = cells(page).get_by_role("columnheader", name="time, ms")
+    button = heading.get_by_role("button")
+    button.click()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    upwards = column(page, "time, ms")
+    numbers = [float(text) for text in upwards if text != "–"]
+    assert numbers == sorted(numbers)
+    assert upwards[-1] == "–"
+    button.click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    downwards = column(page, "time, ms")
+    assert [float(text) for text in downwards if text != "–"] == numbers[::-1]
+    assert downwards[-1] == "–"
+    button.click()
+    expect(heading).not_to_have_attribute("aria-sort", re.compile("."))
+    assert column(page, "time, ms") == before
+
+
+def test_the_cells_are_sorted_from_the_keyboard(opened: Opener) -> None:
+    page = opened(small())
+    heading = cells(page).get_by_role("columnheader", name="environment")
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    assert column(page, "environment") == sorted(column(page, "environment"))
+
+
+def test_the_cells_are_filtered_by_value_and_by_text(opened: Opener) -> None:
+    page = opened(small())
+    box = cells(page)
+    status = box.get_by_role("status")
+    expect(status).to_have_text("10 of 10 cells")
+    box.get_by_label("environment").select_option("tf2.0")
+    expect(status).to_have_text("4 of 10 cells")
+    assert set(column(page, "environment")) == {"tf2.0"}
+    box.get_by_label("Text").fill("EAGER train")
+    expect(status).to_have_text("1 of 10 cells")
+    box.get_by_role("button", name="Reset").click()
+    expect(status).to_have_text("10 of 10 cells")
+
+
+def test_a_long_table_is_shown_in_slices(opened: Opener) -> None:
+    page = opened(large())
+    box = cells(page)
+    expect(box.get_by_role("status")).to_have_text("300 of 300 cells, the first 200 shown")
+    expect(box.locator("tbody tr")).to_have_count(200)
+    box.get_by_role("button", name="Show more").click()
+    expect(box.locator("tbody tr")).to_have_count(300)
+    expect(box.get_by_role("button", name="Show more")).to_be_hidden()
+
+
+def test_sorting_is_of_all_lines_not_of_those_shown(opened: Opener) -> None:
+    page = opened(large())
+    button = cells(page).get_by_role("columnheader", name="time, ms").get_by_role("button")
+    button.click()
+    button.click()
+    assert float(column(page, "time, ms")[0]) == pytest.approx(300, rel=0.2)
+
+
+def test_comparisons_are_filtered_by_verdict(opened: Opener) -> None:
+    page = opened(small())
+    box = page.locator("[data-sortable]").first
+    box.get_by_label("Verdict").select_option("slower")
+    verdicts = box.locator("tbody .verdict").all_inner_texts()
+    assert verdicts
+    assert set(verdicts) == {"slower"}
+    expect(box.get_by_role("status")).to_have_text(re.compile(rf"^{len(verdicts)} of \d+ comparisons$"))
+
+
+def test_comparisons_are_sorted_by_ratio(opened: Opener) -> None:
+    page = opened(small())
+    box = page.locator("[data-sortable]").first
+    box.get_by_role("columnheader", name="difference").get_by_role("button").click()
+    order = [float(cell.get_attribute("data-sort") or "inf") for cell in box.locator("td[data-sort]").all()]
+    assert order == sorted(order)
+
+
+def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
+    page = drawn(opened(small()))
+    number = page.locator("td[data-cells]").first.get_by_role("button")
+    told = number.inner_text()
+    number.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    expect(dialog).to_contain_text("step tf1.14 cpu call=fit dtype=float32 mode=graph")
+    expect(dialog).to_contain_text(f"{told.split(' †')[0]} ms, over 5 rounds, from 10 launches")
+    expect(dialog.locator(".plot svg")).to_have_count(2)
+    # two launches a round, those of the round that was repeated, and the pilot
+    expect(dialog.locator("tbody tr")).to_have_count(13)
+    expect(dialog.locator("tr.aside")).to_have_count(3)
+    expect(dialog.get_by_text("other processes used 0.41 of its CPUs").first).to_be_visible()
+    assert "control" in dialog.locator("tbody").inner_text()
+    assert 'jq -c \'select(.cell == {"scenario":"step"' in dialog.locator("pre").inner_text()
+
+
+def test_escape_closes_the_dialog_and_gives_the_focus_back(opened: Opener) -> None:
+    page = opened(small())
+    number = cells(page).locator("td[data-cells]").nth(1).get_by_role("button")
+    number.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(number).to_be_focused()
+
+
+def test_a_cell_without_a_number_says_why(opened: Opener) -> None:
+    page = opened(small())
+    box = cells(page)
+    box.get_by_label("status").select_option("oom")
+    box.locator("td[data-cells]").get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("killed at 2 GiB Allow more memory.")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_a_difference_opens_both_its_cells(opened: Opener) -> None:
+    page = opened(small())
+    page.locator("[data-sortable] td[data-cells]").first.get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".cell")).to_have_count(2)
+    expect(dialog.locator(".plot svg")).to_have_count(4)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_is_the_systems_until_it_is_chosen(opened: Opener, scheme: str) -> None:
+    page = opened(small(), color_scheme=scheme)
+    button = page.get_by_role("button", name="Dark theme")
+    expect(button).to_have_attribute("aria-pressed", str(scheme == "dark").lower())
+    before = ground(page)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+    assert ground(page) != before
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+    assert ground(page) != before
+
+
+def test_charts_follow_the_theme(opened: Opener) -> None:
+    page = drawn(opened(small(), color_scheme="light"))
+    label = page.locator("[data-chart^=ratios] text[fill='#222222']").first
+    before = label.evaluate("node => getComputedStyle(node).fill")
+    page.get_by_role("button", name="Dark theme").click()
+    assert label.evaluate("node => getComputedStyle(node).fill") != before
+
+
+def ground(page: Page) -> str:
+    found: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return found
+
+
+def test_contents_lead_to_every_section(opened: Opener) -> None:
+    page = opened(small())
+    links = page.get_by_role("navigation", name="Contents").get_by_role("link")
+    headings = page.locator("main h2")
+    assert links.all_inner_texts() == headings.all_inner_texts()
+    links.last.click()
+    expect(headings.last).to_be_in_viewport()
+
+
+def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
+    page = drawn(opened(small(), viewport={"width": 360, "height": 640}))
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.locator("td[data-cells]").first.get_by_role("button").click()
+    expect(page.locator("dialog .plot svg")).to_have_count(2)
+    assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
+
+
+def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None:
+    page = drawn(opened(small()))
+    folded = page.locator("details:not([open])")
+    count = folded.count()
+    assert count
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(folded).to_have_count(0)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(folded).to_have_count(count)
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.get_by_role("button", name="Dark theme")).to_be_hidden()
+    assert page.locator("h1").evaluate("node => getComputedStyle(node).color") == "rgb(29, 33, 37)"
+
+
+def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opened: Opener) -> None:
+    page = opened(small(), java_script_enabled=False)
+    assert "Scripts are off" in (page.locator("noscript").text_content() or "")
+    expect(page.locator("td[data-cells]").first).to_be_visible()
+    expect(page.locator(".verdict").first).to_be_visible()
+    expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_a_run_without_a_number_is_shown(opened: Opener) -> None:
+    page = opened(empty())
+    expect(page.get_by_text("No cell gave a number.")).to_be_visible()
+    cells(page).locator("td[data-cells]").first.get_by_role("button").click()
+    expect(page.get_by_role("dialog")).to_contain_text("it raised")
+
+
+def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
+    page = drawn(opened(strange()))
+    page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+    assert "<script>alert(1)</script>" in page.locator("main").inner_text()
+    expect(page.locator("main script")).to_have_count(0)
+    for place in range(cells(page).locator("td[data-cells]").count()):
+        cells(page).locator("td[data-cells]").nth(place).get_by_role("button").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("<script>alert(1)</script> tf1.14")
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+
+
+def test_a_script_that_got_in_would_not_run(opened: Opener) -> None:
+    """The second wall: should an escape ever be forgotten, the page's policy lets no script run but its own."""
+    text = small().replace("<h1", "<script>document.title = 'broken'</script><h1", 1)
+    # the browser says that it refused
+    page = drawn(opened(text, talks=True))
+    expect(page.locator("main script")).to_have_count(1)
+    assert page.title() == "One training step: tf1.14, tf2.0, tf2.1"

@@ -1,0 +1,137 @@
+import math
+from xml.etree import ElementTree
+
+import altair
+import pytest
+
+from harness.model.scenario import Sweep
+from harness.report.charts import svg
+from harness.report.charts.picture import Kind
+from harness.report.charts.sweeps import CURVES, PANELS
+from harness.report.document import build
+from tests.report.charts.examples import HOSTILE, is_snapshot, picture
+from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
+
+
+def chart(times=None, **changes):
+    return picture(build(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), Kind.SWEEPS)
+
+
+def values(of, mark, panel=0):
+    """What one panel's marks of a type show."""
+    layers = [each for each in of.specification["concat"][panel]["layer"] if each["mark"]["type"] == mark]
+    return [value for each in layers for value in each["data"]["values"]]
+
+
+def encoding(of, mark="line"):
+    (found,) = (each for each in of.specification["concat"][0]["layer"] if each["mark"]["type"] == mark)
+    return found["encoding"]
+
+
+def test_the_specification_is_the_snapshot_and_vega_lite():
+    assert is_snapshot(chart())
+    altair.Chart.from_dict(dict(chart().specification))
+
+
+def test_each_environment_is_a_panel_with_a_curve_for_each_variant():
+    made = chart()
+    assert [panel["title"]["text"] for panel in made.specification["concat"]] == ["tf1.14", "tf2.0"]
+    line = [(each["series"], each["size"]) for each in values(made, "line")]
+    assert line == [(series, float(size)) for series in ("numpy", "compiled") for size in SIZES]
+    assert [each["time"] for each in values(made, "line")][:1] == pytest.approx([math.sqrt(2.0)], rel=0.05)
+
+
+def test_where_nothing_but_environments_is_compared_these_are_the_curves():
+    releases = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
+    times = {
+        cell: each * (2.0 if cell.environment == "tf2.0" else 1.0)
+        for cell, each in seconds(CROSSING, ("tf1.14", "tf2.0")).items()
+        if cell.axes["variant"] == "numpy"
+    }
+    times = {
+        type(cell)(cell.scenario, cell.environment, cell.device, {"size": cell.axes["size"]}): each
+        for cell, each in times.items()
+    }
+    made = chart(times, of=releases)
+    assert len(made.specification["concat"]) == 1
+    assert "title" not in made.specification["concat"][0]
+    assert dict.fromkeys(each["series"] for each in values(made, "line")) == {"tf1.14": None, "tf2.0": None}
+
+
+def test_both_axes_are_logarithmic_and_have_their_units():
+    axes = encoding(chart())
+    assert (axes["x"]["scale"]["type"], axes["y"]["scale"]["type"]) == ("log", "log")
+    assert axes["x"]["axis"]["title"] == "size, values"
+    assert axes["x"]["axis"]["values"] == [float(size) for size in SIZES]
+    assert axes["y"]["axis"]["title"] == "time per step, µs (log scale)"
+
+
+def test_a_sweep_that_begins_with_zero_has_a_linear_axis():
+    ratios = {"0": 0.5, "1": 0.8, "2": 2.0}
+    axes = encoding(chart(seconds(ratios), of=swept(["0", "1", "2"], sweeps={"size": Sweep()})))
+    assert axes["x"]["scale"]["type"] == "linear"
+    assert axes["x"]["axis"]["title"] == "size"
+
+
+def test_points_have_their_intervals_and_crossings_theirs():
+    made = chart(spread=0.01)
+    bars = [each for each in values(made, "rule") if "low" in each]
+    assert len(bars) == 2 * len(SIZES)
+    (ring,) = [each for each in values(made, "point") if "told" in each]
+    (span,) = [each for each in values(made, "rule") if "end" in each]
+    assert span["size"] <= ring["size"] <= span["end"]
+    # the ring lies on both curves
+    sides = {each["series"]: each["time"] for each in values(made, "line") if each["size"] == 1024.0}
+    assert min(sides.values()) < ring["time"]
+    assert [each["told"] for each in values(made, "text")] == [ring["told"]]
+
+
+def test_one_round_has_points_and_no_intervals():
+    made = chart(count=1)
+    assert values(made, "rule") == []
+    assert made.words.notes == ["From one round: no intervals. Rings are crossings."]
+
+
+def test_curves_part_by_shape_as_well_as_by_colour():
+    points = encoding(chart(seconds(dict.fromkeys(SIZES, 2.0))), "point")
+    assert len(set(points["shape"]["scale"]["range"])) == len(points["shape"]["scale"]["domain"]) == 2
+
+
+def test_more_panels_than_there_is_room_for_are_told():
+    many = [f"dtype{index}" for index in range(PANELS + 3)]
+    axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": many}
+    times = {cell: each for dtype in many for cell, each in seconds(CROSSING, dtype=dtype).items()}
+    made = chart(times, count=1, of=swept(axes=axes))
+    assert len(made.specification["concat"]) == PANELS
+    assert f"Only the {PANELS} first of {PANELS + 3} panels are drawn." in made.words.notes
+
+
+def test_more_curves_than_shapes_are_told():
+    names = [f"variant {letter}" for letter in "abcdefgh"]
+    of = swept(
+        axes={"variant": names, "size": ["1", "32"]}, compare=[type(swept().compare[0])("all", "variant", names[0])]
+    )
+    cells = seconds({"1": 1.0, "32": 1.0})
+    (one, *_) = cells
+    times = {
+        type(one)(one.scenario, one.environment, one.device, {"variant": name, "size": size}): 0.001 * (1 + index)
+        for index, name in enumerate(names)
+        for size in ("1", "32")
+    }
+    made = chart(times, of=of)
+    assert len({each["series"] for each in values(made, "line")}) == CURVES
+    assert f"Only the first {CURVES} curves of 8 are drawn." in made.words.notes
+
+
+def test_what_stands_for_it_says_its_content():
+    assert chart().words.alt == (
+        "Chart of the time per step of sigmoid by size, 2 panels with numpy, compiled, 2 crossings marked."
+    )
+
+
+def test_it_is_drawn_and_a_strangers_unit_is_harmless_in_it():
+    made = chart(of=swept(sweeps={"size": Sweep(HOSTILE)}))
+    root = ElementTree.fromstring(svg.draw(made))
+    told = "".join(root.itertext())
+    assert "\x1b" not in told
+    assert {element.tag.rpartition("}")[2] for element in root.iter()}.isdisjoint({"script", "foreignObject", "a"})

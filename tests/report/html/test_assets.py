@@ -1,0 +1,57 @@
+"""The page's style and scripts."""
+
+import base64
+import hashlib
+import re
+
+from harness.report.html.assets import FIRST, LAST, STYLES, Script, assets, vega
+from harness.report.templates import FOLDER
+
+
+def test_every_file_of_the_page_is_in_it() -> None:
+    named = {*FIRST, *LAST, *STYLES}
+    assert named == {path.name for path in (FOLDER / "html").iterdir() if path.suffix in {".css", ".js"}}
+
+
+def test_a_policy_names_a_script_by_the_hash_of_its_text() -> None:
+    digest = base64.b64encode(hashlib.sha256("say(‘é’)".encode()).digest()).decode()
+    assert Script("say(‘é’)").source == f"'sha256-{digest}'"
+
+
+def test_no_script_ends_its_element_early() -> None:
+    made = assets()
+    assert all(not re.search(r"</script|<!--", script.text, re.IGNORECASE) for script in made.scripts)
+    assert "</style" not in made.style
+
+
+def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path) -> None:
+    (tmp_path / "html").mkdir()
+    for name in (*FIRST, *LAST, *STYLES):
+        (tmp_path / "html" / name).write_text("")
+    (tmp_path / "html" / FIRST[0]).write_text('const end = "</SCRIPT><!-- "; const less = 1 <2;')
+    assert r'"\x3c/SCRIPT>\x3c!-- "; const less = 1 <2;' in assets(tmp_path).first.text
+
+
+def test_nothing_is_fetched_by_a_style() -> None:
+    assert not re.search(r"url\(|@import|@font-face", assets().style)
+
+
+def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path) -> None:
+    made = vega(tmp_path / "new" / "cache")
+    (kept,) = (tmp_path / "new" / "cache").iterdir()
+    assert made == vega()
+    kept.write_text("window.vegaEmbed = 1;")
+    vega.cache_clear()
+    assert vega(tmp_path / "new" / "cache") == Script("window.vegaEmbed = 1;")
+    vega.cache_clear()
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    assert vega(tmp_path / "file" / "cache") == vega()
+
+
+def test_vega_is_one_script_that_loads_nothing() -> None:
+    text = vega().text
+    assert "vegaEmbed" in text
+    assert not re.search(r"^\s*(import|export)\s", text, re.MULTILINE)

@@ -1,0 +1,57 @@
+"""The charts as the page draws them."""
+
+from typing import Any
+
+from harness.report.charts.picture import Kind, Picture, Words
+from harness.report.charts.pictures import pictures
+from harness.report.html.charts import config, specification
+from tests.report.charts.examples import document
+
+
+def layers(specification: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    return [each for each in specification["layer"] if each["mark"]["type"] == mark]
+
+
+def told(specification: dict[str, Any], mark: str) -> list[str]:
+    (layer,) = (each for each in layers(specification, mark) if "tooltip" in each["encoding"])
+    return [each["field"] for each in layer["encoding"]["tooltip"]]
+
+
+def test_a_mark_tells_what_it_is_and_its_number() -> None:
+    made = {picture.kind: specification(picture) for picture in pictures(document())}
+    assert told(made[Kind.RATIOS], "point") == ["name", "verdict", "ratio"]
+    assert told(made[Kind.TIMES], "point") == ["name", "series", "time"]
+    assert told(made[Kind.PHASES], "bar") == ["name", "phase", "takes"]
+
+
+def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
+    for picture in pictures(document()):
+        before = repr(picture.specification)
+        specification(picture)
+        assert repr(picture.specification) == before
+        assert "tooltip" not in before
+
+
+def test_the_page_has_the_words_around_a_chart_and_its_ground() -> None:
+    for picture in pictures(document()):
+        assert not {"title", "description", "config", "$schema"} & set(specification(picture))
+    assert config()["background"] == "transparent"
+    assert config()["aria"] is False
+
+
+def test_charts_side_by_side_tell_too() -> None:
+    unit = {
+        "data": {"values": [{"name": "a", "time": 1.0}]},
+        "mark": "point",
+        "encoding": {"x": {"field": "time"}},
+    }
+    words = Words("", [], "", "")
+    for whole in ({"hconcat": [{"layer": [unit]}]}, {"facet": {"field": "name"}, "spec": {"layer": [unit]}}):
+        made = specification(Picture(Kind.TIMES, "step", "times-step", words, whole))
+        assert "'tooltip'" in repr(made)
+
+
+def test_a_mark_without_values_that_tell_anything_stays_silent() -> None:
+    unit = {"data": {"values": []}, "mark": {"type": "point"}, "encoding": {}}
+    made = specification(Picture(Kind.TIMES, "step", "times-step", Words("", [], "", ""), {"layer": [unit]}))
+    assert made["layer"] == [unit]

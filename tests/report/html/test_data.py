@@ -1,0 +1,179 @@
+"""What the page's scripts are given."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.lookup import lookup
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.run import Run
+from harness.report.charts.pictures import pictures
+from harness.report.document import build as document
+from harness.report.html.data import PageData, build, dumps
+from harness.report.html.launches import SAMPLES, LaunchData
+from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.report.formats.examples import example, hostile, nothing
+
+
+def made(of: Run, launches: list[Launch]) -> PageData:
+    content = document(of, launches)
+    return build(content, pictures(content), launches, lookup(of, launches))
+
+
+def read(of: Run, launches: list[Launch]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(dumps(made(of, launches)), parse_constant=pytest.fail)
+    return found
+
+
+def only(launches: list[Launch]) -> list[LaunchData]:
+    (one,) = made(run([cell()]), launches).cells
+    return list(one.launches)
+
+
+def test_every_cell_is_there_in_the_order_of_the_plan() -> None:
+    planned, launches = example()
+    names = [each.name for each in made(planned, launches).cells]
+    expected = [*planned.plan.cells, *(entry.cell for entry in planned.plan.unavailable)]
+    assert names == [
+        f"step {of.environment} cpu call={of.axes['call']} dtype=float32 mode={of.axes['mode']}" for of in expected
+    ]
+
+
+def test_columns_are_what_cells_differ_in() -> None:
+    assert made(*example()).columns == ["environment", "call", "mode"]
+    assert made(run([cell()]), [launch(cell())]).columns == []
+    several = [cell(), cell(device=Device.GPU), Cell("other", "tf1.14", Device.CPU, {"size": "1"})]
+    other = scenario("other", axes={"size": ["1"]}, default={}, compare=[])
+    assert made(run(several, scenarios=[scenario(), other]), []).columns == ["scenario", "device"]
+
+
+def test_a_number_is_that_of_the_reports_table() -> None:
+    data = made(*example())
+    (view,) = document(*example()).tables
+    shown = {text for _, values in view.grid.rows for text in values if "±" in text}
+    told = {each.number for each in data.cells if each.seconds is not None}
+    assert told == {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
+    first = data.cells[0]
+    assert first.seconds == pytest.approx(0.010, rel=0.01)
+    assert (first.time, data.unit) == (first.number.split()[0], "ms")
+    assert first.interval.count(" to ") == 1
+
+
+def test_a_cell_without_a_number_says_why() -> None:
+    data = made(*example())
+    lost, gone = (next(each for each in data.cells if each.status == status) for status in ("oom", "not available"))
+    assert data.absences[lost.absence].reason == "killed at 2 GiB"
+    assert data.absences[gone.absence].advice == "Choose an environment with keras<2.4."
+    assert (lost.seconds, lost.time, lost.number) == (None, "", "")
+    assert {each.absence for each in data.cells if each.status == "ok"} == {-1}
+
+
+def test_all_launches_are_there_and_say_whether_they_count() -> None:
+    planned, launches = example()
+    data = made(planned, launches)
+    assert sum(len(each.launches) for each in data.cells) == len(launches)
+    first = data.cells[0].launches
+    counted = [(each.round, each.attempt, each.role) for each in first if each.counted]
+    assert counted == [(number, int(number == 3), role) for number in range(1, 6) for role in ("measure", "control")]
+    assert {each.disturbed for each in first if (each.round, each.attempt) == (3, 0)} == {
+        "other processes used 0.41 of its CPUs"
+    }
+    assert [each.role for each in first if not each.counted and not each.disturbed] == ["pilot"]
+
+
+def test_launches_are_in_the_order_in_which_they_began() -> None:
+    late, early = launch(cell(), number=1), launch(cell(), number=2, started="2026-11-21T04:09:30Z")
+    assert [(each.round, each.started) for each in only([late, early])] == [(2, 0.0), (1, 30.0)]
+
+
+def test_an_instant_that_cannot_be_read_is_none() -> None:
+    (told,) = only([launch(cell(), started="@SUM(1)")])
+    assert told.started is None
+
+
+@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40))
+def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
+    (one,) = made(run([cell()]), [launch(cell(), rates)]).cells
+    ordered = sorted(rates)
+    middle = ordered[(len(ordered) - 1) // 2]
+    assert 10.0**one.exponent <= 1e-4 * middle * (1 + 1e-9)
+    for rate, sample in zip(rates, one.launches[0].samples, strict=True):
+        assert sample * 10.0**one.exponent == pytest.approx(rate, rel=1e-12, abs=0.51 * 10.0**one.exponent)
+
+
+def test_a_launch_with_many_samples_has_some_of_them() -> None:
+    (told,) = only([launch(cell(), [0.01] * (10 * SAMPLES + 1))])
+    assert told.of == 10 * SAMPLES + 1
+    assert SAMPLES / 2 < len(told.samples) <= SAMPLES
+
+
+def test_a_launch_without_a_number_has_no_centre() -> None:
+    failed = broken(cell(), Status.FAILED, error="it raised")
+    empty = launch(cell(), number=1, samples=[Sample(0.0, 0)])
+    assert [(each.centre, each.samples, each.error) for each in only([failed, empty])] == [
+        (None, [], "it raised"),
+        (None, [], ""),
+    ]
+
+
+def test_what_is_not_finite_is_no_number() -> None:
+    for seconds in (math.inf, math.nan):
+        assert "cells" in read(run([cell()]), [launch(cell(), number=1, samples=[Sample(seconds, 1), Sample(1.0, 1)])])
+
+
+def test_what_the_tables_tell_of_a_cell_is_under_their_headings() -> None:
+    data = made(*example())
+    assert [headings[0] for headings in data.scenarios[0].told] == [
+        "container start, s",
+        "mean, ms",
+        "cores in the steady state",
+    ]
+    for each in data.cells:
+        lengths = [len(values) for values in each.told]
+        assert lengths == ([len(headings) for headings in data.scenarios[0].told] if each.seconds else [])
+
+
+def test_charts_are_there_by_name_and_share_a_configuration() -> None:
+    planned, launches = example()
+    data = made(planned, launches)
+    assert list(data.charts) == [picture.name for picture in pictures(document(planned, launches))]
+    assert all("config" not in chart for chart in data.charts.values())
+    assert data.config["axis"]
+
+
+def test_a_run_without_a_number_has_its_cells() -> None:
+    data = made(*nothing())
+    assert {each.status for each in data.cells} == {"failed"}
+    assert data.charts == {}
+
+
+def test_strings_of_strangers_are_one_bounded_line_and_end_no_script() -> None:
+    text = dumps(made(*hostile()))
+    assert "<" not in text
+    assert len(text) < 200_000
+    assert not any(ord(character) < 32 for character in text)
+    assert json.loads(text)["cells"][0]["name"].startswith("<script>alert(1)</script> tf1.14 cpu =size=a|b")
+
+
+def test_a_control_of_a_round_is_a_launch_of_its_cell() -> None:
+    launches = rounds(dict.fromkeys(cells(), 0.01), 2, controls={cell(): 0.01})
+    data = made(run(cells(), controlled=True), launches)
+    roles = [[each.role for each in one.launches] for one in data.cells]
+    assert roles[0].count(Role.CONTROL.value) == 2
+    assert all(Role.CONTROL.value not in each for each in roles[1:])
+
+
+def test_data_do_not_depend_on_the_order_of_the_file() -> None:
+    planned, launches = example()
+    moved = [
+        replace(each, started=f"2026-11-21T04:{10 + place // 60}:{place % 60:02}Z")
+        for place, each in enumerate(launches)
+    ]
+    assert dumps(made(planned, moved)) == dumps(made(planned, moved))

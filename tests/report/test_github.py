@@ -1,0 +1,71 @@
+"""report.md as GitHub's Markdown: tables, folded blocks and pictures come out as they are meant."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from harness.report.markdown import Report, report
+from tests.report.test_markdown import example
+
+
+@pytest.fixture(scope="module")
+def made() -> Report:
+    return report(*example())
+
+
+@pytest.fixture(scope="module")
+def tokens(made: Report) -> list[Token]:
+    return MarkdownIt("gfm-like", {"linkify": False}).parse(made.text)
+
+
+def inline(tokens: list[Token]) -> list[Token]:
+    return [child for token in tokens for child in token.children or ()]
+
+
+def test_every_table_is_one_and_no_cell_is_lost(made: Report, tokens: list[Token]) -> None:
+    blocks = re.findall(r"(?:^\|.*\|$\n?)+", made.text, re.MULTILINE)
+    counts = Counter(token.type for token in tokens)
+    assert counts["table_open"] == len(blocks) > 5
+    lines = sum(len(block.splitlines()) - 1 for block in blocks)
+    assert counts["tr_open"] == lines
+    cells = sum(len(re.findall(r"(?<!\\)\|", line)) - 1 for block in blocks for line in block.splitlines()[2:])
+    assert counts["td_open"] == cells
+
+
+def test_no_table_is_left_as_text(tokens: list[Token]) -> None:
+    assert not [token.content for token in inline(tokens) if token.type == "text" and token.content.startswith("|")]
+
+
+def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(tokens: list[Token]) -> None:
+    elements = [token.content.strip() for token in tokens if token.type == "html_block"]
+    assert elements
+    assert [each.split(">")[0] for each in elements] == ["<details", "</details"] * (len(elements) // 2)
+    assert all("</summary>" in each for each in elements[::2])
+
+
+def test_no_other_element_is_in_it(tokens: list[Token]) -> None:
+    assert not [token.content for token in inline(tokens) if token.type == "html_inline"]
+
+
+def test_pictures_lie_beside_it_and_say_their_content(made: Report, tokens: list[Token]) -> None:
+    shown = [token for token in inline(tokens) if token.type == "image"]
+    assert [token.attrs["src"] for token in shown] == [picture.file for picture in made.pictures]
+    assert not [token for token in shown if PurePosixPath(str(token.attrs["src"])).is_absolute()]
+    assert [token.content.replace("\\", "") for token in shown] == [picture.words.alt for picture in made.pictures]
+
+
+def test_headings_go_down_one_level_at_a_time(tokens: list[Token]) -> None:
+    levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_commands_are_code(tokens: list[Token]) -> None:
+    code = [token for token in tokens if token.type == "fence"]
+    assert all(token.info in {"sh", "text"} for token in code)
+    assert any(token.content.startswith("docker buildx bake") for token in code)

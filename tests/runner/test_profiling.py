@@ -1,0 +1,56 @@
+"""The pass under the profiler: every cell once, in launches that enter no statistic."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.lookup import lookup
+from harness.model.launch import Outcome, Role, Status
+from harness.runner.profiling import profile
+from harness.runner.walk import Walk
+from harness.store.folder import RunFolder
+from tests.runner.test_walk import REQUIREMENTS, Backstage, Silent, job, no_widths
+from tests.runs import plan, run
+
+PLAN = replace(plan(rounds=0, groups=2), profile_calls=50)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = RunFolder.create(tmp_path, "run")
+    made.write_run(replace(run(), plan=PLAN))
+    return made
+
+
+def profiled(folder, backend):
+    return profile(Walk(PLAN, folder, backend, REQUIREMENTS, job, Silent(), no_widths))
+
+
+def test_every_cell_is_launched_once_and_told_how_many_calls_to_profile(folder):
+    backend = Backstage()
+    launches = profiled(folder, backend)
+    assert {launch.cell for launch in launches} == set(PLAN.cells)
+    assert len(launches) == len(PLAN.cells)
+    assert {launch.role for launch in launches} == {Role.PROFILE}
+    assert {each.profile_calls for each in backend.jobs} == {50}
+    assert not any(each.thorough for each in backend.jobs)
+
+
+def test_what_it_leaves_is_kept_and_no_number_comes_of_it(folder):
+    backend = Backstage(lambda *_: Outcome(Status.OK, artifacts={"steady.json": b"{}"}))
+    profiled(folder, backend)
+    stored = folder.read_launches()
+    assert all((folder.path / name).is_file() for launch in stored for name in launch.artifacts)
+    assert not lookup(replace(run(), plan=PLAN), stored).numbers
+
+
+def test_a_launch_that_fails_leaves_the_others_to_run(folder):
+    backend = Backstage(lambda number, _: Outcome(Status.FAILED if number == 1 else Status.OK))
+    assert [launch.status for launch in profiled(folder, backend)].count(Status.OK) == len(PLAN.cells) - 1
+
+
+def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder):
+    backend = Backstage()
+    Walk(plan(rounds=1), folder, backend, REQUIREMENTS, job, Silent(), no_widths).run([])
+    assert [each.thorough for each in backend.jobs] == [True, True, False, False]
+    assert {each.profile_calls for each in backend.jobs} == {None}

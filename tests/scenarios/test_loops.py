@@ -1,0 +1,144 @@
+"""The recorder of training loops, on stand-ins for what the releases of Keras have."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from kit.loops import Recorder, engines, kind, training_loops
+
+ENGINE = "oldkeras.engine"
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """A function that puts a module of the stand-in's engine in its place."""
+
+    def make(name, **contents):
+        made = ModuleType(f"{ENGINE}.{name}")
+        vars(made).update(contents)
+        for each in contents.values():
+            each.__module__ = made.__name__
+        monkeypatch.setitem(sys.modules, made.__name__, made)
+        return made
+
+    return make
+
+
+class Loop:
+    pass
+
+
+def compiled(name, package):
+    """An object whose class has that name and module."""
+    return type(name, (), {"__module__": package})()
+
+
+def model_of(module, **methods):
+    """A model of a class `Model` in the engine's `training`."""
+    plain = {"train_on_batch": lambda self: None, "train_function": None}
+    made = type("Model", (), {**plain, **methods})
+    module("training", Model=made)
+    return made()
+
+
+def test_what_is_reached_is_named_by_module_and_function_in_the_order_of_entry(module):
+    arrays = module("training_arrays", fit_loop=lambda *given: eager.train_on_batch(*given, None))
+    eager = module("training_eager", train_on_batch=lambda model, batch: None)
+    model = model_of(module)
+    assert (
+        training_loops(lambda: (model, lambda: arrays.fit_loop(model)))
+        == ("training_arrays.fit_loop, training_eager.train_on_batch",) * 2
+    )
+
+
+def test_the_first_call_and_a_later_one_are_apart_and_repeats_are_told_once(module):
+    """As in TensorFlow 2.1: the eager step is run while it is traced, and never again."""
+    eager = module("training_eager", train_on_batch=lambda model: None)
+    traced = []
+
+    def train(model):
+        for _ in range(2):
+            if not traced:
+                eager.train_on_batch(model)
+                eager.train_on_batch(model)
+        traced.append(True)
+
+    utils = module("training_v2_utils", train_on_batch=train)
+    model = model_of(module)
+    assert training_loops(lambda: (model, lambda: utils.train_on_batch(model))) == (
+        "training_v2_utils.train_on_batch, training_eager.train_on_batch",
+        "training_v2_utils.train_on_batch",
+    )
+
+
+def test_the_loop_that_a_model_selects_is_named_by_its_class(module):
+    Loop.__module__ = f"{ENGINE}.training_v2"
+    model = model_of(module, _select_training_loop=lambda self, inputs: Loop())
+    assert training_loops(lambda: (model, lambda: model._select_training_loop([])))[1] == "training_v2.Loop"
+
+
+def test_the_modules_of_graph_models_in_later_releases_are_known_too(module):
+    arrays = module("training_arrays_v1", fit_loop=lambda model: None)
+    model = model_of(module)
+    assert training_loops(lambda: (model, lambda: arrays.fit_loop(model)))[0] == "training_arrays_v1.fit_loop"
+
+
+def test_the_model_s_training_function_comes_last_by_its_class(module):
+    package = "tensorflow.python.keras.backend"
+    model = model_of(module)
+
+    def step():
+        model.train_function = compiled("GraphExecutionFunction", package)
+
+    assert training_loops(lambda: (model, step)) == ("backend.GraphExecutionFunction",) * 2
+
+
+def test_make_train_function_is_named_with_the_class_that_has_it(module):
+    model = model_of(module, make_train_function=lambda self, force: None)
+    lines = training_loops(lambda: (model, lambda: model.make_train_function(False)))
+    assert lines == ("training.Model.make_train_function",) * 2
+
+
+def test_where_nothing_known_is_reached_that_is_said(module):
+    model = model_of(module)
+    assert training_loops(lambda: (model, lambda: None)) == ("nothing that is known",) * 2
+
+
+def test_everything_is_as_before_afterwards_even_when_the_step_raises(module):
+    arrays = module("training_arrays", fit_loop=lambda model: 1 / 0)
+    before = arrays.fit_loop
+    model = model_of(module, make_train_function=lambda self: None)
+    method = vars(type(model))["make_train_function"]
+    with pytest.raises(ZeroDivisionError):
+        training_loops(lambda: (model, lambda: arrays.fit_loop(model)))
+    assert arrays.fit_loop is before
+    assert vars(type(model))["make_train_function"] is method
+
+
+def test_what_stands_in_for_a_function_passes_everything_on(module):
+    arrays = module("training_arrays", fit_loop=lambda *args, **kwargs: (args, kwargs))
+    model = model_of(module)
+    with Recorder(type(model)) as recorder:
+        assert arrays.fit_loop(1, two=3) == ((1,), {"two": 3})
+    assert recorder.taken() == ["training_arrays.fit_loop"]
+    assert recorder.taken() == []
+
+
+def test_the_engine_is_that_of_the_model_s_own_class():
+    """From 2.6 on `tensorflow.python.keras` is still there, and nothing goes through it."""
+    base = type("Trainer", (), {"__module__": "keras.src.backend.tensorflow.trainer", "train_on_batch": None})
+    model = type("Functional", (base,), {"__module__": "keras.src.models.functional"})
+    assert engines(model) == ["keras.src.backend.tensorflow"]
+
+
+def test_a_plain_training_function_says_whether_it_is_built_around_a_compiled_one():
+    inner = SimpleNamespace(get_concrete_function=None)
+    within = type("Function", (), {"__module__": "tensorflow.python.eager.def_function", "get_concrete_function": 0})()
+
+    def around(function):
+        return lambda: function
+
+    assert kind(around(within)) == "a function around def_function.Function"
+    assert kind(around(inner)) == "a function around types.SimpleNamespace"
+    assert kind(around(3)) == "a plain function"
+    assert kind(lambda: None) == "a plain function"

@@ -1,0 +1,57 @@
+"""A scenario with a sweep, and runs of it whose curves cross where a test wants."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.model.scenario import Comparison, Scenario, Sweep
+from tests.factories import rounds, run, scenario
+
+SIZES = ("1", "32", "1024", "32768")
+
+
+def swept(sizes: Sequence[str] = SIZES, **changes: Any) -> Scenario:
+    """`sigmoid`: the variants numpy and compiled, set against one another at each size."""
+    fields: dict[str, Any] = {
+        "title": "A sigmoid",
+        "axes": {"variant": ["numpy", "compiled"], "size": list(sizes)},
+        "default": {},
+        "compare": [
+            Comparison("compiled against NumPy", along="variant", plus="compiled", against="numpy"),
+            Comparison("release against release", along="environment"),
+        ],
+        "sweeps": {"size": Sweep("values")},
+    }
+    return scenario("sigmoid", **{**fields, **changes})
+
+
+def cell(variant: str, size: str, environment: str = "tf1.14", **axes: str) -> Cell:
+    """One of its cells."""
+    return Cell("sigmoid", environment, Device.CPU, {"variant": variant, "size": size, **axes})
+
+
+def seconds(ratios: Mapping[str, float], environments: Sequence[str] = ("tf1.14",), **axes: str) -> dict[Cell, float]:
+    """Seconds per step by cell: NumPy's grow with the size, compiled is `ratios` times as fast at each size."""
+    return {
+        cell(variant, size, environment, **axes): base if variant == "numpy" else base / ratio
+        for size, ratio in ratios.items()
+        for environment in environments
+        for variant in ("numpy", "compiled")
+        for base in [1e-6 * math.sqrt(1.0 + float(size))]
+    }
+
+
+#: compiled takes 20 times as long at one value, and is twice as fast at 32,768: they cross between 1,024 and these.
+CROSSING = dict(zip(SIZES, (0.05, 0.2, 0.5, 2.0), strict=True))
+
+
+def swept_run(
+    times: Mapping[Cell, float], count: int = 5, spread: float = 0.02, of: Scenario | None = None, **changes: Any
+) -> tuple[Run, list[Launch]]:
+    """A run of these cells and its launches."""
+    known = of or swept()
+    return run(times, scenarios=[known], **changes), rounds(times, count, spread)

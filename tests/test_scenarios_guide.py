@@ -1,0 +1,67 @@
+"""docs/scenarios.md: its example is a scenario that runs, and what it shows of the commands is what they print."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "scenarios.md").read_text()
+
+
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", GUIDE, flags=re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str = "") -> list[str]:
+    return [text for marked, text in BLOCKS if marked == language]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with the real environments, the kit, and the guide's example as its one scenario."""
+    shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
+    shutil.copytree(ROOT / "scenarios" / "kit", tmp_path / "scenarios" / "kit")
+    (example,) = blocks("python")
+    (tmp_path / "scenarios" / "squares.py").write_text(example)
+    return tmp_path
+
+
+def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=project,
+        env={**os.environ, "HARNESS_PROJECT": str(project)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
+    (suites,) = [text for text in blocks("toml") if "[nightly]" in text]
+    (project / "scenarios" / "suites.toml").write_text(suites)
+    done = run(project, "-m", "harness", "scenarios", "check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 scenario, no problem.\n", "")
+
+
+@pytest.mark.parametrize(("way", "kind"), [("loop", "list"), ("array", "ndarray")])
+def test_the_example_runs_by_hand(project: Path, way: str, kind: str) -> None:
+    done = run(project, "scenarios/squares.py", "--way", way, "--size", "10", "--seconds", "0.05")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^step +mean ", done.stdout, flags=re.MULTILINE)
+    assert re.search(rf"^type +{kind}$", done.stdout, flags=re.MULTILINE)
+    assert "squares 10, total 2.5" in done.stdout
+
+
+def test_what_check_prints_is_what_the_guide_shows(project: Path) -> None:
+    path = project / "scenarios" / "squares.py"
+    text = path.read_text().replace("# title ", "# titel ").replace('plus    = "array"', 'plus    = "arrays"')
+    path.write_text(text.replace(', size="100"):', "):"))
+    done = run(project, "-m", "harness", "scenarios", "check", "squares")
+    assert done.returncode == 2
+    assert done.stderr in blocks()
