@@ -1,0 +1,56 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "Tracing a function, and calling it so many times"
+# source = "https://www.tensorflow.org/guide/intro_to_graphs"
+# tags   = ["seed", "function"]
+#
+# [tool.harness.axes]
+# mode  = ["eager", "function"]
+# calls = { sweep = [1, 3, 10, 30, 100], unit = "calls" }
+#
+# [[tool.harness.compare]]
+# name    = "function against eager"
+# along   = "mode"
+# plus    = "function"              # positive when tracing and calling the function takes less time
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"
+# ///
+"""After how many calls has a function paid for its tracing? The guide's power of a matrix, as in `function_power`.
+
+A step is all of it: a new tf.function, its tracing, and so many calls; in eager mode the calls alone. Where the curves
+of the two modes cross, the tracing is paid for. What only a process's first trace costs, such as reading the source
+again, is in the phase "first call".
+"""
+
+from kit import eager_tensorflow, fixed_matrix, main, power_of
+
+EXPONENT = 100
+
+
+def scenario(bench, *, mode="function", calls="10"):
+    """Measure `calls` calls, and the tracing before them."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    with bench.phase("build"):
+        x, power = fixed_matrix(tf), power_of(tf)
+
+    def step(calls=int(calls)):
+        run = tf.function(power) if mode == "function" else power
+        for _ in range(calls):
+            result = run(x, EXPONENT)
+        return result
+
+    with bench.phase("first call"):
+        values = step(calls=1).numpy()
+    bench.measure(step)
+    bench.fingerprint(values=values.ravel().tolist())
+
+
+if __name__ == "__main__":
+    main(scenario)

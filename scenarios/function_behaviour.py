@@ -1,0 +1,262 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "How functions behave, and where they differ from Python"
+# source = "https://www.tensorflow.org/guide/intro_to_graphs"
+# tags   = ["seed", "function", "behaviour"]
+#
+# [tool.harness.axes]
+# experiment = [
+#   "same_value", "branches", "polymorphism", "retracing", "eager_switch", "side_effects", "non_strict", "print_count",
+# ]
+#
+# [[tool.harness.expect]]
+# observation = "plain"
+# value       = 12.0
+# when        = { experiment = "same_value" }
+# [[tool.harness.expect]]
+# observation = "as a function"
+# value       = 12.0
+# when        = { experiment = "same_value" }
+# [[tool.harness.expect]]
+# observation = "nested"
+# value       = 12.0
+# when        = { experiment = "same_value" }
+# [[tool.harness.expect]]
+# observation = "relu of 1 and -1"
+# value       = [1, 0]
+# when        = { experiment = "branches" }
+# [[tool.harness.expect]]
+# observation = "generated code has if_stmt"
+# value       = true
+# when        = { experiment = "branches" }
+# [[tool.harness.expect]]
+# observation = "graphs after each call"
+# value       = [1, 2, 3, 3, 3]
+# when        = { experiment = "polymorphism" }
+# [[tool.harness.expect]]
+# observation = "traces after each call"
+# value       = [1, 1, 2, 3]
+# when        = { experiment = "retracing" }
+# [[tool.harness.expect]]
+# observation = "same values"
+# value       = true
+# when        = { experiment = "eager_switch" }
+# [[tool.harness.expect]]
+# observation = "prints in 3 calls"
+# value       = 1
+# when        = { experiment = "side_effects" }
+# [[tool.harness.expect]]
+# observation = "prints in 3 calls, switched to eager"
+# value       = 3
+# when        = { experiment = "side_effects" }
+# [[tool.harness.expect]]
+# observation = "unused gather, eager"
+# value       = "InvalidArgumentError"
+# when        = { experiment = "non_strict" }
+# [[tool.harness.expect]]
+# observation = "unused gather, function"
+# value       = "no error"
+# when        = { experiment = "non_strict" }
+# [[tool.harness.expect]]            # the lesson on speeding up training
+# observation = "prints in 10 calls"
+# value       = 10
+# when        = { experiment = "print_count" }
+# [[tool.harness.expect]]
+# observation = "prints in 10 calls of the function"
+# value       = 1
+# when        = { experiment = "print_count" }
+# ///
+"""The guide's experiments on tf.function that are no times, each in a process of its own; the last is the lesson's.
+
+experiment  same_value: a function and its nested twin against plain Python; branches: an `if` on a tensor becomes both
+            branches; polymorphism: a graph for each signature; retracing: Python numbers trace again, tensors do not;
+            eager_switch: functions run as Python and back; side_effects: `print` runs while tracing; non_strict: a
+            graph leaves out what nothing needs, errors and all; print_count: ten calls of a function that prints
+"""
+
+import contextlib
+import io
+import re
+
+from kit import eager_switch, eager_tensorflow, main, raised
+
+
+def scenario(bench, *, experiment="same_value"):
+    """Make one experiment, and time nothing."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    EXPERIMENTS[experiment](bench, tf)
+
+
+def same_value(bench, tf):
+    """x·y + b by plain Python, by a function, and by a function that a function calls."""
+
+    def inner(x, y, b):
+        return tf.matmul(x, y) + b
+
+    traced = tf.function(inner)
+
+    @tf.function
+    def outer(x, y, b):
+        return traced(x, y, b)
+
+    arguments = tf.constant([[1.0, 2.0]]), tf.constant([[2.0], [3.0]]), tf.constant(4.0)
+    for name, function in [("plain", inner), ("as a function", traced), ("nested", outer)]:
+        bench.observe(name, float(function(*arguments).numpy()[0, 0]))
+
+
+def branches(bench, tf):
+    """What AutoGraph makes of an `if` on a tensor: the code, and the graph with one function a branch."""
+
+    def simple_relu(x):
+        if tf.greater(x, 0):
+            return x
+        else:  # noqa: RET505, as the guide has it
+            return 0
+
+    relu = tf.function(simple_relu)
+    bench.observe("relu of 1 and -1", [int(relu(tf.constant(number)).numpy()) for number in (1, -1)])
+    graph = relu.get_concrete_function(tf.constant(1)).graph
+    bench.observe("operations of the graph", [operation.type for operation in graph.get_operations()])
+    for function in sorted(graph.as_graph_def().library.function, key=lambda each: each.signature.name):
+        name = re.search(r"cond_(?:true|false)", function.signature.name)
+        if name:  # other functions, as for gradients, differ in their number from release to release
+            bench.observe("operations of " + name.group(), [node.op for node in function.node_def])
+    code = tf.autograph.to_code(simple_relu)
+    bench.observe("generated code has if_stmt", "if_stmt" in code)
+    bench.observe("generated code", code)
+
+
+def polymorphism(bench, tf):
+    """How many graphs a function has after each of the guide's five calls, and after five more."""
+    import numpy as np
+
+    function, traces = counted(tf, lambda x: tf.maximum(0.0, x))
+    constant = tf.constant
+    guide = [constant(5.5), [1, -1], constant([3.0, -3.0]), constant(-2.5), constant([-1.0, 1.0])]
+    bench.observe("graphs after each call", counts(function, traces, guide))
+    more = [[1, -1], [2, -1], np.float32(1.5), np.ones(2, "float32"), 3.0]
+    bench.observe("graphs after more: two lists, NumPy scalar and array, Python float", counts(function, traces, more))
+    tell = getattr(function, "pretty_printed_concrete_signatures", None)
+    bench.observe("pretty_printed_concrete_signatures", tell() if tell else "there is no such method")
+
+
+def retracing(bench, tf):
+    """Two tensors, then two Python numbers."""
+    function, traces = counted(tf, lambda x: x * x + tf.constant(2))
+    bench.observe("traces after each call", counts(function, traces, [tf.constant(2), tf.constant(3), 2, 3]))
+
+
+def counted(tf, body):
+    """A tf.function that does what `body` does, and a list that grows by one whenever it is traced."""
+    traces = []
+
+    @tf.function
+    def function(x):
+        traces.append("function")  # Python: it runs while tracing, and never after
+        return body(x)
+
+    return function, traces
+
+
+def counts(function, traces, arguments):
+    """How long `traces` is after each of the calls."""
+    result = []
+    for argument in arguments:
+        function(argument)
+        result.append(len(traces))
+    return result
+
+
+def eager_switching(bench, tf):
+    """The guide's mean squared error as a function, switched to eager, and back."""
+    mse = tf.function(lambda labels, predictions: tf.reduce_mean(tf.pow(labels - predictions, 2)))
+    switch = eager_switch(tf)
+    values = []
+    for on in (False, True, False):
+        switch(on)
+        values.append(int(mse(*numbers(tf)).numpy()))
+    bench.observe("same values", len(set(values)) == 1)
+    bench.observe("values before, switched and after", values)
+    bench.observe("switches", [name for name in sorted(dir(tf.config)) if name.endswith("run_functions_eagerly")])
+
+
+def numbers(tf):
+    """Five labels and five predictions, which the guide draws."""
+    return tf.constant([1, 5, 2, 8, 3]), tf.constant([4, 0, 3, 6, 9])
+
+
+def side_effects(bench, tf):
+    """How often a function prints in three calls, and in three more after the switch to eager."""
+
+    @tf.function
+    def mse(labels, predictions):
+        print("Calculating MSE!")
+        return tf.reduce_mean(tf.pow(labels - predictions, 2))
+
+    bench.observe("prints in 3 calls", printed(lambda: mse(*numbers(tf)), calls=3))
+    eager_switch(tf)(True)
+    bench.observe("prints in 3 calls, switched to eager", printed(lambda: mse(*numbers(tf)), calls=3))
+
+
+def print_count(bench, tf):
+    """How often Python's `print` runs in ten calls of the same, plain and as a function."""
+
+    def doubled(x):
+        print("Doubling!")
+        return x + x
+
+    function, x = tf.function(doubled), tf.constant(1.0)
+    bench.observe("prints in 10 calls", printed(lambda: doubled(x), calls=10))
+    bench.observe("prints in 10 calls of the function", printed(lambda: function(x), calls=10))
+
+
+def printed(call, calls):
+    """How many lines Python prints in so many calls."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        for _ in range(calls):
+            call()
+    return len(output.getvalue().splitlines())
+
+
+def non_strict(bench, tf):
+    """An index that is out of range, gathered for nothing: on the CPU, since a GPU gives zeros and no error."""
+
+    def unused(x):
+        tf.gather(x, [1])
+        return x
+
+    def used(x):
+        return tf.gather(x, [1])
+
+    cases = [
+        ("unused gather, eager", unused),
+        ("unused gather, function", tf.function(unused)),
+        ("used gather, function", tf.function(used)),
+    ]
+    with tf.device("/CPU:0"):
+        x = tf.constant([0.0])
+        for name, function in cases:
+            found = raised(lambda function=function: function(x))
+            bench.observe(name, found.error)
+            if found.says:
+                bench.observe(name + ", says", found.says)
+
+
+EXPERIMENTS = {
+    "same_value": same_value,
+    "branches": branches,
+    "polymorphism": polymorphism,
+    "retracing": retracing,
+    "eager_switch": eager_switching,
+    "side_effects": side_effects,
+    "non_strict": non_strict,
+    "print_count": print_count,
+}
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,57 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "The 100th power of a small matrix"
+# source = "https://www.tensorflow.org/guide/intro_to_graphs"
+# tags   = ["seed", "function"]
+#
+# [tool.harness.axes]
+# mode = ["eager", "function", "switched"]
+#
+# [[tool.harness.compare]]
+# name    = "function against eager"
+# along   = "mode"
+# plus    = "function"              # positive when the function is faster
+# against = "eager"
+# [[tool.harness.compare]]
+# name    = "eager against a function switched to eager"
+# along   = "mode"
+# plus    = "eager"
+# against = "switched"
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"
+# ///
+"""The guide's power: a hundred products of a 10 × 10 matrix, so that what is around a product weighs more than it.
+
+mode    eager: plain Python; function: a tf.function, traced once; switched: the same function after
+        `run_functions_eagerly(True)`, which runs it as Python again
+
+The matrix holds int32, as the guide's does, and TensorFlow multiplies these on the CPU: there is no GPU in this.
+"""
+
+from kit import eager_switch, eager_tensorflow, fixed_matrix, main, power_of
+
+EXPONENT = 100
+DOCUMENT_CALLS = 1000
+
+
+def scenario(bench, *, mode="eager"):
+    """Measure one call."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    with bench.phase("build"):
+        x = fixed_matrix(tf)
+        power = power_of(tf) if mode == "eager" else tf.function(power_of(tf))
+        eager_switch(tf)(mode == "switched")
+    with bench.phase("first call"):
+        values = power(x, EXPONENT).numpy()
+    bench.measure(lambda: power(x, EXPONENT), document=DOCUMENT_CALLS)
+    bench.fingerprint(values=values.ravel().tolist())
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,125 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A call of a function, by the arguments that trace it again"
+# source = "https://www.tensorflow.org/guide/intro_to_graphs"
+# tags   = ["seed", "function"]
+#
+# [tool.harness.axes]
+# argument = ["number", "tensor", "shape", "relaxed_shape", "signature", "traced"]
+#
+# [[tool.harness.expect]]
+# observation = "traces"
+# value       = 8
+# when        = { argument = "number" }
+# [[tool.harness.expect]]
+# observation = "traces"
+# value       = 1
+# when        = { argument = "tensor" }
+# [[tool.harness.expect]]
+# observation = "traces"
+# value       = 8
+# when        = { argument = "shape" }
+# [[tool.harness.expect]]
+# observation = "traces"
+# value       = 1
+# when        = { argument = "signature" }
+# [[tool.harness.expect]]
+# observation = "traces"
+# value       = 0
+# when        = { argument = "traced" }
+#
+# [[tool.harness.compare]]
+# name  = "without tracing"
+# along = "argument"
+# plus  = "traced"                  # how much less time a call takes where nothing is traced
+# [[tool.harness.compare]]
+# name    = "tensors against Python numbers"
+# along   = "argument"
+# plus    = "tensor"
+# against = "number"
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"
+# ///
+"""What it costs to trace again. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.
+
+argument  number: Python's own, each of which is traced; tensor: scalars, one trace; shape: vectors of 1 to 8 ones, one
+          trace a length; relaxed_shape: the same, and the function may take the length for unknown; signature: the
+          same, and it is told so; traced: scalars, and a function that has been traced before: the calls alone
+
+The function sums, so that all of them give the same eight numbers.
+"""
+
+import inspect
+
+from kit import eager_tensorflow, main
+
+CALLS = range(1, 9)
+VECTORS = ("shape", "relaxed_shape", "signature")
+
+
+def scenario(bench, *, argument="tensor"):
+    """Measure eight calls, and count what they trace."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    traces = []
+    with bench.phase("build"):
+        values = make_arguments(tf, argument)
+        new = function_maker(tf, argument, traces)
+        if argument == "traced":
+            function = new()
+            function(values[0])
+            new = lambda: function  # noqa: E731
+    del traces[:]
+    with bench.phase("first call"):
+        totals = call(new(), values)
+    bench.observe("traces", len(traces))
+
+    bench.measure(lambda: call(new(), values), steps=len(values))
+    bench.fingerprint(totals=[float(total.numpy()) for total in totals])
+
+
+def make_arguments(tf, argument):
+    """Eight arguments whose sums are 1 to 8."""
+    if argument == "number":
+        return [float(number) for number in CALLS]
+    if argument in VECTORS:
+        return [tf.ones([number]) for number in CALLS]
+    return [tf.constant(float(number)) for number in CALLS]
+
+
+def function_maker(tf, argument, traces):
+    """A function that makes a new tf.function, which sums its argument and lengthens `traces` whenever it is traced."""
+
+    def total(x):
+        traces.append("total")  # Python: it runs while tracing, and never after
+        return tf.reduce_sum(x)
+
+    options = {}
+    if argument == "relaxed_shape":
+        options[relaxing(tf.function)] = True
+    elif argument == "signature":
+        options["input_signature"] = [tf.TensorSpec([None], tf.float32)]
+    return lambda: tf.function(total, **options)
+
+
+def relaxing(function):
+    """What tf.function calls the option to take a dimension that changes for unknown."""
+    new = "reduce_retracing"
+    return new if new in inspect.signature(function).parameters else "experimental_relax_shapes"
+
+
+def call(function, values):
+    """What the function returns for each of the values."""
+    results = []
+    for value in values:
+        results.append(function(value))  # noqa: PERF401, before Python 3.12 a comprehension is a frame more
+    return results
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,89 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "Eleven products of large matrices, the tracing counted"
+# tags   = ["seed", "function"]
+#
+# [tool.harness.axes]
+# mode      = ["eager", "function"]
+# structure = ["flat", "nested"]
+# calls     = { sweep = [1, 10], unit = "calls" }
+#
+# [[tool.harness.exclude]]          # to plain Python a function more is nothing
+# mode      = "eager"
+# structure = "nested"
+#
+# [[tool.harness.compare]]
+# name    = "function against eager"
+# along   = "mode"
+# plus    = "function"              # positive when tracing and calling the function takes less time
+# against = "eager"
+# [[tool.harness.compare]]
+# name    = "flat against nested"
+# along   = "structure"
+# plus    = "flat"
+# against = "nested"
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"
+# ///
+"""The lesson's loop over matrices of 1000 × 1000 ones: s = 0; s += x·y; and ten times s += (s·y) · x, by elements.
+
+A step is a new tf.function, its tracing, and so many calls; in eager mode the calls alone. A call is 22 GFLOP, which
+take the same time either way: only what is around the products can be saved.
+
+structure  flat: the loop stands in the function; nested: in one that the function calls, and that is traced with it
+"""
+
+from kit import eager_tensorflow, main
+
+SIDE = 1000
+LOOPS = 10
+
+
+def scenario(bench, *, mode="function", structure="flat", calls="1"):
+    """Measure `calls` calls, and the tracing before them."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    with bench.phase("build"):
+        x = y = tf.ones([SIDE, SIDE])
+        compute = make_compute(tf, structure)
+
+    def step(calls=int(calls)):
+        run = tf.function(compute) if mode == "function" else compute
+        for _ in range(calls):
+            result = run(x, y)
+        return result
+
+    with bench.phase("first call"):
+        values = step(calls=1).numpy()
+    bench.measure(step)
+    bench.fingerprint(corners=[float(values[0, 0]), float(values[-1, -1])])
+
+
+def make_compute(tf, structure):
+    """The function of the matrices x and y that is called."""
+
+    def loop(s, x, y):
+        for _ in range(LOOPS):
+            s += tf.matmul(s, y) * x
+        return s
+
+    def nested(x, y):
+        return loop(tf.zeros([SIDE, SIDE]) + tf.matmul(x, y), x, y)
+
+    def flat(x, y):
+        s = tf.zeros([SIDE, SIDE])
+        s += tf.matmul(x, y)
+        for _ in range(LOOPS):
+            s += tf.matmul(s, y) * x
+        return s
+
+    return {"flat": flat, "nested": nested}[structure]
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,52 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow", "numpy"]
+#
+# [tool.harness]
+# title  = "Gradients of a model written with the NumPy API"
+# source = "https://www.tensorflow.org/guide/tf_numpy"
+# tags   = ["seed", "numpy"]
+#
+# [tool.harness.axes]
+# mode = ["eager", "compiled"]
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow>=2.4"]
+# reason   = "TensorFlow has its NumPy API from 2.4 on."
+#
+# [[tool.harness.compare]]
+# name    = "compiled against eager"
+# along   = "mode"
+# plus    = "compiled"              # positive when the function is faster
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "release against release"
+# along = "environment"
+# ///
+"""The guide's gradients of a squared loss on a batch of 512, eager and as a function. The model is the kit's."""
+
+from kit import NumpyModel, digits, main
+
+BATCH = 512
+
+
+def scenario(bench, *, mode="compiled"):
+    """Measure one call."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        tf.experimental.numpy  # noqa: B018
+    bench.device()
+    with bench.phase("build"):
+        model = NumpyModel(tf)
+        inputs, labels = model.batch(BATCH)
+        gradients = tf.function(model.gradients) if mode == "compiled" else model.gradients
+    with bench.phase("first call"):
+        found = gradients(inputs, labels)
+    bench.measure(lambda: gradients(inputs, labels))
+    bench.fingerprint(sizes=digits([np.abs(np.asarray(each)).mean() for each in found]))
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,68 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow", "numpy"]
+#
+# [tool.harness]
+# title  = "A batch's Jacobian"
+# source = "https://www.tensorflow.org/guide/tf_numpy"
+# tags   = ["seed", "numpy"]
+#
+# [tool.harness.axes]
+# mode = ["eager", "compiled"]
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow>=2.4"]
+# reason   = "TensorFlow has its NumPy API from 2.4 on."
+#
+# [[tool.harness.expect]]
+# observation = "shape"
+# value       = [16, 2, 32]
+#
+# [[tool.harness.compare]]
+# name    = "compiled against eager"
+# along   = "mode"
+# plus    = "compiled"              # positive when the function is faster
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "release against release"
+# along = "environment"
+# ///
+"""The guide's Jacobian: how the 2 outputs of each of 16 examples change with its 32 inputs. The model is the kit's.
+
+mode  compiled: as a function; eager: without it, and the tape then traces its own loop at each call
+"""
+
+from kit import NumpyModel, digits, main
+
+BATCH = 16
+
+
+def scenario(bench, *, mode="compiled"):
+    """Measure one call."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        tf.experimental.numpy  # noqa: B018
+    bench.device()
+    with bench.phase("build"):
+        model = NumpyModel(tf)
+        inputs, _ = model.batch(BATCH)
+
+        def jacobian(inputs):
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                outputs = model.predict(inputs)
+            return tape.batch_jacobian(outputs, inputs)
+
+        if mode == "compiled":
+            jacobian = tf.function(jacobian)
+    with bench.phase("first call"):
+        found = np.asarray(jacobian(inputs))
+    bench.observe("shape", list(found.shape))
+    bench.measure(lambda: jacobian(inputs))
+    bench.fingerprint(first=digits(found[0]))
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,86 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow", "numpy"]
+#
+# [tool.harness]
+# title  = "Gradients of each example of a batch"
+# source = "https://www.tensorflow.org/guide/tf_numpy"
+# tags   = ["seed", "numpy"]
+#
+# [tool.harness.axes]
+# mode   = ["eager", "compiled"]
+# method = ["vectorized_map", "map_fn"]
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow>=2.4"]
+# reason   = "TensorFlow has its NumPy API from 2.4 on."
+#
+# [[tool.harness.expect]]
+# observation = "shapes"
+# value       = [[128, 32, 64], [128, 64], [128, 64, 2]]
+#
+# [[tool.harness.compare]]
+# name    = "vectorized_map against map_fn"
+# along   = "method"
+# plus    = "vectorized_map"        # positive when it is faster
+# against = "map_fn"
+# [[tool.harness.compare]]
+# name    = "compiled against eager"
+# along   = "mode"
+# plus    = "compiled"
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "release against release"
+# along = "environment"
+# ///
+"""The guide's gradients of a squared loss by each of 128 examples: vectorised, and by a loop.
+
+method  vectorized_map: the work of one example becomes one of them all; map_fn: a loop in the graph, or in Python
+mode    compiled: in a function, as in the guide; eager: without it; vectorized_map then traces at each call
+"""
+
+from kit import NumpyModel, digits, main
+
+BATCH = 128
+
+
+def scenario(bench, *, mode="compiled", method="vectorized_map"):
+    """Measure one call."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        tf.experimental.numpy  # noqa: B018
+    bench.device()
+    with bench.phase("build"):
+        model = NumpyModel(tf)
+        inputs, labels = model.batch(BATCH)
+        gradients = make_gradients(tf, model, method)
+        if mode == "compiled":
+            gradients = tf.function(gradients)
+    with bench.phase("first call"):
+        found = [np.asarray(each) for each in gradients(inputs, labels)]
+    bench.observe("shapes", [list(each.shape) for each in found])
+    bench.measure(lambda: gradients(inputs, labels))
+    bench.fingerprint(sizes=digits([np.abs(each).mean() for each in found]))
+
+
+def make_gradients(tf, model, method):
+    """The function that is timed: from inputs and labels to the gradients of each example by the three weights."""
+    tnp = tf.experimental.numpy
+
+    def of_one(example):
+        inputs, labels = example
+        return model.gradients(tnp.expand_dims(inputs, 0), tnp.expand_dims(labels, 0))
+
+    def vectorised(inputs, labels):
+        return tf.vectorized_map(of_one, (inputs, labels))
+
+    def looped(inputs, labels):
+        return tf.map_fn(of_one, (inputs, labels), fn_output_signature=[tf.float32] * 3)
+
+    return {"vectorized_map": vectorised, "map_fn": looped}[method]
+
+
+if __name__ == "__main__":
+    main(scenario)

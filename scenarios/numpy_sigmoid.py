@@ -1,0 +1,83 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow", "numpy"]
+#
+# [tool.harness]
+# title  = "A sigmoid, by the size of its vector"
+# source = "https://www.tensorflow.org/guide/tf_numpy"
+# tags   = ["seed", "numpy"]
+#
+# [tool.harness.axes]
+# variant = ["numpy", "tnp", "compiled"]
+# size    = { sweep = [1, 32, 1024, 32768, 1048576], unit = "values" }
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow>=2.4"]
+# reason   = "TensorFlow has its NumPy API from 2.4 on."
+#
+# [[tool.harness.compare]]
+# name    = "tnp against NumPy"
+# along   = "variant"
+# plus    = "tnp"                   # positive when it is faster than NumPy
+# against = "numpy"
+# [[tool.harness.compare]]
+# name    = "compiled tnp against NumPy"
+# along   = "variant"
+# plus    = "compiled"
+# against = "numpy"
+# [[tool.harness.compare]]
+# name  = "release against release"
+# along = "environment"
+# ///
+"""The guide's sigmoid of a vector of float32, 1 / (1 + exp(-x)): where does the NumPy API overtake NumPy itself?
+
+variant  numpy: NumPy, without TensorFlow; tnp: the same on TensorFlow's NumPy API, eager; compiled: that as a function
+"""
+
+from kit import digits, main
+
+DOCUMENT_CALLS = {"cpu": 30, "gpu": 100}
+FIRST = 8
+
+
+def scenario(bench, *, variant="tnp", size="1024"):
+    """Measure one call."""
+    with bench.phase("import"):
+        import numpy as np
+
+        # the kit asks TensorFlow whether there is a GPU, also where no work is for it
+        tf = None if (variant, bench.device_name) == ("numpy", "cpu") else import_tensorflow()
+    if tf:
+        bench.device()
+    with bench.phase("build"):
+        values = np.random.RandomState(0).standard_normal(int(size)).astype("float32")
+        sigmoid, x = make_sigmoid(np, tf, variant, values)
+    with bench.phase("first call"):
+        result = np.asarray(sigmoid(x))
+    bench.measure(lambda: sigmoid(x), document=DOCUMENT_CALLS[bench.device_name])
+    mean = float(result.mean(dtype="float64"))
+    bench.fingerprint(dtype=str(result.dtype), mean=mean, first=digits(result[:FIRST]))
+
+
+def import_tensorflow():
+    """TensorFlow, with its NumPy API loaded."""
+    import tensorflow as tf
+
+    tf.experimental.numpy  # noqa: B018
+    return tf
+
+
+def make_sigmoid(np, tf, variant, values):
+    """The function that is timed, and what it is given, made of the NumPy vector `values`."""
+    if variant == "numpy":
+        return lambda x: 1.0 / (1.0 + np.exp(-x)), values
+    tnp = tf.experimental.numpy
+
+    def sigmoid(x):
+        return 1.0 / (1.0 + tnp.exp(-x))
+
+    return tf.function(sigmoid) if variant == "compiled" else sigmoid, tnp.asarray(values)
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,92 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "One training step with a gradient tape"
+# tags   = ["seed", "function", "training"]
+#
+# [tool.harness.axes]
+# mode = ["eager", "function"]
+#
+# [[tool.harness.expect]]
+# observation = "parameters"
+# value       = 101770
+#
+# [[tool.harness.compare]]
+# name    = "function against eager"
+# along   = "mode"
+# plus    = "function"              # positive when the function is faster
+# against = "eager"
+# [[tool.harness.compare]]
+# name  = "TF 2 against TF 1"
+# along = "environment"
+# ///
+"""A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.
+
+A dense network for images of 28 × 28, with 128 rectified units and 10 classes; cross-entropy; Adam; batches of 32. An
+epoch is 1,875 such steps. The images are noise: a step costs the same.
+"""
+
+from kit import digits, eager_tensorflow, fixed_batch, fixed_weights, main
+
+BATCH, PIXELS, UNITS, CLASSES = 32, 784, 128, 10
+EPOCH_STEPS = 1875
+PROVEN_STEPS = 10
+
+
+def scenario(bench, *, mode="function"):
+    """Measure one step, after ten whose losses prove the training."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        network = make_network(keras)
+        optimizer = keras.optimizers.Adam()
+        x = tf.constant(fixed_batch((BATCH, PIXELS), "float32"))
+        y = tf.constant([image % CLASSES for image in range(BATCH)])
+        train = make_step(tf, network, optimizer)
+        if mode == "function":
+            train = tf.function(train)
+    with bench.phase("first call"):
+        losses = [train(x, y)]
+    losses += [train(x, y) for _ in range(PROVEN_STEPS - 1)]
+
+    steps = bench.measure(lambda: train(x, y), document=EPOCH_STEPS)
+    bench.observe("parameters", int(network.count_params()))
+    bench.placed(network.weights)
+    bench.fingerprint(
+        losses=digits([loss.numpy() for loss in losses]),
+        steps_called=PROVEN_STEPS + steps,
+        steps_counted=int(optimizer.iterations.numpy()),
+    )
+
+
+def make_network(keras):
+    """The network, on weights that are always the same."""
+    layers = keras.layers
+    inputs = layers.Input(shape=(PIXELS,))
+    hidden = layers.Dense(UNITS, activation="relu")(inputs)
+    network = keras.models.Model(inputs, layers.Dense(CLASSES)(hidden))
+    network.set_weights(fixed_weights([weight.shape for weight in network.get_weights()]))
+    return network
+
+
+def make_step(tf, network, optimizer):
+    """The function `train_batch(x, y)`: one step of gradient descent, and its loss."""
+    cross_entropy = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def train_batch(x, y):
+        with tf.GradientTape() as tape:
+            loss = cross_entropy(y, network(x, training=True))
+        gradients = tape.gradient(loss, network.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, network.trainable_variables))  # noqa: B905, Python 3.6
+        return loss
+
+    return train_batch
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,61 @@
+"""The scenarios on tf.function and the kit's part in them, with NumPy in TensorFlow's place."""
+
+from types import SimpleNamespace
+
+import function_behaviour
+import function_retracing
+import matmul_loop
+import numpy as np
+import pytest
+from kit import fixed_matrix, power_of
+
+
+def test_the_power_is_the_matrix_s_own():
+    tf = SimpleNamespace(int32=np.int32, eye=np.eye, matmul=np.matmul, constant=np.array)
+    matrix = fixed_matrix(tf)
+    assert set(matrix.ravel()) == {-1, 0, 1}
+    assert np.array_equal(power_of(tf)(matrix, 7), np.linalg.matrix_power(matrix, 7))
+
+
+@pytest.mark.parametrize("argument", ["number", "tensor", "shape", "relaxed_shape", "signature", "traced"])
+def test_whatever_the_arguments_the_function_sums_them_to_the_same_numbers(argument):
+    tf = SimpleNamespace(ones=np.ones, constant=np.array)
+    values = function_retracing.make_arguments(tf, argument)
+    assert function_retracing.call(np.sum, values) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert len({np.shape(value) for value in values}) == (8 if argument in function_retracing.VECTORS else 1)
+
+
+def test_each_new_function_counts_its_traces_in_the_one_list():
+    tf = SimpleNamespace(function=lambda body: body, reduce_sum=np.sum)
+    traces = []
+    new = function_retracing.function_maker(tf, "number", traces)
+    assert (new()(3.0), new()(4.0), len(traces)) == (3.0, 4.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "option"),
+    [
+        (lambda func=None, reduce_retracing=False, experimental_relax_shapes=None: None, "reduce_retracing"),
+        (lambda func=None, experimental_relax_shapes=False: None, "experimental_relax_shapes"),
+    ],
+)
+def test_the_option_to_relax_shapes_has_the_name_of_the_release(function, option):
+    assert function_retracing.relaxing(function) == option
+
+
+def test_a_nested_loop_does_the_work_of_a_flat_one(monkeypatch):
+    monkeypatch.setattr(matmul_loop, "SIDE", 4)
+    tf, ones = SimpleNamespace(zeros=np.zeros, matmul=np.matmul), np.ones((4, 4))
+    flat, nested = (matmul_loop.make_compute(tf, structure)(ones, ones) for structure in ("flat", "nested"))
+    assert np.array_equal(flat, nested)
+    assert flat[0, 0] == 4 * 5**10  # 4, and ten times as much again and four times that
+
+
+def test_prints_are_counted_and_not_shown(capsys):
+    assert function_behaviour.printed(lambda: print("Doubling!"), calls=3) == 3
+    assert capsys.readouterr().out == ""
+
+
+def test_traces_are_counted_after_each_call():
+    seen = []
+    assert function_behaviour.counts(lambda x: x in seen or seen.append(x), seen, [5, 6, 5, 7]) == [1, 2, 2, 3]
