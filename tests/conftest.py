@@ -1,6 +1,7 @@
 """What every test stands on: no file of the user's is read or written."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
 
 ROOT = Path(__file__).parents[1]
+
+# in a shell's background job Ctrl-C is ignored, and would be by all that a test starts and interrupts
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
