@@ -70,7 +70,7 @@ def test_the_report_answers_the_famous_question(run) -> None:
     done, folder = run
     report = (folder / "report.md").read_text()
     assert "TensorFlow 2.0.0 (eager)" in report.splitlines()[2]
-    assert "| train_on_batch | tf.keras" in report
+    assert "call train_on_batch, api tf.keras" in report
     assert "The package keras makes placeholders" in report
     assert "Docker Engine" in report
     assert "graph against" in done.stdout
