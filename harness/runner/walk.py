@@ -105,6 +105,10 @@ class Walk:
         ledger = Ledger(finished)
         for number in range(self.plan.rounds + 1):
             names = open_groups(self.plan, ledger, number, self.widths)
+            if not names:
+                # else the next round, with none before it to tell what it costs, would look affordable
+                self.listener.skip(self.plan.launches_per_round * (self.plan.rounds + 1 - number))
+                break
             samplings = self._samplings(number, ledger)
             for group in self.plan.groups:
                 if group.name not in names or ledger.is_complete(group, number):

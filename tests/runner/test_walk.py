@@ -1,5 +1,6 @@
 """The whole walk with a backend that answers at once: no clock, no process."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -274,6 +275,13 @@ def test_the_budget_ends_all_groups_equally_far_and_lets_one_round_be(folder: Ru
     launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=1e-9))
     assert {launch.round for launch in launches} == {0, 1}
     assert len(launches) == 2 * 6
+
+
+def test_a_round_that_the_budget_does_not_hold_is_the_end(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a launch asks twice, so it takes a second, and a round six
+    monkeypatch.setattr("harness.runner.walk.time.monotonic", itertools.count().__next__)
+    launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=20.0))
+    assert {launch.round for launch in launches} == {0, 1, 2}
 
 
 class Outside:
