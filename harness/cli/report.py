@@ -35,13 +35,14 @@ def report(
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     folder = RunFolder.open(run)
-    if folder.read_run().plan.profile_calls:
+    stored = folder.read_run()
+    if stored.plan.profile_calls:
         _profile(folder, format)
         return
     if not format:
         write(folder)
         return
-    text = formats.render(format, folder.read_run(), folder.read_launches(), cache=cache_dir())
+    text = formats.render(format, stored, folder.read_launches(), cache=cache_dir())
     # encoded here: CSV has line ends of its own, and a terminal's encoding is no concern of a file format
     if output:
         _save(output, text.encode())
