@@ -30,7 +30,7 @@ def report(
     """Make a run's report again from its launches, or write it in another tool's format."""
     from harness.machine.directories import cache_dir
     from harness.report import formats
-    from harness.store.folder import RunFolder
+    from harness.store.folder import RunFolder, uncollected
 
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
@@ -42,7 +42,8 @@ def report(
     if not format:
         write(folder)
         return
-    text = formats.render(format, stored, folder.read_launches(), cache=cache_dir())
+    with uncollected():
+        text = formats.render(format, stored, folder.read_launches(), cache=cache_dir())
     # encoded here: CSV has line ends of its own, and a terminal's encoding is no concern of a file format
     if output:
         _save(output, text.encode())
