@@ -7,7 +7,6 @@ import typer
 
 from harness.cli import options
 from harness.cli.choice import BackendName
-from harness.model.job import Protocol
 from harness.model.suite import DEFAULT_SUITE
 
 
@@ -41,13 +40,6 @@ def profile(  # noqa: PLR0917 - typer reads a command's options from its paramet
         gpus=gpus,
         cpus=cpus,
         reference=reference,
-        rounds=None,
-        precision="",
-        budget="",
-        margin="3%",
-        protocol=Protocol.TIME,
-        warmup="auto",
-        measure="auto",
         timeout=timeout,
         memory=memory,
         seed=seed,

@@ -41,26 +41,26 @@ TIMEOUT, FIRST_START = 600.0, 7200.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was typed, as it was typed; empty for what was left out."""
+    """What was typed, as it was typed; for what was left out what stands here, or nothing."""
 
-    suite: str
-    environments: Sequence[str]
-    scenarios: Sequence[str]
-    axes: Sequence[str]
-    gpu: bool
-    gpus: str
-    cpus: str
-    reference: str
-    rounds: int | None
-    precision: str
-    budget: str
-    margin: str
-    protocol: Protocol
-    warmup: str
-    measure: str
-    timeout: str
-    memory: str
-    seed: int | None
+    suite: str = ""
+    environments: Sequence[str] = ()
+    scenarios: Sequence[str] = ()
+    axes: Sequence[str] = ()
+    gpu: bool = False
+    gpus: str = ""
+    cpus: str = ""
+    reference: str = ""
+    rounds: int | None = None
+    precision: str = ""
+    budget: str = ""
+    margin: str = "3%"
+    protocol: Protocol = Protocol.TIME
+    warmup: str = "auto"
+    measure: str = "auto"
+    timeout: str = ""
+    memory: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

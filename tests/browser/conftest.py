@@ -1,13 +1,13 @@
 """A browser, and pages that are opened from the disk in it."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
+
+from tests.lacking import BROWSER, lacking
 
 #: What a browser of this kind is called, on Debian and on others.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -15,19 +15,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 Opener = Callable[..., Page]
 
 
-def lacking(reason: str) -> NoReturn:
-    """This machine lacks what a test needs: skip it, or fail where HARNESS_REQUIRE_BROWSER is 1."""
-    if os.environ.get("HARNESS_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"HARNESS_REQUIRE_BROWSER is 1, and: {reason}")
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium without a window."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
-        lacking(f"there is no browser on the PATH: {', '.join(NAMES)}")
+        lacking(f"there is no browser on the PATH: {', '.join(NAMES)}", required=BROWSER)
     with sync_playwright() as playwright:
         # no sandbox within a container, whose root it will not start for; and no talk with its maker
         arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]

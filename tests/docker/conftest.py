@@ -1,11 +1,9 @@
 import contextlib
 import hashlib
-import os
 import re
 import secrets
 import shutil
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -13,15 +11,9 @@ from harness.backends.docker import DockerBackend
 from harness.backends.engine import connect
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
+from tests.lacking import lacking
 
 ROOT = Path(__file__).parents[2]
-
-
-def lacking(reason: str) -> NoReturn:
-    """This machine, or its engine, lacks what a test needs: skip it, or fail where HARNESS_REQUIRE_ENGINE is 1."""
-    if os.environ.get("HARNESS_REQUIRE_ENGINE") == "1":
-        pytest.fail(f"HARNESS_REQUIRE_ENGINE is 1, and: {reason}")
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

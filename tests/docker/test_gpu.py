@@ -27,7 +27,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.job import Job, Limits, Sampling
 from harness.model.launch import Status
 from tests.backends.workers import job
-from tests.docker.conftest import lacking
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.docker
 

@@ -16,8 +16,8 @@ from harness.backends.listing import list_images
 from harness.model.backend import Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
-from tests.docker.conftest import lacking
 from tests.docker.registry import serving
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.docker
 

@@ -9,7 +9,7 @@ from harness.machine.probes.finding import Level
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuHost, Process
-from tests.docker.conftest import lacking
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.docker
 

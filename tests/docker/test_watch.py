@@ -9,7 +9,7 @@ from harness.machine.gpu.foreign import container_of
 from harness.machine.gpu.watch import Watch
 from harness.model.gpu import Card
 from tests.backends.workers import job
-from tests.docker.conftest import lacking
+from tests.lacking import lacking
 from tests.machine.gpu.library import H100, NEW, Library, process
 
 pytestmark = pytest.mark.docker

@@ -12,14 +12,8 @@ from harness.report.charts.forest import NO_VERDICT, Entry
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 
-#: As the comparisons' looks, with the triangles turned: a factor above 1 takes longer.
-LOOKS = {
-    Verdict.SLOWER.value: ("triangle-right", layout.VERMILION, layout.VERMILION),
-    Verdict.FASTER.value: ("triangle-left", layout.BLUE, layout.BLUE),
-    Verdict.SAME.value: ("circle", layout.GREEN, layout.GREEN),
-    Verdict.UNCLEAR.value: ("circle", layout.INK, "white"),
-    NO_VERDICT: ("diamond", layout.INK, "white"),
-}
+#: A factor above 1 takes longer.
+LOOKS = forest.looks(left=Verdict.FASTER, right=Verdict.SLOWER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.verdicts import Verdict
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
@@ -18,6 +19,19 @@ NO_VERDICT = "no verdict"
 
 #: For each verdict its shape, the colour of its outline, and that of its inside.
 Looks = Mapping[str, tuple[str, str, str]]
+
+
+def looks(*, left: Verdict, right: Verdict) -> Looks:
+    """What verdicts look like, told apart in black and white too: triangles point to where such a ratio lies."""
+    colours = {Verdict.FASTER: layout.BLUE, Verdict.SLOWER: layout.VERMILION}
+    return {
+        right.value: ("triangle-right", colours[right], colours[right]),
+        left.value: ("triangle-left", colours[left], colours[left]),
+        Verdict.SAME.value: ("circle", layout.GREEN, layout.GREEN),
+        Verdict.UNCLEAR.value: ("circle", layout.INK, "white"),
+        NO_VERDICT: ("diamond", layout.INK, "white"),
+    }
+
 
 # 1.5 from 0.6667
 _FACTOR = "format(max(datum.value, 1 / datum.value), '.3~g')"

@@ -13,14 +13,8 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.comparisons import Comparisons, Line
 
-#: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
-LOOKS = {
-    Verdict.FASTER.value: ("triangle-right", layout.BLUE, layout.BLUE),
-    Verdict.SLOWER.value: ("triangle-left", layout.VERMILION, layout.VERMILION),
-    Verdict.SAME.value: ("circle", layout.GREEN, layout.GREEN),
-    Verdict.UNCLEAR.value: ("circle", layout.INK, "white"),
-    NO_VERDICT: ("diamond", layout.INK, "white"),
-}
+#: A ratio above 1 is faster.
+LOOKS = forest.looks(left=Verdict.SLOWER, right=Verdict.FASTER)
 
 
 @dataclass(frozen=True, slots=True)
