@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.rounds import gave_number
 from harness.model.cell import Cell
-from harness.model.job import Protocol, Sampling
+from harness.model.job import Sampling
 from harness.model.launch import Launch, Role
 
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
@@ -50,7 +50,7 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. Launches that
     are no pilots are passed over.
     """
-    if planned.protocol is Protocol.DOCUMENT or None not in (planned.warmup_seconds, planned.measure_seconds):
+    if not planned.is_open:
         return dict.fromkeys(groups, planned)
     pilots = [launch for launch in launches if launch.role is Role.PILOT and gave_number(launch)]
     between = _between(pilots)

@@ -27,9 +27,9 @@ class Count:
     """How many launches are done, and how long the rest will take. `clock` gives seconds."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float]) -> None:
-        self.total = plan.launches_per_round * (plan.rounds + 1)
+        self.total = plan.all_launches
         self.done = 0
-        self._pilots = plan.launches_per_round
+        self._pilots = plan.launches(0)
         self._longer = _longer(plan.sampling, pilot_sampling(plan))
         self._budget = plan.budget_seconds
         self._spent = 0.0

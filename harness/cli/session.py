@@ -180,7 +180,7 @@ def _walk(session: Session, *, finished: list[Launch] | None, json: bool, fail_o
         except KeyboardInterrupt:
             interrupted = True
             backend.clean(session.run.id)
-        ended = stops(plan, Ledger(folder.read_launches()), widths, interrupted=interrupted)
+        ended = stops(plan, Ledger(plan, folder.read_launches()), widths, interrupted=interrupted)
         folder.write_run(replace(session.run, stops=ended))
     if json:
         sys.stdout.write((folder.path / "launches.jsonl").read_text(encoding="utf-8"))

@@ -32,6 +32,11 @@ class Sampling:
     sample_seconds: float = 0.05
     calls_per_sample: int | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a length is left to the pilot."""
+        return self.protocol is Protocol.TIME and None in (self.warmup_seconds, self.measure_seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

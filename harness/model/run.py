@@ -91,10 +91,24 @@ class Plan:
         """Every cell that will be launched, group by group."""
         return [cell for group in self.groups for cell in group.cells]
 
+    def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
+        """What round `number` of the group launches, and as what; 0 is the pilot.
+
+        Two pilots of the control show what launches of one thing differ by. That sets lengths, and where none is left
+        to the pilot, it would tell nothing.
+        """
+        if number:
+            return group.slots
+        return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or self.sampling.is_open]
+
+    def launches(self, number: int) -> int:
+        """How many launches round `number` of every group has, where none fails; 0 is the pilot."""
+        return sum(len(self.slots(group, number)) for group in self.groups)
+
     @property
-    def launches_per_round(self) -> int:
-        """How many launches one round of every group has, the pilot's too."""
-        return sum(len(group.slots) for group in self.groups)
+    def all_launches(self) -> int:
+        """How many launches the pilot and all rounds have, where none fails and none is done again."""
+        return self.launches(0) + self.rounds * self.launches(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.precision import FIRST_LOOK
 from harness.analysis.rounds import counted
 from harness.analysis.sizing import samplings
-from harness.model.job import Protocol
 from harness.model.launch import Launch, Role
 from harness.model.run import Run, StopReason
 from harness.report import format
@@ -128,13 +127,12 @@ def ended(run: Run) -> Ended:
 def lengths(run: Run, launches: Sequence[Launch], found: Lookup) -> Lengths:
     """How long the launches of the groups that have a number warmed up and measured."""
     planned = run.plan.sampling
-    piloted = planned.protocol is Protocol.TIME and None in (planned.warmup_seconds, planned.measure_seconds)
     with_numbers = dict.fromkeys(found.groups[cell] for cell in found.series if cell in found.groups)
-    used = list(samplings(planned, with_numbers, launches).values()) if piloted else [planned]
+    used = list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
     return Lengths(
         warmup=format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None]),
         measure=format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None]),
-        piloted=piloted,
+        piloted=planned.is_open,
     )
 
 

@@ -7,7 +7,7 @@ from harness.analysis.disturbance import disturbed
 from harness.analysis.rounds import is_to_measure
 from harness.model.cell import Cell
 from harness.model.launch import Launch, Role, Status
-from harness.model.run import Group
+from harness.model.run import Group, Plan
 
 #: A cell whose last launches in a row ended so, in measured rounds, is not launched again.
 GIVE_UP_AFTER = 2
@@ -19,7 +19,8 @@ REPEAT_ONE_IN = 5
 class Ledger:
     """The launches of a run, by group and round."""
 
-    def __init__(self, launches: Iterable[Launch] = ()) -> None:
+    def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
+        self._plan = plan
         self.launches: list[Launch] = []
         self._rounds: dict[tuple[str, int], list[Launch]] = {}
         self._cells: dict[Cell, list[Launch]] = {}
@@ -35,10 +36,15 @@ class Ledger:
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """What round `number` of the group launches, as what.
 
-        Less the cells that failed for good before it, and those that only observe: their pilot has told everything.
+        Less the cells that failed for good before it, and those that only observe: their pilot has told everything, and
+        a second one of the control would say it again.
         """
         alive = {cell for cell in group.cells if not self._given_up(cell, number)}
-        return [(cell, role if number else Role.PILOT) for cell, role in group.slots if cell in alive]
+        slots = [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
+        if number:
+            return slots
+        told = {cell for cell in group.cells if (pilot := self.pilot(cell)) and pilot.only_observed}
+        return [slot for at, slot in enumerate(slots) if slot[0] not in told or slot not in slots[:at]]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Whether the newest attempt at this round made every launch that it should."""

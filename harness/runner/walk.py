@@ -30,9 +30,7 @@ LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seco
 
 def pilot_sampling(plan: Plan) -> Sampling:
     """How the pilot samples; its times are in no statistic."""
-    asked = plan.sampling
-    open_ended = asked.protocol is SamplingProtocol.TIME and None in (asked.warmup_seconds, asked.measure_seconds)
-    return LONG if open_ended else SHORT
+    return LONG if plan.sampling.is_open else SHORT
 
 
 class Listener(Protocol):
@@ -102,17 +100,17 @@ class Walk:
         Round r of every group comes before round r + 1 of any, so that an end at any time leaves all groups equally
         far. A round that was interrupted is done again whole: its cells are compared with one another.
         """
-        ledger = Ledger(finished)
+        ledger = Ledger(self.plan, finished)
         for number in range(self.plan.rounds + 1):
             names = open_groups(self.plan, ledger, number, self.widths)
             if not names:
                 # else the next round, with none before it to tell what it costs, would look affordable
-                self.listener.skip(self.plan.launches_per_round * (self.plan.rounds + 1 - number))
+                self.listener.skip(sum(map(self.plan.launches, range(number, self.plan.rounds + 1))))
                 break
             samplings = self._samplings(number, ledger)
             for group in self.plan.groups:
                 if group.name not in names or ledger.is_complete(group, number):
-                    self.listener.skip(len(group.slots))
+                    self.listener.skip(len(self.plan.slots(group, number)))
                     continue
                 self._round(group, number, ledger, samplings[group.name])
                 cost = ledger.seconds(number, [group])
@@ -123,12 +121,19 @@ class Walk:
 
     def _round(self, group: Group, number: int, ledger: Ledger, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
-        self.listener.skip(len(group.slots) - len(slots))
+        self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
+        told: set[Cell] = set()
         for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
+            if cell in told:
+                self.listener.skip(1)
+                continue
             pilot = ledger.pilot(cell) if number else None
             sized = replace(sampling, calls_per_sample=pilot.calls_per_sample) if pilot else sampling
-            ledger.add(self.launch(Slot(group.name, number, attempt, place, role), cell, sized))
+            launch = self.launch(Slot(group.name, number, attempt, place, role), cell, sized)
+            ledger.add(launch)
+            if launch.only_observed:
+                told.add(cell)
 
     def launch(self, slot: Slot, cell: Cell, sampling: Sampling) -> Launch:
         """Launch a cell once and store what came of it."""

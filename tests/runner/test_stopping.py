@@ -19,16 +19,19 @@ def rounds(planned: Plan, count: int, seconds: float = 1.0, status: Status = Sta
     """A pilot and `count` rounds of the plan's first group, each launch as long."""
     (group, *_) = planned.groups
     return Ledger(
-        launch(
-            group=group.name,
-            cell=cell,
-            round=number,
-            role=Role.MEASURE if number else Role.PILOT,
-            seconds=seconds,
-            status=status,
-        )
-        for number in range(count + 1)
-        for cell in group.cells
+        planned,
+        [
+            launch(
+                group=group.name,
+                cell=cell,
+                round=number,
+                role=Role.MEASURE if number else Role.PILOT,
+                seconds=seconds,
+                status=status,
+            )
+            for number in range(count + 1)
+            for cell in group.cells
+        ],
     )
 
 
@@ -87,8 +90,11 @@ def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
     planned = plan()
     (group, *_) = planned.groups
     ledger = Ledger(
-        launch(group=group.name, cell=cell, round=0, role=Role.PILOT, samples=[], observations={"traces": 3})
-        for cell in group.cells
+        planned,
+        [
+            launch(group=group.name, cell=cell, round=0, role=Role.PILOT, samples=[], observations={"traces": 3})
+            for cell in group.cells
+        ],
     )
     assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()

@@ -205,8 +205,8 @@ def with_control(planned: Plan) -> Plan:
     return replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
 
 
-def test_the_control_is_launched_twice_in_the_pilot_and_in_every_round(folder: RunFolder) -> None:
-    planned = with_control(plan(rounds=2, groups=2))
+def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_lengths(folder: RunFolder) -> None:
+    planned = replace(with_control(plan(rounds=2, groups=2)), sampling=Sampling())
     launches = walk(folder, Backstage(), planned)
     for group in planned.groups:
         for number in range(3):
@@ -218,6 +218,25 @@ def test_the_control_is_launched_twice_in_the_pilot_and_in_every_round(folder: R
             roles = [Role.PILOT] * 3 if number == 0 else [Role.CONTROL, Role.MEASURE, Role.MEASURE]
             assert sorted(role for _, role in made) == sorted(roles)
             assert [cell for cell, _ in made].count(group.cells[0]) == 2
+
+
+def test_a_pilot_that_sets_no_lengths_launches_the_control_once(folder: RunFolder) -> None:
+    planned = with_control(plan(rounds=1, groups=2))
+    launches = walk(folder, Backstage(), planned)
+    assert [launch.role for launch in launches].count(Role.PILOT) == len(planned.cells)
+    assert len(launches) == planned.all_launches
+
+
+def test_a_control_that_only_observes_says_so_once(folder: RunFolder) -> None:
+    planned = replace(with_control(plan(rounds=2, groups=2)), sampling=Sampling())
+    silent = Silent()
+    backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
+    launches = Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run([])  # type: ignore[arg-type]
+    assert [launch.cell for launch in launches].count(planned.groups[0].cells[0]) == 1
+    assert len(launches) == len(planned.cells)
+    assert len(launches) + silent.skipped == planned.all_launches
+    # ... and a run that goes on finds the pilot complete
+    assert Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run(launches) == launches  # type: ignore[arg-type]
 
 
 def test_which_of_the_two_comes_first_changes_from_round_to_round(folder: RunFolder) -> None:

@@ -171,6 +171,20 @@ def test_an_observation_is_enough(launch):
     assert launch(body("bench.observe('traces', 3)")).end["status"] == "ok"
 
 
+def test_a_launch_ends_with_its_work_whatever_the_scenario_left_for_the_exit(launch):
+    done = launch(
+        body(
+            "import atexit, os, threading",
+            "atexit.register(os.abort)",
+            "threading.Thread(target=threading.Event().wait).start()",
+            "print('half a line', end='')",
+            "bench.observe('left', True)",
+        )
+    )
+    assert (done.status, done.events[-1]["status"]) == (0, "ok")
+    assert "half a line" in done.stderr
+
+
 def test_axes_that_the_scenario_does_not_take(launch):
     done = launch(body("pass"), axes={"colour": "red"})
     assert "does not take these axes: got an unexpected keyword argument 'colour'" in done.end["reason"]
