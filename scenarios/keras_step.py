@@ -319,8 +319,7 @@ def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
         compile_model(tf, keras, network, mode)
         return network, STEPS[inputs](tf, network, make_batch(SEQUENCE_LENGTH["small"], dtype), call, 1)
 
-    with bench.phase("training loops"):
-        found = first_told(bench, "loop", lambda: training_loops(make))
+    found = first_told(bench, "loop", lambda: training_loops(make))
     if found:
         bench.observe("loop (first call)", found[0])
         bench.observe("loop", found[1])

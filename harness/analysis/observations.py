@@ -35,8 +35,8 @@ class Observed:
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     """What the cell's launches saw, by name.
 
-    Those that count tell first. The pilot looks closer than these (docs/contracts.md), so what they did not look at is
-    the pilot's, and without any number everything is.
+    Those that count tell first. A cell's first launch looks closer (docs/contracts.md), so what they did not look
+    at is the pilot's, and without any number everything is.
     """
     values: dict[str, list[Any]] = {}
     for launch in found.numbers.get(cell) or found.observed.get(cell) or ():

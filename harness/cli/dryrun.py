@@ -37,11 +37,13 @@ def show_plan(request: Request, *, json: bool) -> Exit:
     for entry in plan.unavailable:
         print(f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip())
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    # a pilot that sets no length makes only the launches that it must
+    fewer = "" if plan.sampling.is_open else "at most "
     controls = sum(group.control is not None for group in plan.groups)
     print(
         f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
         f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
-        f"{_counted(plan.rounds, 'round')}: {at_most}{plan.all_launches} launches; "
+        f"{_counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; "
         f"{_counted(len(plan.unavailable), 'cell')} not available."
     )
     return problems.exit_code(prepared.refused, Exit.OK)

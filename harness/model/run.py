@@ -95,19 +95,19 @@ class Plan:
         """What round `number` of the group launches, and as what; 0 is the pilot.
 
         Two pilots of the control show what launches of one thing differ by. That sets lengths, and where none is left
-        to the pilot, it would tell nothing.
+        to the pilot, it tells nothing; of the others, too, it then launches only what it must.
         """
         if number:
             return group.slots
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or self.sampling.is_open]
 
     def launches(self, number: int) -> int:
-        """How many launches round `number` of every group has, where none fails; 0 is the pilot."""
+        """How many launches round `number` of every group has at most; 0 is the pilot."""
         return sum(len(self.slots(group, number)) for group in self.groups)
 
     @property
     def all_launches(self) -> int:
-        """How many launches the pilot and all rounds have, where none fails and none is done again."""
+        """How many launches the pilot and all rounds have at most, where none is done again."""
         return self.launches(0) + self.rounds * self.launches(1)
 
 

@@ -24,6 +24,7 @@ class Ledger:
         self.launches: list[Launch] = []
         self._rounds: dict[tuple[str, int], list[Launch]] = {}
         self._cells: dict[Cell, list[Launch]] = {}
+        self._warm: set[str] = set()
         for launch in launches:
             self.add(launch)
 
@@ -32,6 +33,8 @@ class Ledger:
         self.launches.append(launch)
         self._rounds.setdefault((launch.group, launch.round), []).append(launch)
         self._cells.setdefault(launch.cell, []).append(launch)
+        if launch.status is not Status.INTERRUPTED:
+            self._warm.add(launch.cell.environment)
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """What round `number` of the group launches, as what.
@@ -70,6 +73,28 @@ class Ledger:
         repeated = sum(self._repeats(group, earlier) for earlier in range(1, number + 1))
         return repeated * REPEAT_ONE_IN < number and any(disturbed(launch) for launch in launches)
 
+    def is_spared(self, group: Group, cell: Cell) -> bool:
+        """Whether the pilot can do without this cell, because no length is left to it.
+
+        It then finds out whether the group's cells time anything, for which one of them is enough, and has each
+        environment read from the disk before anything is counted.
+        """
+        if self._plan.sampling.is_open or cell.environment not in self._warm:
+            return False
+        return any(
+            launch.status is not Status.INTERRUPTED and not launch.only_observed
+            for launch in self._rounds.get((group.name, 0), [])
+        )
+
+    def is_first(self, cell: Cell) -> bool:
+        """Whether the cell was not launched before, or only to be interrupted."""
+        return all(launch.status is Status.INTERRUPTED for launch in self._cells.get(cell, []))
+
+    def calls_per_sample(self, cell: Cell) -> int | None:
+        """How many calls make a sample of the cell, as its first launch that timed any has found."""
+        found = (launch.calls_per_sample for launch in self._cells.get(cell, []))
+        return next((calls for calls in found if calls), None)
+
     def pilot(self, cell: Cell) -> Launch | None:
         """The cell's last pilot launch."""
         pilots = [launch for launch in self._cells.get(cell, []) if launch.role is Role.PILOT]
@@ -86,6 +111,8 @@ class Ledger:
         return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
 
     def _made(self, group: Group, number: int, attempt: int) -> bool:
+        if number == 0 and all(self.is_spared(group, cell) for cell in group.cells):
+            return True
         wanted = Counter(self.slots(group, number))
         made = Counter(
             (launch.cell, launch.role)
@@ -100,7 +127,8 @@ class Ledger:
             for launch in self._cells.get(cell, [])
             if launch.round < before and launch.status is not Status.INTERRUPTED
         ]
-        pilots = [launch for launch in earlier if launch.role is Role.PILOT]
+        # a cell that was spared its pilot has its first launch in the place of one
+        pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]
         if pilots and not is_to_measure(pilots[-1]):
             return True
         last = [launch.status for launch in earlier if launch.role is not Role.PILOT][-GIVE_UP_AFTER:]

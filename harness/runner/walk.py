@@ -22,7 +22,7 @@ from harness.runner.rounds import Ledger
 from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
 
-#: How the pilot samples where the plan says all: enough to find broken cells, warm caches and size the samples.
+#: How the pilot samples where the plan says all: enough to find broken cells and warm caches.
 SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_seconds=0.1)
 #: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
 LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
@@ -125,20 +125,20 @@ class Walk:
         attempt = ledger.attempts(group, number)
         told: set[Cell] = set()
         for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
-            if cell in told:
+            if not number and (cell in told or ledger.is_spared(group, cell)):
                 self.listener.skip(1)
                 continue
-            pilot = ledger.pilot(cell) if number else None
-            sized = replace(sampling, calls_per_sample=pilot.calls_per_sample) if pilot else sampling
-            launch = self.launch(Slot(group.name, number, attempt, place, role), cell, sized)
+            sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
+            slot = Slot(group.name, number, attempt, place, role)
+            launch = self.launch(slot, cell, sized, thorough=ledger.is_first(cell))
             ledger.add(launch)
             if launch.only_observed:
                 told.add(cell)
 
-    def launch(self, slot: Slot, cell: Cell, sampling: Sampling) -> Launch:
-        """Launch a cell once and store what came of it."""
+    def launch(self, slot: Slot, cell: Cell, sampling: Sampling, *, thorough: bool = False) -> Launch:
+        """Launch a cell once and store what came of it; `thorough`: it also looks at what need be seen once."""
         self.listener.begin(cell, slot.round)
-        job = replace(self.job(cell, sampling), thorough=slot.role is Role.PILOT, profile_calls=self.plan.profile_calls)
+        job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
         started, begun = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
         try:
             outcome = self._outcome(self.requirements[cell.environment], job)

@@ -24,7 +24,7 @@ class Bench:
     thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for.
 
     `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
-    need be seen only once: in a cell's pilot, and by hand.
+    need be seen only once: in a cell's first launch, and by hand.
     """
 
     def __init__(

@@ -49,8 +49,10 @@ def test_every_cell_that_exists_has_its_samples_and_took_the_steps_it_says(run) 
     _, folder = run
     launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
     assert {launch["status"] for launch in launches} == {"ok"}
-    # seven cells, and a control in each of the two groups; a round may have been disturbed, and done again
-    assert len([launch for launch in launches if launch["attempt"] == 0]) == 9 * 3
+    # seven cells, and a control in each of the two groups; a round may have been disturbed, and done again; two lengths
+    # are given, so the pilot launched one cell of each group, and each environment
+    assert len([launch for launch in launches if launch["round"] and launch["attempt"] == 0]) == 9 * 2
+    assert 2 <= len([launch for launch in launches if not launch["round"]]) <= 3
     for launch in launches:
         assert launch["fingerprint"]["steps_counted"] == launch["fingerprint"]["steps_called"]
         assert launch["fingerprint"]["parameters"] == 162049
@@ -58,12 +60,14 @@ def test_every_cell_that_exists_has_its_samples_and_took_the_steps_it_says(run) 
         assert launch["image"].startswith("sha256:")
 
 
-def test_pilots_told_which_training_loop_runs_and_no_launch_that_is_timed_looked(run) -> None:
+def test_each_cell_s_first_launch_alone_told_which_training_loop_runs(run) -> None:
     _, folder = run
+    known = set()
     for line in (folder / "launches.jsonl").read_text().splitlines():
         launch = json.loads(line)
-        assert ("loop" in launch["observations"]) == (launch["role"] == "pilot")
-        assert ("training loops" in launch["phases"]) == (launch["role"] == "pilot")
+        cell = json.dumps(launch["cell"])
+        assert ("loop" in launch["observations"]) == (cell not in known)
+        known.add(cell)
 
 
 def test_the_report_answers_the_famous_question(run) -> None:

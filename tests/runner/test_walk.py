@@ -15,15 +15,21 @@ from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.job import Job, Limits, Sampling
 from harness.model.launch import Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan
-from harness.runner.walk import LONG, SHORT, Walk
+from harness.runner.walk import LONG, Walk
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
-from tests.runs import plan, run
+from tests import runs
+from tests.runs import run
 
 REQUIREMENTS = {
     name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))
     for name in ("old", "new")
 }
+
+
+def plan(rounds: int = 2, groups: int = 1) -> Plan:
+    """A plan that leaves its lengths to the pilot, as users' do."""
+    return replace(runs.plan(rounds, groups), sampling=Sampling())
 
 
 @dataclass
@@ -96,11 +102,11 @@ def test_round_r_of_every_group_comes_before_the_next_round_of_any(folder: RunFo
     assert rounds == sorted(rounds)
 
 
-def test_the_pilot_is_short_and_sizes_the_samples_of_the_rounds(folder: RunFolder) -> None:
+def test_the_pilot_sizes_the_samples_of_the_rounds(folder: RunFolder) -> None:
     backstage = Backstage()
     launches = walk(folder, backstage, plan(rounds=1))
     assert [launch.role for launch in launches] == [Role.PILOT] * 2 + [Role.MEASURE] * 2
-    assert [given.sampling for given in backstage.jobs[:2]] == [SHORT] * 2
+    assert [given.sampling for given in backstage.jobs[:2]] == [LONG] * 2
     assert [given.sampling.calls_per_sample for given in backstage.jobs[2:]] == [7, 7]
 
 
@@ -132,7 +138,7 @@ def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on(folder
 
 def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: RunFolder) -> None:
     def answer(_: int, given: Job) -> Outcome:
-        pilot = given.sampling == SHORT
+        pilot = given.sampling == LONG
         return Outcome(Status.OK if pilot or given.cell.environment == "old" else Status.FAILED)
 
     launches = walk(folder, Backstage(answer), plan(rounds=5))
@@ -206,7 +212,7 @@ def with_control(planned: Plan) -> Plan:
 
 
 def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_lengths(folder: RunFolder) -> None:
-    planned = replace(with_control(plan(rounds=2, groups=2)), sampling=Sampling())
+    planned = with_control(plan(rounds=2, groups=2))
     launches = walk(folder, Backstage(), planned)
     for group in planned.groups:
         for number in range(3):
@@ -220,15 +226,8 @@ def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_l
             assert [cell for cell, _ in made].count(group.cells[0]) == 2
 
 
-def test_a_pilot_that_sets_no_lengths_launches_the_control_once(folder: RunFolder) -> None:
-    planned = with_control(plan(rounds=1, groups=2))
-    launches = walk(folder, Backstage(), planned)
-    assert [launch.role for launch in launches].count(Role.PILOT) == len(planned.cells)
-    assert len(launches) == planned.all_launches
-
-
 def test_a_control_that_only_observes_says_so_once(folder: RunFolder) -> None:
-    planned = replace(with_control(plan(rounds=2, groups=2)), sampling=Sampling())
+    planned = with_control(plan(rounds=2, groups=2))
     silent = Silent()
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
     launches = Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run([])  # type: ignore[arg-type]
@@ -263,8 +262,7 @@ def test_the_pilot_sets_how_long_all_launches_of_a_group_measure(folder: RunFold
     backstage = Backstage(
         lambda _, job: Outcome(Status.OK, phases={"warm up": 0.3}, samples=[Sample(0.05, 5)] * 30, calls_per_sample=5)
     )
-    open_ended = replace(plan(rounds=2, groups=2), sampling=Sampling())
-    walk(folder, backstage, open_ended)
+    walk(folder, backstage, plan(rounds=2, groups=2))
     pilots, rest = backstage.jobs[:4], backstage.jobs[4:]
     assert [given.sampling for given in pilots] == [LONG] * 4
     # it does not scatter, so more of it sharpens nothing

@@ -1,0 +1,103 @@
+"""The pilot of a plan that gives every length: it has none to set, and launches what it must."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.job import Job
+from harness.model.launch import Launch, Outcome, Role, Sample, Status
+from harness.model.run import Plan
+from harness.runner.walk import SHORT, Walk
+from harness.store.folder import RunFolder
+from tests.runner.test_walk import REQUIREMENTS, Backstage, Silent, job, no_widths
+from tests.runs import plan, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    made = RunFolder.create(tmp_path, "run")
+    made.write_run(run())
+    return made
+
+
+def walk(folder: RunFolder, backstage: Backstage, planned: Plan, finished: list[Launch] | None = None) -> list[Launch]:
+    silent = Silent()
+    made = Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run(finished or [])  # type: ignore[arg-type]
+    assert len(made) - len(finished or []) + silent.skipped >= planned.all_launches
+    return made
+
+
+def of_pilot(launches: list[Launch]) -> list[str]:
+    return [f"{launch.group} {launch.cell.environment}" for launch in launches if launch.role is Role.PILOT]
+
+
+def test_it_launches_each_environment_once_and_one_cell_of_each_group(folder: RunFolder) -> None:
+    backstage = Backstage()
+    launches = walk(folder, backstage, plan(rounds=1, groups=3))
+    pilots = of_pilot(launches)
+    assert sorted(pilots[:2]) == ["step 0 new", "step 0 old"]
+    assert [each.rpartition(" ")[0] for each in pilots[2:]] == ["step 1", "step 2"]
+    assert all(given.sampling == SHORT for given in backstage.jobs[: len(pilots)])
+    assert [launch.role for launch in launches[len(pilots) :]] == [Role.MEASURE] * 6
+
+
+def test_the_control_has_no_second_one(folder: RunFolder) -> None:
+    planned = plan(rounds=1)
+    planned = replace(planned, groups=[replace(group, control=group.cells[0]) for group in planned.groups])
+    assert len(of_pilot(walk(folder, Backstage(), planned))) == 2
+
+
+def test_cells_that_only_observe_are_all_launched_in_it_and_never_again(folder: RunFolder) -> None:
+    backstage = Backstage(lambda _, given: Outcome(Status.OK, observations={"traces": 3}))
+    planned = plan(rounds=3, groups=2)
+    launches = walk(folder, backstage, planned)
+    assert [launch.role for launch in launches] == [Role.PILOT] * len(planned.cells)
+    assert walk(folder, backstage, planned, launches) == launches
+
+
+def test_a_first_launch_looks_closer_and_finds_the_size_of_samples(folder: RunFolder) -> None:
+    backstage = Backstage()
+    launches = walk(folder, backstage, plan(rounds=2, groups=2))
+    first: dict[object, bool] = {}
+    for launch, given in zip(launches, backstage.jobs, strict=True):
+        expected = first.setdefault(launch.cell, True)
+        assert given.thorough is expected
+        if launch.role is not Role.PILOT:
+            assert given.sampling.calls_per_sample == (None if expected else 7)
+        first[launch.cell] = False
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT, Status.OOM, Status.NOT_AVAILABLE])
+def test_a_cell_whose_first_launch_breaks_is_not_launched_again_and_the_others_run_on(
+    folder: RunFolder, status: Status
+) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        broken = given.cell.environment == "new" and given.cell.axes["mode"] == "1"
+        return Outcome(status if broken else Status.OK, samples=[Sample(1, 1)])
+
+    launches = walk(folder, Backstage(answer), plan(rounds=4, groups=2))
+    assert [launch.status for launch in launches if launch.status is not Status.OK] == [status]
+    assert len([launch for launch in launches if launch.role is Role.MEASURE and launch.status is Status.OK]) == 3 * 4
+
+
+@pytest.mark.parametrize("killed_at", range(1, 12))
+def test_a_run_that_was_interrupted_goes_on(folder: RunFolder, killed_at: int) -> None:
+    def answer(count: int, _: Job) -> Outcome:
+        if count == killed_at:
+            raise KeyboardInterrupt
+        return Outcome(Status.OK, samples=[Sample(1, 1)])
+
+    planned = plan(rounds=2, groups=2)
+    with pytest.raises(KeyboardInterrupt):
+        walk(folder, Backstage(answer), planned)
+    before = folder.read_launches()
+    after = walk(folder, Backstage(), planned, before)
+    assert after[: len(before)] == before
+    assert {each.partition(" new")[0].partition(" old")[0] for each in of_pilot(after)} == {"step 0", "step 1"}
+    for group in planned.groups:
+        for number in (1, 2):
+            attempts = [launch for launch in after if (launch.group, launch.round) == (group.name, number)]
+            last = [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
+            assert {launch.cell for launch in last} == set(group.cells)
+    assert walk(folder, Backstage(), planned, after) == after
