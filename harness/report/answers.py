@@ -1,5 +1,6 @@
 """The answers as the parts of sentences."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -70,8 +71,18 @@ class Sentence:
 
 
 def sentences(run: Run, answered: Sequence[Answer]) -> list[Sentence]:
-    """The answers furthest from "as long", as many as are shown, in the tables' order."""
-    kept = sorted(range(len(answered)), key=lambda index: -_distance(answered[index]))[:SENTENCES]
+    """The answers furthest from "as long", as many as are shown, in the tables' order.
+
+    A scenario's second answer comes after the first one of every other scenario: each of them asks something else.
+    """
+    furthest = sorted(range(len(answered)), key=lambda index: -_distance(answered[index]))
+    told_before: Counter[str] = Counter()
+    turns: dict[int, int] = {}
+    for index in furthest:
+        name = answered[index].table.scenario.name
+        turns[index] = told_before[name]
+        told_before[name] += 1
+    kept = sorted(furthest, key=turns.__getitem__)[:SENTENCES]
     told = [_sentence(run, answered[index]) for index in sorted(kept)]
     # one after the other, what they share is told at the first
     places = [""] + [each.where for each in told]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.comparisons import Compared
+from harness.analysis.comparisons import Compared, Withheld
 from harness.analysis.moderation import FEWEST
 from harness.analysis.tables import Row, Table
 from harness.analysis.verdicts import Verdict
@@ -53,7 +53,8 @@ class Comparisons:
     """All comparisons of one table, row by row.
 
     `labels` are the headings of what tells the rows apart. `judged` of them got their verdicts together, or had them
-    withheld by the control; `moderated`: their variances lent one another degrees of freedom.
+    withheld by the control; `moderated`: their variances lent one another degrees of freedom. `too_few_rounds`: that is
+    why none of those that did the same work has a verdict, said once and not in every line.
     """
 
     labels: Sequence[str]
@@ -61,6 +62,7 @@ class Comparisons:
     tally: Tally
     judged: int
     moderated: bool
+    too_few_rounds: bool = False
 
     @property
     def headings(self) -> list[str]:
@@ -72,6 +74,12 @@ def tally(verdicts: Iterable[Verdict | None]) -> Tally:
     """Count verdicts."""
     counts = Counter(verdicts)
     return Tally([(verdict.value, counts[verdict]) for verdict in _ORDER if counts[verdict]], counts[None])
+
+
+def too_few_rounds(found: Iterable[Compared]) -> bool:
+    """Whether no comparison has a verdict for lack of rounds, those of different work left aside."""
+    withheld = {each.withheld for each in found if each.verdict is not Verdict.DIFFERENT_WORK}
+    return withheld == {Withheld.FEW_ROUNDS}
 
 
 def comparisons(table: Table) -> Comparisons | None:
@@ -88,6 +96,7 @@ def comparisons(table: Table) -> Comparisons | None:
         tally=tally(line.compared.verdict for line in lines),
         judged=judged,
         moderated=judged >= FEWEST,
+        too_few_rounds=too_few_rounds(line.compared for line in lines),
     )
 
 

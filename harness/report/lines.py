@@ -21,11 +21,13 @@ def lay_out(view: Comparisons, remarks: Sequence[str], width: int) -> "Iterator[
     """What to print in a terminal of `width` columns; `remarks`, already escaped, are one for each line."""
     rows = [[*map(plain, line.cells), told] for line, told in zip(view.lines, remarks, strict=True)]
     headings = [*map(plain, view.headings), REMARKS]
-    if not any(remarks):
-        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    # verdicts and remarks, where any line has one
+    kept = [at for at in range(len(headings)) if at < len(headings) - 2 or any(row[at] for row in rows)]
+    headings, rows = [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
     columns = list(zip(headings, *rows, strict=True))
     first = len(view.labels)
-    widths = fit([max(map(len, column)) for column in columns], wrapped=(first, first + 3), width=width)
+    wrapped = (first, *(at for at, heading in enumerate(headings) if heading == REMARKS))
+    widths = fit([max(map(len, column)) for column in columns], wrapped=wrapped, width=width)
     if widths:
         yield _table(headings, rows, widths, difference=first + 1)
     else:

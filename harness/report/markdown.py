@@ -153,9 +153,10 @@ def _changes(found: Differences) -> str:
 
 
 def _comparisons(view: Comparisons, say: Any, resolution: Resolution | None) -> str:
-    rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution))] for line in view.lines]
+    told = view.too_few_rounds
+    rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution, told))] for line in view.lines]
     headings = [*_escaped(view.headings), REMARKS]
-    return table(*_without_empty(headings, rows), right=[len(view.labels) + 1])
+    return table(*_without_empty(headings, rows, last=2), right=[len(view.labels) + 1])
 
 
 def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> str:
@@ -168,7 +169,7 @@ def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> 
         for line in view.lines
     ]
     headings = ["change", "factor", "interval", "verdict", REMARKS]
-    return table(*_without_empty(headings, rows), right=[1, 2])
+    return table(*_without_empty(headings, rows, last=2), right=[1, 2])
 
 
 def _races(view: SweepView, say: Any) -> str:
@@ -218,11 +219,11 @@ def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str, device: st
     return "".join(f"![{escape.markdown(each.words.alt)}]({each.file})" for each in found)
 
 
-def _without_empty(headings: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Without the last column where it says nothing."""
-    if any(row[-1] for row in rows):
-        return headings, rows
-    return headings[:-1], [row[:-1] for row in rows]
+def _without_empty(headings: list[str], rows: list[list[str]], last: int = 1) -> tuple[list[str], list[list[str]]]:
+    """Without those of the last columns, so many, that say nothing."""
+    first = len(headings) - last
+    kept = [at for at in range(len(headings)) if at < first or any(row[at] for row in rows)]
+    return [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def _absences(document: Document, say: Any) -> str:

@@ -50,7 +50,10 @@ def lay_out(document: Document, console: "Console | None" = None, templates: Pat
         if view.comparisons:
             console.print()
             write(say.verdict_counts(view.comparisons))
-            remarks = [str(say.remarks(line.compared, document.resolution)) for line in view.comparisons.lines]
+            remarks = [
+                str(say.remarks(line.compared, document.resolution, view.comparisons.too_few_rounds))
+                for line in view.comparisons.lines
+            ]
             for part in lines.lay_out(view.comparisons, remarks, console.width):
                 console.print(part)
             write(words.verdicts(view, document))

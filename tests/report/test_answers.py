@@ -192,3 +192,19 @@ def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
     ]
     document = build(run(members, scenarios=[scenario(axes=axes, compare=[entry])]), launches)
     assert [sentence.subject for sentence in document.sentences] == ["v1", "v2", "v3"]
+
+
+def test_each_scenario_is_answered_before_one_is_answered_twice():
+    names = [f"v{index}" for index in range(4)]
+    axes = {"call": ["fit"], "dtype": ["float32"], "mode": names}
+    entry = COMPARE[1].__class__("first", along="mode", plus="v0")
+    far = {cell(mode=name): 0.01 * 10**index for index, name in enumerate(names)}
+    near = {cell(of="other", mode=name): 0.01 * (1 + index / 10) for index, name in enumerate(names)}
+    both = [scenario(of, axes=axes, compare=[entry]) for of in ("step", "other")]
+    document = build(run([*far, *near], scenarios=both), rounds({**far, **near}))
+    assert [(sentence.where.partition(",")[0], sentence.subject) for sentence in document.sentences] == [
+        ("step", "v2"),
+        ("", "v3"),
+        ("other", "v3"),
+    ]
+    assert document.more_answers == 3

@@ -85,6 +85,15 @@ def test_the_note_says_what_an_interval_is(count, sentence):
     assert sentence in render(run(), rounds(times, count=count))
 
 
+def test_what_holds_for_all_comparisons_of_a_table_is_said_once():
+    times = dict.fromkeys(cells(), 0.01)
+    report = render(run(), rounds(times, count=3))
+    assert "comparisons, none with a verdict, for there were fewer than four rounds." in report
+    assert "| fewer than four rounds" not in report
+    assert "| verdict" not in report
+    assert "| verdict" in render(run(), rounds(times, count=4))
+
+
 def test_the_first_lines_say_where_launches_ran():
     first = render(run(), []).split("##")[0]
     assert "Launches ran pinned to 1 core (CPU 0), on Some CPU, 5 rounds planned; the margin is 3 %" in first

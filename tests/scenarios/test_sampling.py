@@ -1,5 +1,6 @@
 """The timed loops, by a clock that moves only when a step does."""
 
+import gc
 import inspect
 from contextlib import contextmanager
 
@@ -54,6 +55,22 @@ def test_the_first_slow_calls_do_not_set_the_size_of_a_sample():
     measurement = Work(0.8, 0.3, 0.005).run(TimeBounded(0.5, 1.0, 0.05))
     assert measurement.calls in (11, 12)
     assert max(measurement.seconds) < 0.1
+
+
+def test_what_was_left_before_is_not_collected_while_steps_are_timed():
+    collections = []
+
+    def note(when, info):
+        if when == "stop" and info["generation"] == 2:
+            collections.append(work.calls)
+
+    work = Work(0.01)
+    gc.callbacks.append(note)
+    try:
+        work.run(TimeBounded(0.5, 1.0, 0.05))
+    finally:
+        gc.callbacks.remove(note)
+    assert collections == [0]
 
 
 def test_a_step_that_is_slow_for_ever_is_not_warmed_up_for_ever():

@@ -11,7 +11,7 @@ from harness.analysis.verdicts import Verdict
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import escape
-from harness.report.comparisons import Line, Tally, tally
+from harness.report.comparisons import Line, Tally, tally, too_few_rounds
 from harness.report.document import Document, build
 from harness.report.markdown import table
 from harness.report.templates import environment
@@ -28,6 +28,7 @@ class _Total:
     """All tables' comparisons, as far as the sentences of one table ask for them."""
 
     tally: Tally
+    too_few_rounds: bool
 
 
 def render(run: Run, launches: Sequence[Launch]) -> str:
@@ -42,7 +43,9 @@ def render(run: Run, launches: Sequence[Launch]) -> str:
     jinja.globals["table"] = lambda lines: Markup(_table(lines))
     text = jinja.get_template("summary.md.j2").render(
         document=document,
-        total=_Total(tally(line.compared.verdict for _, line in known)),
+        total=_Total(
+            tally(line.compared.verdict for _, line in known), too_few_rounds(line.compared for _, line in known)
+        ),
         lines=shown[:COMPARISONS],
         more=len(shown[COMPARISONS:]),
         absences=ABSENCES,
