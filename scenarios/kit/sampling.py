@@ -41,8 +41,8 @@ class TimeBounded:
 
         `telemetry` is a context around what is timed. Neither adds a frame under the step: both are left again.
         """
-        # What imports have left would else be collected at some step, and a short measurement have that or not by chance:
-        # a full collection takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
+        # What imports have left would else be collected at some step, and by chance within a short measurement: that
+        # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
             calls, before = self._warm_up(step, clock)
