@@ -1,8 +1,9 @@
 """Where one curve crosses another along a sweep, and how sure that is.
 
-At each size of the sweep, each round gives one paired log ratio of times. Between neighbouring sizes the log ratio is
-taken to be a straight line in the log of the size (in the size itself where one is not above 0), in every round, so
-each round is a broken line. A crossing is where the mean of the rounds' lines passes 0.
+At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes a time is taken
+to be a straight line in the size, in every round: so much to begin with, and so much for each. Ratios of such lines are
+curves, followed in small steps (`finer`), between which they are straight in the log of the size (in the size itself
+where one is not above 0). A crossing is where the mean of the rounds' log ratios passes 0.
 
 Its interval is made of the sizes at which a t test over the rounds does not reject "both take as long" at 95 %: the
 test is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
@@ -25,6 +26,10 @@ import numpy as np
 from harness.analysis.moderation import Floats
 from harness.analysis.statistics import Interval, student
 from harness.analysis.verdicts import RESOLUTION
+
+#: Steps from one measured size to the next: a break-even between sizes that are a factor of ten apart is off by at most
+#: 0.06 %, a factor of a hundred by 0.23 %.
+STEPS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,23 @@ class _Stretch:
     sign: int
 
 
-def lead(sizes: Sequence[float], logs: Floats) -> Lead:
+def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
+    """The increasing sizes, and some between neighbours: in equal ratios, or distances where one is not above 0."""
+    spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
+    inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
+    # what was measured as it was given, without what roots and powers lose
+    return np.concatenate(
+        [*(np.concatenate([[low], part[1:]]) for low, part in zip(sizes, inner, strict=False)), sizes[-1:]]
+    )
+
+
+def along(sizes: Sequence[float], times: Floats) -> Floats:
+    """Times at `finer(sizes)`, of shape (rounds, sizes): on straight lines in the size between measured ones."""
+    fine = finer(sizes)
+    return np.array([np.interp(fine, sizes, each) for each in times], np.float64)
+
+
+def lead(sizes: Sequence[float] | Floats, logs: Floats) -> Lead:
     """Who leads, by log ratios of shape (rounds, sizes): two increasing sizes at least, and one round at least."""
     log = min(sizes) > 0.0
     places = np.log(sizes) if log else np.asarray(sizes, np.float64)
@@ -78,7 +99,7 @@ def lead(sizes: Sequence[float], logs: Floats) -> Lead:
     def interval(of: _Stretch) -> Interval:
         # the ends of the sweep as they were given, without what log and exp lose
         low, high = (_size(end, log) for end in (of.low, of.high))
-        return Interval(sizes[0] if of.low <= first else low, sizes[-1] if of.high >= last else high)
+        return Interval(float(sizes[0]) if of.low <= first else low, float(sizes[-1]) if of.high >= last else high)
 
     crossings, unclear = [], []
     for stretch in (each for each in stretches if each.sign == 0):

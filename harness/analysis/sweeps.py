@@ -1,6 +1,5 @@
 """A table's sweeps: its numbers as curves along a numeric axis, and where these cross."""
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ import numpy as np
 
 from harness.analysis import work
 from harness.analysis.columns import Column, Side
-from harness.analysis.crossings import Lead, lead
+from harness.analysis.crossings import Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import Floats
 from harness.analysis.rounds import Series
@@ -111,38 +110,38 @@ def _points(axis: str, rows: Sequence[Row], index: int) -> list[Point]:
 def _race(table: Table, axis: str, rows: Sequence[Row], head: Column, found: Lookup) -> Race | None:
     """One comparison along the rows; None where fewer than two of them have it."""
     assert head.other is not None, "a comparison has two sides"
-    ratios: dict[float, dict[int, float]] = {}
+    times: dict[float, dict[int, tuple[float, float]]] = {}
     different = ""
     for row in rows:
         cell, other = table.cell(row, head.side), table.cell(row, head.other)
-        logs = _log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
-        if logs:
-            ratios[float(row.axes[axis])] = logs
+        pairs = _pairs(found.series.get(other, {}), found.series.get(cell, {}))
+        if pairs:
+            times[float(row.axes[axis])] = pairs
             checked = work.compare(found.numbers[other], found.numbers[cell])
             different = different or (checked.reason if checked.work is work.Work.DIFFERENT else "")
-    sizes, values = _together(ratios)
+    sizes, values = _together(times)
     if len(sizes) < 2:
         return None
-    ahead = None if different else lead(sizes, values)
+    longer, shorter = (along(sizes, values[:, :, side]) for side in (0, 1))
+    ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter))
     return Race(head, sizes, len(values), ahead, different)
 
 
-def _log_ratios(longer: Series, shorter: Series) -> dict[int, float]:
-    """log(longer / shorter) by round, of every round that both have."""
-    both = sorted(longer.keys() & shorter.keys())
-    return {number: math.log(longer[number]) - math.log(shorter[number]) for number in both}
+def _pairs(longer: Series, shorter: Series) -> dict[int, tuple[float, float]]:
+    """Both times by round, of every round that both have."""
+    return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 
-def _together(ratios: Mapping[float, Mapping[int, float]]) -> tuple[list[float], Floats]:
-    """The sizes that are used, and their log ratios in the rounds that all of these have, of shape (rounds, sizes).
+def _together(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
+    """The sizes that are used, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
 
     A size with fewer than four rounds, where others have more, is left out: it would take the rounds from them all.
     Where fewer than two rounds are common to all, the means of each size's own stand for one.
     """
-    most = max(map(len, ratios.values()), default=0)
-    sizes = [size for size, logs in ratios.items() if len(logs) >= min(most, FEWEST_ROUNDS)]
-    rounds = sorted(set.intersection(*(set(ratios[size]) for size in sizes))) if sizes else []
+    most = max(map(len, times.values()), default=0)
+    sizes = [size for size, pairs in times.items() if len(pairs) >= min(most, FEWEST_ROUNDS)]
+    rounds = sorted(set.intersection(*(set(times[size]) for size in sizes))) if sizes else []
     if len(rounds) < 2:
-        means = [math.fsum(ratios[size].values()) / len(ratios[size]) for size in sizes]
+        means = [np.exp(np.log(list(times[size].values())).mean(axis=0)) for size in sizes]
         return sizes, np.array([means], np.float64)
-    return sizes, np.array([[ratios[size][number] for size in sizes] for number in rounds], np.float64)
+    return sizes, np.array([[times[size][number] for size in sizes] for number in rounds], np.float64)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.crossings import lead
+from harness.analysis.crossings import along, finer, lead
 
 SIZES = (1.0, 32.0, 1024.0, 32768.0)
 places = np.log(SIZES)
@@ -93,6 +93,33 @@ def test_a_curve_that_only_comes_near_is_unclear_there():
 def test_a_mean_of_exactly_zero_at_a_size_is_where_it_crosses():
     (crossing,) = lead((1.0, 2.0, 4.0), logs(-1.0, 0.0, 1.0, rounds=1)).crossings
     assert crossing.at == 2.0
+
+
+@given(
+    st.floats(0.1, 1e3),
+    st.floats(0.001, 10.0),
+    st.floats(1.1, 100.0),
+    st.floats(0.05, 0.95),
+    st.sampled_from([10, 100]),
+)
+def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, each, dearer, share, width):
+    """One way costs `before` and then `each`, the other `dearer` times `each`: n = before / (dearer - 1) / each."""
+    truth = before / ((dearer - 1.0) * each)
+    low = truth / width**share
+    sizes = (low, low * width)
+    graph = np.array([[before + each * size for size in sizes]])
+    eager = np.array([[dearer * each * size for size in sizes]])
+    found = lead(finer(sizes), np.log(along(sizes, eager)) - np.log(along(sizes, graph)))
+    (crossing,) = found.crossings
+    assert crossing.at == pytest.approx(truth, rel=0.003)
+    assert crossing.rises
+
+
+def test_finer_sizes_hold_the_measured_ones_as_they_were_given():
+    for sizes in [SIZES, (0.0, 7.0, 10.0)]:
+        fine = finer(sizes).tolist()
+        assert set(sizes) <= set(fine)
+        assert fine == sorted(set(fine))
 
 
 means = st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=6)

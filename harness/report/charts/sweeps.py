@@ -1,12 +1,14 @@
 """Curves along a numeric axis: what a step takes at each size, and where two of them cross."""
 
-import bisect
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from harness.analysis.columns import Side
+from harness.analysis.crossings import finer
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.sweeps import Point
 from harness.analysis.tables import Table
@@ -24,6 +26,9 @@ PANELS, CURVES = 12, len(LOOKS)
 
 #: Pixels: a panel that is alone, and one of several, of which two stand side by side.
 ALONE, BESIDE = (layout.WIDTH, 260), (300, 200)
+
+#: Pieces of a curve from one size to the next.
+STEPS = 8
 
 #: How far a log axis of sizes goes beyond its first and last, as a share of its length.
 ROOM = 0.04
@@ -162,11 +167,14 @@ def _marks(view: SweepView, environment: str, points: dict[str, Sequence[Point]]
 
 def _height(at: float, points: Sequence[Point]) -> float:
     """What a curve takes at a size: on the straight line between its points, as it is drawn."""
-    place = math.log if points[0].size > 0.0 else float
-    index = min(max(1, bisect.bisect_left([point.size for point in points], at)), len(points) - 1)
-    one, two = points[index - 1], points[index]
-    share = (place(at) - place(one.size)) / (place(two.size) - place(one.size))
-    return math.exp((1.0 - share) * math.log(one.estimate.value) + share * math.log(two.estimate.value))
+    return float(np.interp(at, [point.size for point in points], [point.estimate.value for point in points]))
+
+
+def _drawn(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
+    """What a curve takes at its sizes and between them: on logarithmic axes such lines are bent."""
+    sizes = [point.size for point in points]
+    for at in finer(sizes, STEPS) if len(sizes) > 1 else sizes:
+        yield float(at), _height(at, points)
 
 
 def specification(chart: Curves, words: Words) -> Specification:
@@ -226,6 +234,11 @@ def _layers(chart: Curves, panel: Panel, words: Words) -> list[Specification]:
         return {"x": {"field": "size", **x}, "y": {"field": field, **y}}
 
     drawn = [{"series": series, "size": point.size, "time": point.estimate.value * unit} for series, point in points]
+    lines = [
+        {"series": line.series, "size": place, "time": seconds * unit}
+        for line in panel.lines
+        for place, seconds in _drawn(line.points)
+    ]
     marks = [{"size": mark.at, "time": mark.seconds * unit, "told": mark.told} for mark in panel.marks]
     spans = [
         {"size": mark.interval.low, "end": mark.interval.high, "time": mark.seconds * unit}
@@ -233,7 +246,7 @@ def _layers(chart: Curves, panel: Panel, words: Words) -> list[Specification]:
         if mark.interval
     ]
     layers = [
-        layout.layer({"type": "line", "strokeWidth": 1.5}, drawn, **at("time"), color=by_series(colours)),
+        layout.layer({"type": "line", "strokeWidth": 1.5}, lines, **at("time"), color=by_series(colours)),
         layout.layer(
             {"type": "rule", "strokeWidth": 1.5},
             [
