@@ -27,7 +27,7 @@ of the two modes cross, the tracing is paid for. What only a process's first tra
 again, is in the phase "first call".
 """
 
-from kit import eager_tensorflow, fixed_matrix, main, power_of
+from kit import eager_tensorflow, fixed_matrix, main, power_of, traced_calls
 
 EXPONENT = 100
 
@@ -38,14 +38,7 @@ def scenario(bench, *, mode="function", calls="10"):
         tf = eager_tensorflow()
     bench.device()
     with bench.phase("build"):
-        x, power = fixed_matrix(tf), power_of(tf)
-
-    def step(calls=int(calls)):
-        run = tf.function(power) if mode == "function" else power
-        for _ in range(calls):
-            result = run(x, EXPONENT)
-        return result
-
+        step = traced_calls(tf, power_of(tf), mode, calls, fixed_matrix(tf), EXPONENT)
     with bench.phase("first call"):
         values = step(calls=1).numpy()
     bench.measure(step)

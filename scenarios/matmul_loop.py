@@ -37,7 +37,7 @@ take the same time either way: only what is around the products can be saved.
 structure  flat: the loop stands in the function; nested: in one that the function calls, and that is traced with it
 """
 
-from kit import eager_tensorflow, main
+from kit import eager_tensorflow, main, traced_calls
 
 SIDE = 1000
 LOOPS = 10
@@ -50,14 +50,7 @@ def scenario(bench, *, mode="function", structure="flat", calls="1"):
     bench.device()
     with bench.phase("build"):
         x = y = tf.ones([SIDE, SIDE])
-        compute = make_compute(tf, structure)
-
-    def step(calls=int(calls)):
-        run = tf.function(compute) if mode == "function" else compute
-        for _ in range(calls):
-            result = run(x, y)
-        return result
-
+        step = traced_calls(tf, make_compute(tf, structure), mode, calls, x, y)
     with bench.phase("first call"):
         values = step(calls=1).numpy()
     bench.measure(step)

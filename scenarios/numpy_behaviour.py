@@ -103,7 +103,7 @@ experiment  promotion: the type of a sum; literals: the types of Python's number
 import operator
 from functools import partial
 
-from kit import main, raised
+from kit import main, numpy_tensorflow, raised
 
 TYPES = ("int32", "int64", "float32", "float64")
 
@@ -112,8 +112,8 @@ def scenario(bench, *, experiment="promotion", behaviour="plain"):
     """Make one experiment, and time nothing."""
     with bench.phase("import"):
         import numpy as np
-        import tensorflow as tf
 
+        tf = numpy_tensorflow()
         tnp = tf.experimental.numpy
     if behaviour == "numpy":
         tnp.experimental_enable_numpy_behavior(prefer_float32=experiment == "prefer_float32")

@@ -25,7 +25,7 @@
 # ///
 """The guide's gradients of a squared loss on a batch of 512, eager and as a function. The model is the kit's."""
 
-from kit import NumpyModel, digits, main
+from kit import NumpyModel, digits, main, numpy_tensorflow
 
 BATCH = 512
 
@@ -34,9 +34,8 @@ def scenario(bench, *, mode="compiled"):
     """Measure one call."""
     with bench.phase("import"):
         import numpy as np
-        import tensorflow as tf
 
-        tf.experimental.numpy  # noqa: B018
+        tf = numpy_tensorflow()
     bench.device()
     with bench.phase("build"):
         model = NumpyModel(tf)

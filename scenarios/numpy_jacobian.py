@@ -32,7 +32,7 @@
 mode  compiled: as a function; eager: without it, and the tape then traces its own loop at each call
 """
 
-from kit import NumpyModel, digits, main
+from kit import NumpyModel, digits, main, numpy_tensorflow
 
 BATCH = 16
 
@@ -41,9 +41,8 @@ def scenario(bench, *, mode="compiled"):
     """Measure one call."""
     with bench.phase("import"):
         import numpy as np
-        import tensorflow as tf
 
-        tf.experimental.numpy  # noqa: B018
+        tf = numpy_tensorflow()
     bench.device()
     with bench.phase("build"):
         model = NumpyModel(tf)

@@ -39,7 +39,7 @@ method  vectorized_map: the work of one example becomes one of them all; map_fn:
 mode    compiled: in a function, as in the guide; eager: without it; vectorized_map then traces at each call
 """
 
-from kit import NumpyModel, digits, main
+from kit import NumpyModel, digits, main, numpy_tensorflow
 
 BATCH = 128
 
@@ -48,9 +48,8 @@ def scenario(bench, *, mode="compiled", method="vectorized_map"):
     """Measure one call."""
     with bench.phase("import"):
         import numpy as np
-        import tensorflow as tf
 
-        tf.experimental.numpy  # noqa: B018
+        tf = numpy_tensorflow()
     bench.device()
     with bench.phase("build"):
         model = NumpyModel(tf)

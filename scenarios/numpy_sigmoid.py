@@ -34,7 +34,7 @@
 variant  numpy: NumPy, without TensorFlow; tnp: the same on TensorFlow's NumPy API, eager; compiled: that as a function
 """
 
-from kit import digits, main
+from kit import digits, main, numpy_tensorflow
 
 DOCUMENT_CALLS = {"cpu": 30, "gpu": 100}
 FIRST = 8
@@ -46,7 +46,7 @@ def scenario(bench, *, variant="tnp", size="1024"):
         import numpy as np
 
         # the kit asks TensorFlow whether there is a GPU, also where no work is for it
-        tf = None if (variant, bench.device_name) == ("numpy", "cpu") else import_tensorflow()
+        tf = None if (variant, bench.device_name) == ("numpy", "cpu") else numpy_tensorflow()
     if tf:
         bench.device()
     with bench.phase("build"):
@@ -57,14 +57,6 @@ def scenario(bench, *, variant="tnp", size="1024"):
     bench.measure(lambda: sigmoid(x), document=DOCUMENT_CALLS[bench.device_name])
     mean = float(result.mean(dtype="float64"))
     bench.fingerprint(dtype=str(result.dtype), mean=mean, first=digits(result[:FIRST]))
-
-
-def import_tensorflow():
-    """TensorFlow, with its NumPy API loaded."""
-    import tensorflow as tf
-
-    tf.experimental.numpy  # noqa: B018
-    return tf
 
 
 def make_sigmoid(np, tf, variant, values):

@@ -13,7 +13,8 @@ from .numpy_model import NumpyModel
 from .outcome import NotAvailable
 from .power import fixed_matrix, power_of
 from .raised import raised
-from .releases import eager_switch, eager_tensorflow, version
+from .releases import eager_switch, eager_tensorflow, numpy_tensorflow, version
+from .traced import traced_calls
 
 __all__ = [
     "NotAvailable",
@@ -26,8 +27,10 @@ __all__ = [
     "fixed_outputs",
     "fixed_weights",
     "main",
+    "numpy_tensorflow",
     "power_of",
     "raised",
+    "traced_calls",
     "training_loops",
     "version",
 ]

@@ -12,6 +12,14 @@ def eager_tensorflow():
     return tf
 
 
+def numpy_tensorflow():
+    """Import TensorFlow and return it with its NumPy API, which is loaded when something of it is first asked for."""
+    import tensorflow as tf
+
+    tf.experimental.numpy  # noqa: B018
+    return tf
+
+
 def eager_switch(tf):
     """The function that has every tf.function run as plain Python: called with True or False. 2.3 gave it its name."""
     if hasattr(tf.config, "run_functions_eagerly"):
