@@ -115,6 +115,15 @@ def fold(grid: Grid) -> tuple[Grid, str]:
     return Grid([grid.labels[index] for index in varying], grid.headings, rows, grid.cells), ", ".join(same)
 
 
+def without_empty(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], last: int = 1
+) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows without those of the `last` columns that say nothing in any row."""
+    first = len(headings) - last
+    kept = [at for at in range(len(headings)) if at < first or any(row[at] for row in rows)]
+    return [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
 def labels(table: Table, row: Row, axes: Sequence[str]) -> list[str]:
     """The cells that name a row: its device where there are several, and its values of `axes`."""
     return [*([row.device.value] if table.several_devices else []), *(row.axes[axis] for axis in axes)]

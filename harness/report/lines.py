@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.comparisons import REMARKS, Comparisons
 from harness.report.escape import plain
+from harness.report.grid import without_empty
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,11 +20,9 @@ GAP = 2
 
 def lay_out(view: Comparisons, remarks: Sequence[str], width: int) -> "Iterator[RenderableType]":
     """What to print in a terminal of `width` columns; `remarks`, already escaped, are one for each line."""
-    rows = [[*map(plain, line.cells), told] for line, told in zip(view.lines, remarks, strict=True)]
-    headings = [*map(plain, view.headings), REMARKS]
+    lines = [[*map(plain, line.cells), told] for line, told in zip(view.lines, remarks, strict=True)]
     # verdicts and remarks, where any line has one
-    kept = [at for at in range(len(headings)) if at < len(headings) - 2 or any(row[at] for row in rows)]
-    headings, rows = [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    headings, rows = without_empty([*map(plain, view.headings), REMARKS], lines, last=2)
     columns = list(zip(headings, *rows, strict=True))
     first = len(view.labels)
     wrapped = (first, *(at for at, heading in enumerate(headings) if heading == REMARKS))

@@ -20,7 +20,7 @@ from harness.report.course import Resolution
 from harness.report.differences import Differences, Text
 from harness.report.document import Document, build
 from harness.report.facts import Machine
-from harness.report.grid import Grid
+from harness.report.grid import Grid, without_empty
 from harness.report.observed import Told
 from harness.report.sweeps import SweepView
 from harness.report.templates import environment
@@ -156,7 +156,7 @@ def _comparisons(view: Comparisons, say: Any, resolution: Resolution | None) -> 
     told = view.too_few_rounds
     rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution, told))] for line in view.lines]
     headings = [*_escaped(view.headings), REMARKS]
-    return table(*_without_empty(headings, rows, last=2), right=[len(view.labels) + 1])
+    return table(*without_empty(headings, rows, last=2), right=[len(view.labels) + 1])
 
 
 def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> str:
@@ -169,7 +169,7 @@ def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> 
         for line in view.lines
     ]
     headings = ["change", "factor", "interval", "verdict", REMARKS]
-    return table(*_without_empty(headings, rows, last=2), right=[1, 2])
+    return table(*without_empty(headings, rows, last=2), right=[1, 2])
 
 
 def _races(view: SweepView, say: Any) -> str:
@@ -191,7 +191,7 @@ def _races(view: SweepView, say: Any) -> str:
             for before, at, interval, after in lines
         ]
     headings = ["comparison", "less time before", f"crossing, {view.of}", "interval", "less time after", REMARKS]
-    return table(*_without_empty(_escaped(headings), rows), right=[2])
+    return table(*without_empty(_escaped(headings), rows), right=[2])
 
 
 def _told(told: Told) -> str:
@@ -210,20 +210,13 @@ def _shapes(cells: Cells, say: Any) -> str:
         for (names, values), shape in zip(cells.shape.rows, cells.shapes, strict=True)
     ]
     headings = _escaped([*cells.shape.labels, *cells.shape.headings])
-    return table(*_without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
+    return table(*without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
 
 
 def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str, device: str = "") -> str:
     """The scenario's picture of that kind, by what it says; empty where there is none."""
     found = (each for each in drawn if (each.scenario, each.kind, each.device) == (scenario.name, kind, device))
     return "".join(f"![{escape.markdown(each.words.alt)}]({each.file})" for each in found)
-
-
-def _without_empty(headings: list[str], rows: list[list[str]], last: int = 1) -> tuple[list[str], list[list[str]]]:
-    """Without those of the last columns, so many, that say nothing."""
-    first = len(headings) - last
-    kept = [at for at in range(len(headings)) if at < first or any(row[at] for row in rows)]
-    return [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 def _absences(document: Document, say: Any) -> str:

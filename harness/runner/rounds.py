@@ -39,15 +39,15 @@ class Ledger:
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """What round `number` of the group launches, as what.
 
-        Less the cells that failed for good before it, and those that only observe: their pilot has told everything, and
-        a second one of the control would say it again.
+        Less the cells that failed for good before it, those that only observe, since their pilot has told everything,
+        and what the pilot can do without.
         """
-        alive = {cell for cell in group.cells if not self._given_up(cell, number)}
-        slots = [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
-        if number:
-            return slots
-        told = {cell for cell in group.cells if (pilot := self.pilot(cell)) and pilot.only_observed}
-        return [slot for at, slot in enumerate(slots) if slot[0] not in told or slot not in slots[:at]]
+        alive = {
+            cell
+            for cell in group.cells
+            if (not self._given_up(cell, number) if number else self.is_to_pilot(group, cell))
+        }
+        return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Whether the newest attempt at this round made every launch that it should."""
@@ -73,16 +73,19 @@ class Ledger:
         repeated = sum(self._repeats(group, earlier) for earlier in range(1, number + 1))
         return repeated * REPEAT_ONE_IN < number and any(disturbed(launch) for launch in launches)
 
-    def is_spared(self, group: Group, cell: Cell) -> bool:
-        """Whether the pilot can do without this cell, because no length is left to it.
+    def is_to_pilot(self, group: Group, cell: Cell) -> bool:
+        """Whether a pilot of the cell would still tell something; one that only observed has told everything.
 
-        It then finds out whether the group's cells time anything, for which one of them is enough, and has each
-        environment read from the disk before anything is counted.
+        With no length left to it, the pilot finds out whether the group's cells time anything, for which one of them is
+        enough, and has each environment read from the disk before anything is counted.
         """
-        if self._plan.sampling.is_open or cell.environment not in self._warm:
+        pilot = self.pilot(cell)
+        if pilot and pilot.only_observed:
             return False
-        return any(
-            launch.status is not Status.INTERRUPTED and not launch.only_observed
+        if self._plan.sampling.is_open or cell.environment not in self._warm:
+            return True
+        return all(
+            launch.status is Status.INTERRUPTED or launch.only_observed
             for launch in self._rounds.get((group.name, 0), [])
         )
 
@@ -111,8 +114,6 @@ class Ledger:
         return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
 
     def _made(self, group: Group, number: int, attempt: int) -> bool:
-        if number == 0 and all(self.is_spared(group, cell) for cell in group.cells):
-            return True
         wanted = Counter(self.slots(group, number))
         made = Counter(
             (launch.cell, launch.role)

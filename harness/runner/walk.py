@@ -103,7 +103,7 @@ class Walk:
         ledger = Ledger(self.plan, finished)
         for number in range(self.plan.rounds + 1):
             names = open_groups(self.plan, ledger, number, self.widths)
-            if not names:
+            if number and not names:
                 # else the next round, with none before it to tell what it costs, would look affordable
                 self.listener.skip(sum(map(self.plan.launches, range(number, self.plan.rounds + 1))))
                 break
@@ -123,17 +123,13 @@ class Walk:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
-        told: set[Cell] = set()
         for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
-            if not number and (cell in told or ledger.is_spared(group, cell)):
+            if not number and not ledger.is_to_pilot(group, cell):
                 self.listener.skip(1)
                 continue
             sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
             slot = Slot(group.name, number, attempt, place, role)
-            launch = self.launch(slot, cell, sized, thorough=ledger.is_first(cell))
-            ledger.add(launch)
-            if launch.only_observed:
-                told.add(cell)
+            ledger.add(self.launch(slot, cell, sized, thorough=ledger.is_first(cell)))
 
     def launch(self, slot: Slot, cell: Cell, sampling: Sampling, *, thorough: bool = False) -> Launch:
         """Launch a cell once and store what came of it; `thorough`: it also looks at what need be seen once."""

@@ -1,7 +1,6 @@
 """The pilot of a plan that gives every length: it has none to set, and launches what it must."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -10,15 +9,8 @@ from harness.model.launch import Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan
 from harness.runner.walk import SHORT, Walk
 from harness.store.folder import RunFolder
-from tests.runner.test_walk import REQUIREMENTS, Backstage, Silent, job, no_widths
-from tests.runs import plan, run
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder.create(tmp_path, "run")
-    made.write_run(run())
-    return made
+from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, last_attempt, no_widths
+from tests.runs import plan
 
 
 def walk(folder: RunFolder, backstage: Backstage, planned: Plan, finished: list[Launch] | None = None) -> list[Launch]:
@@ -97,7 +89,5 @@ def test_a_run_that_was_interrupted_goes_on(folder: RunFolder, killed_at: int) -
     assert {each.partition(" new")[0].partition(" old")[0] for each in of_pilot(after)} == {"step 0", "step 1"}
     for group in planned.groups:
         for number in (1, 2):
-            attempts = [launch for launch in after if (launch.group, launch.round) == (group.name, number)]
-            last = [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
-            assert {launch.cell for launch in last} == set(group.cells)
+            assert {launch.cell for launch in last_attempt(after, group, number)} == set(group.cells)
     assert walk(folder, Backstage(), planned, after) == after

@@ -9,7 +9,7 @@ from harness.model.launch import Outcome, Role, Status
 from harness.runner.profiling import profile
 from harness.runner.walk import Walk
 from harness.store.folder import RunFolder
-from tests.runner.test_walk import REQUIREMENTS, Backstage, Silent, job, no_widths
+from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, no_widths
 from tests.runs import plan, run
 
 PLAN = replace(plan(rounds=0, groups=2), profile_calls=50)

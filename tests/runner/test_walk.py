@@ -2,79 +2,27 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.model.backend import Backend
-from harness.model.cell import Cell
-from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.job import Job, Limits, Sampling
+from harness.model.job import Job, Sampling
 from harness.model.launch import Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan
 from harness.runner.walk import LONG, Walk
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.runs import run
-
-REQUIREMENTS = {
-    name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))
-    for name in ("old", "new")
-}
+from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, last_attempt, no_widths
 
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
     """A plan that leaves its lengths to the pilot, as users' do."""
     return replace(runs.plan(rounds, groups), sampling=Sampling())
-
-
-@dataclass
-class Backstage:
-    """Answers launches with what `answer` says, and keeps the jobs it was given."""
-
-    answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
-        Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7
-    )
-    jobs: list[Job] = field(default_factory=list)
-    name: str = "backstage"
-
-    def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        assert requirement.environment.name == job.cell.environment
-        self.jobs.append(job)
-        return self.answer(len(self.jobs), job)
-
-
-class Silent:
-    def __init__(self) -> None:
-        self.skipped = 0
-
-    def begin(self, cell: Cell, number: int) -> None: ...
-
-    def end(self, launch: Launch) -> None: ...
-
-    def skip(self, launches: int) -> None:
-        self.skipped += launches
-
-    def again(self, launches: int) -> None: ...
-
-
-def no_widths(_: Sequence[Launch]) -> dict[str, float]:
-    raise AssertionError("a plan without a precision was asked for widths")
-
-
-def job(cell: Cell, sampling: Sampling) -> Job:
-    return Job(cell, "step.py", {}, sampling, Limits(), {})
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder.create(tmp_path, "run")
-    made.write_run(run())
-    return made
 
 
 def walk(
@@ -174,8 +122,7 @@ def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
     assert stored(folder) == [dump(launch) for launch in after]
     for group in planned.groups:
         for number in range(3):
-            attempts = [launch for launch in after if (launch.group, launch.round) == (group.name, number)]
-            last = [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
+            last = last_attempt(after, group, number)
             assert {launch.cell for launch in last} == set(group.cells)
             assert all(launch.status is Status.OK for launch in last)
     assert walk(folder, Backstage(), planned, after) == after

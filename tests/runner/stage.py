@@ -1,0 +1,60 @@
+"""What stands around a walk in tests: a backend that answers at once, a listener, jobs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.job import Job, Limits, Sampling
+from harness.model.launch import Launch, Outcome, Sample, Status
+from harness.model.run import Group
+
+REQUIREMENTS = {
+    name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))
+    for name in ("old", "new")
+}
+
+
+@dataclass
+class Backstage:
+    """Answers launches with what `answer` says, and keeps the jobs it was given."""
+
+    answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
+        Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7
+    )
+    jobs: list[Job] = field(default_factory=list)
+    name: str = "backstage"
+
+    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+        assert requirement.environment.name == job.cell.environment
+        self.jobs.append(job)
+        return self.answer(len(self.jobs), job)
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.skipped = 0
+
+    def begin(self, cell: Cell, number: int) -> None: ...
+
+    def end(self, launch: Launch) -> None: ...
+
+    def skip(self, launches: int) -> None:
+        self.skipped += launches
+
+    def again(self, launches: int) -> None: ...
+
+
+def no_widths(_: Sequence[Launch]) -> dict[str, float]:
+    raise AssertionError("a plan without a precision was asked for widths")
+
+
+def job(cell: Cell, sampling: Sampling) -> Job:
+    return Job(cell, "step.py", {}, sampling, Limits(), {})
+
+
+def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:
+    """The launches of the newest attempt at a round of a group."""
+    attempts = [launch for launch in launches if (launch.group, launch.round) == (group.name, number)]
+    return [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
