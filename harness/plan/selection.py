@@ -127,9 +127,12 @@ def _points(scenario: Scenario, part: Part, selected: set[str]) -> list[dict[str
 def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:
     if kept:
         return kept
-    had = {point[0] if axis == "scenario" else dict(point[1]).get(axis, "no such axis"): None for point in before}
+    values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
+    known = list(dict.fromkeys(value for value in values if value is not None))
+    lacking = ", or no such axis" if None in values else ""
+    had = f"Those have {axis} {', '.join(known)}{lacking}." if known else f"None of those has the axis {axis}."
     whole = f" They are those of the suite {suite.name}; -s without --suite takes all of a scenario." if suite else ""
     raise NothingSelectedError(
         f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
-        f"Those have {axis} {', '.join(had)}.{whole}",
+        f"{had}{whole}",
     )

@@ -104,6 +104,19 @@ def test_an_empty_selection_says_which_filter_emptied_it() -> None:
     assert "Those have mode eager." in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("axes", "told"),
+    [
+        ({"mode": ["graph"], "size": ["1"]}, "None of those has the axis size."),
+        ({"size": ["1"], "mode": ["graph"]}, "None of those has the axis mode."),
+    ],
+)
+def test_two_filters_of_which_no_scenario_has_both_axes(axes: dict[str, list[str]], told: str) -> None:
+    with pytest.raises(NothingSelectedError) as caught:
+        chosen(scenarios=["step", "other"], axes=axes)
+    assert told in str(caught.value)
+
+
 def test_axes_are_parsed_and_joined() -> None:
     assert parse_axes(["a=1,2", "b=x", "a=3"]) == {"a": ["1", "2", "3"], "b": ["x"]}
     with pytest.raises(UsageError, match="AXIS=VALUE"):
