@@ -1,0 +1,72 @@
+"""Everything that a run's launches tell, computed in one place: each part once, when it is first asked for."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+from harness.analysis.answers import Answer, answers
+from harness.analysis.attribution import Attribution, attributions
+from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.expectations import Statement, statements
+from harness.analysis.lookup import Lookup, lookup
+from harness.analysis.missing import Missing, missing
+from harness.analysis.sweeps import Sweep, sweeps
+from harness.analysis.tables import Table, tables
+from harness.model.launch import Launch
+from harness.model.run import Run
+
+
+class Results:
+    """A run with its launches, and what follows from them.
+
+    Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
+    """
+
+    def __init__(self, run: Run, launches: Sequence[Launch]) -> None:
+        self.run = run
+        self.launches = launches
+
+    @property
+    def margin(self) -> float:
+        """The margin of the run's verdicts, on the log scale."""
+        return math.log1p(self.run.plan.margin)
+
+    @cached_property
+    def found(self) -> Lookup:
+        """What there is of each cell."""
+        return lookup(self.run, self.launches)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A table for each scenario that has a number, in the run's order."""
+        return [table for table in tables(self.run, self.found) if table.rows]
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """What the tables' comparisons answer, table by table."""
+        return [answer for table in self.tables for answer in answers(table)]
+
+    @cached_property
+    def attributions(self) -> list[Attribution]:
+        """What accounts for the differences, table by table."""
+        return [each for table in self.tables for each in attributions(self.run, table, self.found)]
+
+    @cached_property
+    def sweeps(self) -> list[tuple[Table, Sweep]]:
+        """The curves along numeric axes, each with its table."""
+        return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found)]
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        """What the scenarios' sources state, against what was observed."""
+        return statements(self.run, self.found)
+
+    @cached_property
+    def behaviours(self) -> list[Behaviour]:
+        """What cells observed, experiment by experiment."""
+        return behaviours(self.run, self.found)
+
+    @cached_property
+    def missing(self) -> list[Missing]:
+        """Why cells, or some of their launches, gave no number."""
+        return missing(self.found)
