@@ -61,6 +61,11 @@ class Compared:
     pythons: tuple[str, str] | None
 
     @property
+    def takes(self) -> Estimate:
+        """How many times as long `cell` takes as `other`."""
+        return self.estimate.inverse
+
+    @property
     def judged(self) -> bool:
         """Whether its level was divided with the others' of its table."""
         return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK

@@ -4,14 +4,17 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 
-from harness.analysis.answers import Answer, answers
+from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.course import Disturbance, Ended, disturbance, ended, samplings_used
 from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
 from harness.analysis.sweeps import Sweep, sweeps
 from harness.analysis.tables import Table, tables
+from harness.model.cell import Cell
+from harness.model.job import Sampling
 from harness.model.launch import Launch
 from harness.model.run import Run
 
@@ -43,8 +46,32 @@ class Results:
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """What the tables' comparisons answer, table by table."""
-        return [answer for table in self.tables for answer in answers(table)]
+        """What the comparisons answer, in the order in which they are told."""
+        return in_turn([answers(table) for table in self.tables])
+
+    @property
+    def compares(self) -> bool:
+        """Whether anything is set side by side."""
+        return any(head.other for table in self.tables for head in table.columns)
+
+    def cells_of(self, scenario: str) -> list[Cell]:
+        """The run's cells of a scenario."""
+        return [cell for cell in self.found.cells if cell.scenario == scenario]
+
+    @cached_property
+    def disturbance(self) -> Disturbance:
+        """Which rounds other processes disturbed."""
+        return disturbance(self.run, self.launches)
+
+    @cached_property
+    def ended(self) -> Ended:
+        """How the run's groups ended."""
+        return ended(self.run)
+
+    @cached_property
+    def samplings(self) -> list[Sampling]:
+        """How launches sampled, group by group."""
+        return samplings_used(self.run, self.launches, self.found)
 
     @cached_property
     def attributions(self) -> list[Attribution]:

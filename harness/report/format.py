@@ -67,6 +67,11 @@ def times(ratio: Estimate) -> str:
     return number(ratio.value)
 
 
+def ratio(value: Estimate) -> str:
+    """A ratio of times with its interval: `2.70× (2.65 to 2.76)`."""
+    return f"{number(value.value)}×" + (f" ({between(value.interval)})" if value.interval else "")
+
+
 def between(interval: Interval | None) -> str:
     """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""

@@ -44,11 +44,11 @@ def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:
 
 
 def what(table: Table, head: Column) -> str:
-    """What stands against what: `graph against eager, tf1.14`; `tf2.0 against tf1.14, graph`; a pick's name first."""
+    """What is compared: `graph vs eager, tf1.14`; `tf2.0 vs tf1.14, graph`; the name of an entry that picks first."""
     assert head.other is not None, "a column with a comparison has two sides"
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, side, other = head.comparison, _facts(head.side), _facts(head.other)
-    sides = " against ".join(label(table.scenario, entry.along, facts[entry.along]) for facts in (side, other))
+    sides = " vs ".join(label(table.scenario, entry.along, facts[entry.along]) for facts in (side, other))
     context = [
         label(table.scenario, axis, side[axis])
         for axis in (ENVIRONMENT, *table.column_axes)
