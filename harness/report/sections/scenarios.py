@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from harness.analysis.columns import Column as Head
 from harness.analysis.comparisons import Compared, Withheld
 from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.tables import Column as Head
 from harness.analysis.tables import Row, Table, Value
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.scenario import ENVIRONMENT
