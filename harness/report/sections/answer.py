@@ -68,17 +68,17 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
     """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
-    subject, base = _sides(run, answer)
     kinds = {id(each): each.verdict or NO_VERDICT for each in answer.findings}
     parts = [(kind, [each for each in answer.findings if kinds[id(each)] == kind]) for kind in _ORDER]
     (first, findings), *others = [(kind, members) for kind, members in parts if members]
-    clauses = [_leading(run, answer, first, findings, subject, base)]
+    clauses = [_leading(run, answer, first, findings)]
     clauses += [_further(run, answer, kind, members) for kind, members in others]
     shared = _where(answer) if where is None else where
     return "; ".join(clauses) + (f" ({shared})." if shared else ".")
 
 
-def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding], subject: str, base: str) -> str:
+def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    subject, base = _sides(run, answer)
     rows, ends = _rows(answer, findings), _interval(findings)
     takes = f"{subject} takes {_span(findings)} as long as {base}{rows}"
     match kind:
@@ -214,7 +214,7 @@ def _with(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Two environments by what they differ in: TensorFlow's version, else Keras's, else packages; None where unknown."""
+    """Two environments by what they differ in: TensorFlow, else Keras, else packages; None where that is not known."""
     if one is None or other is None:
         return None
     for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
