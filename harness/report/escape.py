@@ -32,8 +32,12 @@ def clean(text: str) -> str:
 def plain(text: str) -> str:
     """One line for a terminal: clean, white space made single spaces, bounded."""
     # bounded twice: cleaning 10 MB to show a line of it would take seconds
-    line = " ".join(clean(text[: 4 * LINE_CHARACTERS]).split())
-    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
+    return shortened(" ".join(clean(text[: 4 * LINE_CHARACTERS]).split()), LINE_CHARACTERS)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def markdown(text: str) -> str:

@@ -29,8 +29,11 @@ LIMIT = 60_000
 #: A table with more lines than this is folded.
 LONG = 40
 
-#: So many of the blocks that are left out are named; the others are counted.
-NAMED = 20
+#: So many of the blocks that are left out are named, in so many characters each; the others are counted.
+NAMED, NAME_CHARACTERS = 20, 100
+
+#: What the sentences about what is left out may take.
+ROOM = 4_000
 
 #: Cells wider than this are not padded for: one long reason would push every line of its table apart.
 PADDED = 64
@@ -51,7 +54,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     both.
     """
     pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
-    room = limit - 2_000  # for the sentences about what is left out
+    room = limit - ROOM
     pieces = [(section, block, _block(block)) for section in pasted for block in section.blocks]
     total = sum(len(text) + 2 for *_, text in pieces) + sum(len(section.title) + 6 for section in pasted)
     out: list[tuple[Section, Block]] = []
@@ -64,7 +67,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     gone = {id(block) for _, block in out}
     details = _details(sections, gone)
     kept = [_without(section, gone) for section in pasted]
-    more = _more(pasted, gone, folder) if out or details else ()
+    more = _more(pasted, gone, details[1:], folder) if details else ()
     report = [*(section for section in kept[:-1] if section), *more, *(section for section in kept[-1:] if section)]
     return Files(_text(report), _text(details))
 
@@ -92,16 +95,17 @@ def _without(section: Section, gone: Collection[int]) -> Section | None:
     return Section(section.title, section.anchor, blocks).shown(Where.PASTE)
 
 
-def _more(pasted: Sequence[Section], gone: Collection[int], folder: str) -> list[Section]:
+def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> list[Section]:
     """Where the rest is, and what of the report itself is there."""
     names = [
-        f"{block.caption} ({counted(len(block.lines), block.noun)})"
+        f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
         for block in section.blocks
         if id(block) in gone and isinstance(block, Table)
     ]
     others = len(gone) - len(names) + len(names[NAMED:])
-    words = [f"{folder}/details.md and report.html have the rest: effects, phases, the shape of the times, resources."]
+    rest = [escape.shortened(each.title, NAME_CHARACTERS) for each in details[:NAMED]]
+    words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
     if gone:
         told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
         words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
