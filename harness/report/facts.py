@@ -25,7 +25,7 @@ class Machine:
 
 def pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and text of every fact that says something: `memory_bytes` becomes `memory`, in a unit."""
-    told = [(_label(key), _text(key, value)) for key, value in facts.items()]
+    told = [(label(key), _text(key, value)) for key, value in facts.items()]
     return [(name, text) for name, text in told if text]
 
 
@@ -57,7 +57,8 @@ def cpus(numbers: Iterable[int]) -> str:
     return ", ".join("-".join(str(end) for end in span) for span in spans)
 
 
-def _label(key: str) -> str:
+def label(key: str) -> str:
+    """What a fact is called."""
     words = key.removesuffix("_bytes").replace("_", " ")
     return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}.get(words, words)
 

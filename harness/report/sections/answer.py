@@ -1,5 +1,6 @@
 """What somebody asked, answered in a few sentences, and what a reader must know to believe them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis.answers import Answer, Finding
@@ -267,21 +268,24 @@ def conditions(results: Results) -> str:
     )
 
 
-def control(results: Results) -> str:
-    """What the A/A control shows: how small a difference this run can tell from noise."""
-    found, margin = results.found.control, results.run.plan.margin
+def control(results: Results, margin: float | None = None) -> str:
+    """What the A/A control shows: how small a difference this run can tell from noise.
+
+    `margin` is a share, the run's own unless it is given.
+    """
+    found, margin = results.found.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     told = f"A/A control: two identical cells differed by {_apart(found)}, over {counted(found.groups, 'group')}"
     if found.estimate.interval is None:
         return f"{told}, with too few rounds for an interval."
     reach = format.apart(found.reach)
-    if found.beyond(results.margin):
+    if found.beyond(math.log1p(margin)):
         return (
             f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "quieter machine (harness doctor says what disturbs it), and with more rounds."
         )
-    if found.reach > results.margin:
+    if found.reach > math.log1p(margin):
         return f"{told}: differences of up to {reach} are within this machine's noise, and get no verdict."
     return f"{told}: this run can tell differences of {reach} and more."
 
