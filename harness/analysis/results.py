@@ -7,6 +7,7 @@ from functools import cached_property
 from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.cells import CellResult, cell_results
 from harness.analysis.course import Disturbance, Ended, disturbance, ended, samplings_used
 from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
@@ -43,6 +44,11 @@ class Results:
     def tables(self) -> list[Table]:
         """A table for each scenario that has a number, in the run's order."""
         return [table for table in tables(self.run, self.found) if table.rows]
+
+    @cached_property
+    def cells(self) -> list[CellResult]:
+        """What there is of each cell, in the plan's order."""
+        return cell_results(self.found, self.tables, self.missing)
 
     @cached_property
     def answers(self) -> list[Answer]:

@@ -1,10 +1,15 @@
 """Strings of strangers made harmless: names of scenarios, errors and standard error are untrusted (DESIGN 5)."""
 
+import json
+import math
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlsplit
 
-#: More of one string than this is not shown in a line.
+#: More of one string than this is not handed on in data, and not shown in a line.
+DATA_CHARACTERS = 4000
 LINE_CHARACTERS = 500
 
 # CSI, OSC and other strings up to their end, then the two-character escapes; ECMA-48 (5.4, 5.6), both 7 and 8 bit
@@ -82,3 +87,25 @@ def web_address(address: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         return ""
     return quote(clean(address.strip()), safe=":/?#@!$&+,;=%-._~")
+
+
+def harmless(value: Any) -> Any:
+    """A JSON value whose strings, names too, are bounded and hold no control characters but line feeds and tabs.
+
+    Numbers that are not finite become None: JSON has none.
+    """
+    if isinstance(value, str):
+        return clean(value[:DATA_CHARACTERS])
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {harmless(str(key)): harmless(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [harmless(item) for item in value]
+    return value
+
+
+def dumps(value: Any) -> str:
+    """A harmless JSON document, with a line feed at its end. No `<` is in it, so it cannot end a script element."""
+    text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
+    return text.replace("<", "\\u003c") + "\n"

@@ -3,23 +3,26 @@
 https://pyperf.readthedocs.io/en/latest/api.html#pyperf-json-format
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.analysis.cells import CellResult
+from harness.analysis.results import Results
+from harness.model.cpus import shown as cpu_list
 from harness.model.environment import Environment
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import facts
-from harness.report.escape import plain
-from harness.report.formats.content import CellResult, gather, with_numbers
-from harness.report.formats.strings import dumps
+from harness.report.escape import dumps, plain
+from harness.report.formats import with_numbers
 
 
-def render(run: Run, launches: Sequence[Launch]) -> str:
+def render(results: Results) -> str:
     """A suite of the cells that have a number. Raises NothingSelectedError for none: pyperf refuses an empty suite."""
+    run = results.run
     environments = {environment.name: environment for environment in run.environments}
-    numbered = with_numbers(gather(run, launches), "pyperf")
+    numbered = with_numbers(results, "pyperf")
     return dumps(
         {
             "version": "1.0",
@@ -27,7 +30,7 @@ def render(run: Run, launches: Sequence[Launch]) -> str:
             "benchmarks": [
                 {
                     "metadata": _benchmark(result, environments.get(result.cell.environment), run),
-                    "runs": [_run(launch) for launch in result.launches],
+                    "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
                 }
                 for result in numbered
             ],
@@ -44,7 +47,7 @@ def _suite(run: Run) -> dict[str, str | int]:
         **_told(
             {
                 "cpu_model_name": str(run.host.get("cpu") or ""),
-                "cpu_affinity": facts.cpus(run.plan.limits.cpus or ()),
+                "cpu_affinity": cpu_list(run.plan.limits.cpus or ()),
                 "platform": str(run.host.get("kernel") or ""),
                 "harness_version": run.harness,
                 "harness_run": run.id,

@@ -3,13 +3,13 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.phases import TIMED, in_order
+from harness.analysis.results import Results
 from harness.analysis.rounds import counted
 from harness.model.launch import Launch
-from harness.model.run import Run
 from harness.report.escape import plain
 
 # what makes a spreadsheet take text for a formula, in the width of Latin and of East Asian letters
@@ -17,8 +17,9 @@ _FORMULA = tuple("=+-@＝＋－＠")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
-def render(run: Run, launches: Sequence[Launch]) -> str:
+def render(results: Results) -> str:
     """The launches in the order in which they ended; seconds are seconds, and a cell that is not known is empty."""
+    run, launches = results.run, results.launches
     axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
     phases = [*in_order(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
     counting = {id(launch) for launch in counted(run.plan, launches)}
