@@ -131,6 +131,14 @@ class Figure(Block):
 
 
 @dataclass(frozen=True, slots=True)
+class Drawing(Block):
+    """An SVG that we drew, and what it shows: for the page."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class Code(Block):
     """Lines to type, or to read as they are."""
 
