@@ -30,7 +30,7 @@ def sections(results: Results) -> Iterator[Section]:
     blocks: list[Block] = []
     for each in made:
         # without verdicts there is nothing to paste
-        where = REPORT | Where.DETAILS if each.judged else REST
+        where = REPORT | Where.DETAILS if _has_verdicts(each) else REST
         title = part(results, each.scenario, each.device.value if devices[each.scenario.name] else "")
         blocks += [Heading(title, where=where)] if title else []
         blocks.append(Text(sentence(each, results.run.plan.margin), where=where))
@@ -49,6 +49,8 @@ def sentence(made: Attribution, margin: float) -> str:
     """The changes that make a difference, and two that depend on each other."""
     if not made.judged:
         return f"Too few rounds ({made.rounds} of {FEWEST_ROUNDS}) for verdicts on these effects."
+    if not _has_verdicts(made):
+        return "No verdicts on these effects: all are within this run's noise."
     leading, on = made.leading, made.depending
     told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
     more = [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
@@ -63,6 +65,10 @@ def sentence(made: Attribution, margin: float) -> str:
             f"{joined([*told, *more])}."
         )
     return f"{first} The effect of a change depends on another: {_depends(made, on)}." if on else first
+
+
+def _has_verdicts(made: Attribution) -> bool:
+    return any(effect.verdict for effect in made.effects)
 
 
 def _depends(made: Attribution, of: Effect) -> str:
@@ -107,12 +113,12 @@ def _name(line: Line) -> str:
 
 
 def _remark(results: Results, made: Attribution, effect: Effect) -> str:
-    change = effect.changes[0]
+    change, lost = effect.changes[0], effect.withheld is Withheld.CONTROL and _has_verdicts(made)
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
     return remarks(
         [
             _depends(made, effect) if effect.parts else pythons(versions),
-            "within this run's noise" if effect.withheld is Withheld.CONTROL else "",
+            "within this run's noise" if lost else "",
         ]
     )
 
@@ -132,7 +138,9 @@ def cells(made: Attribution) -> str:
         if untold.total
         else "",
         "It is not known of all these cells whether they did the same work." if made.unchecked else "",
-        f"The {len(made.effects)} verdicts hold together at 95 % (Holm)." if made.judged else "",
+        f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
+        if made.judged
+        else "",
         "Variances are moderated over the effects (Smyth 2004)." if made.moderated else "",
     ]
     return " ".join(filter(None, told))
