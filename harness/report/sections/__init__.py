@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, course, scenarios
+from harness.report.sections import answer, attribution, course, observed, scenarios, statements, sweeps
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
     scenarios.sections,
+    sweeps.sections,
+    statements.sections,
+    observed.sections,
+    attribution.sections,
     course.sections,
 )
 
