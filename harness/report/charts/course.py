@@ -11,7 +11,7 @@ from harness.model.launch import Role
 from harness.report.charts import axes, forest, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
-from harness.report.timeline import Moment
+from harness.analysis.timeline import Moment
 
 #: More launches than these are not drawn.
 LAUNCHES = 200

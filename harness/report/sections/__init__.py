@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, course, scenarios
+from harness.report.sections import answer, cells, course, scenarios
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
     scenarios.sections,
+    cells.sections,
     course.sections,
 )
 
