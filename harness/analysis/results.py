@@ -1,7 +1,7 @@
 """Everything that a run's launches tell, computed in one place: each part once, when it is first asked for."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from harness.analysis.answers import Answer, answers, in_turn
@@ -13,7 +13,8 @@ from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
 from harness.analysis.sweeps import Sweep, sweeps
-from harness.analysis.tables import Table, tables
+from harness.analysis.tables import Measured, Table, measured, tables
+from harness.analysis.timeline import Moment, timeline
 from harness.model.cell import Cell
 from harness.model.job import Sampling
 from harness.model.launch import Launch
@@ -49,6 +50,15 @@ class Results:
     def cells(self) -> list[CellResult]:
         """What there is of each cell, in the plan's order."""
         return cell_results(self.found, self.tables, self.missing)
+
+    @cached_property
+    def measured(self) -> Mapping[str, Sequence[Measured]]:
+        """By scenario the cells of its table that have a number, row by row."""
+        return {table.scenario.name: measured(table, self.found) for table in self.tables}
+
+    def timeline(self, table: Table) -> list[Moment]:
+        """The table's launches in the order in which they began."""
+        return timeline(table, self.launches, self.found)
 
     @cached_property
     def answers(self) -> list[Answer]:

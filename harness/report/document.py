@@ -26,7 +26,7 @@ from harness.report.expectations import Expectations, expectations
 from harness.report.facts import Machine
 from harness.report.grid import Grid, Marked
 from harness.report.sweeps import SweepView
-from harness.report.timeline import Moment, timeline
+from harness.analysis.timeline import Moment, timeline
 
 
 @dataclass(frozen=True, slots=True)

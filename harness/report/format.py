@@ -26,6 +26,9 @@ MILLISECONDS = Unit("ms", 1e3)
 MICROSECONDS = Unit("µs", 1e6)
 MEBIBYTES = Unit("MiB", 2.0**-20)
 GIBIBYTES = Unit("GiB", 2.0**-30)
+PERCENT = Unit("%", 100.0)
+#: That of a mere number.
+ONE = Unit("", 1.0)
 
 
 def unit(seconds: Sequence[float]) -> Unit:

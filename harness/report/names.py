@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from harness.analysis.columns import Column, Side
 from harness.analysis.effects import Change, Effect
 from harness.analysis.sweeps import Sweep
-from harness.analysis.tables import Row, Table
+from harness.analysis.tables import Measured, Row, Table
 from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Scenario
 
@@ -53,6 +53,11 @@ def values(table: Table, side: Side) -> str:
 def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:
     """One cell of the table; `axes` are those that tell its rows apart: `fit, tf1.14 graph`."""
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
+
+
+def measured(table: Table, cell: Measured) -> str:
+    """A cell of the table that has a number: `fit, tf1.14 graph`."""
+    return cell_name(table, cell.row, cell.side, varying(table))
 
 
 def what(table: Table, head: Column) -> str:

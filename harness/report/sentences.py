@@ -14,8 +14,8 @@ SIDE_BY_SIDE = 6
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 round`, `12 rounds`, `2 statements`; a thousand has its comma."""
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
+    """`1 round`, `12 rounds`, `2 launches`; a thousand has its comma."""
+    return f"{count:,} {noun if count == 1 else noun + ('es' if noun.endswith('ch') else 's')}"
 
 
 def joined(names: Sequence[str]) -> str:

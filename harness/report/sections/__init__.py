@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, attribution, course, observed, scenarios, statements, sweeps
+from harness.report.sections import answer, attribution, cells, course, observed, scenarios, statements, sweeps
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
@@ -16,6 +16,7 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     statements.sections,
     observed.sections,
     attribution.sections,
+    cells.sections,
     course.sections,
 )
 

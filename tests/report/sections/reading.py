@@ -1,75 +1,63 @@
-"""What a test reads of a section: its sentences, its tables as text, and what is in bold."""
+"""What a section says, as a reader sees it: its tables as texts, and its sentences."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 
-from harness.analysis.results import Results
-from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.report.blocks import Block, Code, Folded, Heading, Items, Section, Table, Text, Where
+from harness.report.blocks import Block, Folded, Section, Strong, Table, Text, Where, Words
+
+ANYWHERE = ~Where(0)
 
 
-def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
-    """The only section that a function makes of a run."""
-    (section,) = sections(Results(run, launches))
-    return section
+def section(sections: Iterable[Section], title: str) -> Section:
+    """The only section of that title."""
+    (found,) = [each for each in sections if each.title == title]
+    return found
 
 
-def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
-    """The sentences that are shown there, without the legends unless `notes`."""
-    return [each for block in shown(section, where) for each in _sentences(block) if notes or not _is_note(block)]
+def blocks(of: Section | Sequence[Block], where: Where = ANYWHERE) -> list[Block]:
+    """The blocks that are shown there, those that are folded too."""
+    found: list[Block] = []
+    for block in of.blocks if isinstance(of, Section) else of:
+        if block.where & where:
+            found += [block, *(blocks(block.blocks) if isinstance(block, Folded) else ())]
+    return found
 
 
-def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
-    """The tables that are shown there."""
-    return [block for block in shown(section, where) if isinstance(block, Table)]
+def tables(of: Section, where: Where = ANYWHERE) -> list[Table]:
+    """Its tables."""
+    return [block.shown(where) for block in blocks(of, where) if isinstance(block, Table)]
 
 
-def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
-    """The headings that are shown there."""
-    return [block.title for block in shown(section, where) if isinstance(block, Heading)]
-
-
-def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
-    """What is shown folded, each text with what it is."""
-    folded = [block.blocks for block in shown(section, where) if isinstance(block, Folded)]
-    return [
-        (str(what.words), block.text)
-        for blocks in folded
-        for what, block in pairwise(blocks)
-        if isinstance(block, Code) and isinstance(what, Text)
-    ]
-
-
-def shown(section: Section, where: Where) -> Sequence[Block]:
-    """The blocks that are shown there."""
-    found = section.shown(where)
-    return found.blocks if found else []
-
-
-def heads(table: Table) -> list[str]:
+def headings(of: Table) -> list[str]:
     """A table's headings."""
-    return [head.text for head in table.heads]
+    return [head.text for head in of.heads]
 
 
-def rows(table: Table) -> list[list[str]]:
-    """A table's text."""
-    return [[entry.text for entry in line.entries] for line in table.lines]
+def lines(of: Table) -> list[list[str]]:
+    """A table's lines."""
+    return [[entry.text for entry in line.entries] for line in of.lines]
 
 
-def bold(table: Table) -> list[list[str]]:
-    """What stands out in each line of a table."""
-    return [[entry.text for entry in line.entries if entry.stands_out] for line in table.lines]
+def column(of: Table, heading: str) -> list[str]:
+    """What stands below a heading."""
+    at = headings(of).index(heading)
+    return [line[at] for line in lines(of)]
 
 
-def _sentences(block: Block) -> list[str]:
-    match block:
-        case Text():
-            return [str(block.words)]
-        case Items():
-            return [str(item) for item in block.items]
-    return []
+def text(words: Words) -> str:
+    """Words without what makes them bold or links."""
+    return words if isinstance(words, str) else "".join(w if isinstance(w, str) else w.text for w in words)
 
 
-def _is_note(block: Block) -> bool:
-    return isinstance(block, Text) and block.is_note
+def texts(of: Section, where: Where = ANYWHERE) -> list[str]:
+    """Its sentences, a paragraph each."""
+    return [text(block.words) for block in blocks(of, where) if isinstance(block, Text)]
+
+
+def bold(words: Words) -> list[str]:
+    """What of these words is bold."""
+    return [each.text for each in words if isinstance(each, Strong)]
+
+
+def summaries(of: Section, where: Where = ANYWHERE) -> list[str]:
+    """What stands over each of its folded parts."""
+    return [block.summary for block in blocks(of, where) if isinstance(block, Folded)]

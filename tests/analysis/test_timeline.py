@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
+from harness.analysis.timeline import timeline
 from harness.model.launch import Role, Status
-from harness.report.timeline import timeline
 from tests.factories import RESOURCES, broken, cell, launch, run
 
 

@@ -1,4 +1,4 @@
-"""The launches of one table in the order in which they began, each against the mean of its cell."""
+"""The launches of one table in the order in which they began, each compared with the mean of its cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,7 @@ class Moment:
 
 def timeline(table: Table, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
     """The measured and control launches of the table's cells that have a mean."""
-    means = {
-        table.cell(row, head.side): value.estimate.value
-        for row in table.rows
-        for head, value in zip(table.columns, row.values, strict=True)
-        if head.other is None and value.estimate
-    }
+    means = {table.cell(row, head.side): value.estimate.value for row, head, value in table.times() if value.estimate}
     known = [
         launch
         for launch in launches
