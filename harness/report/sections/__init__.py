@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, cells, course, scenarios
+from harness.report.sections import answer, cells, course, environments, scenarios
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
     scenarios.sections,
     cells.sections,
+    environments.sections,
     course.sections,
 )
 
