@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, cells, course, environments, scenarios
+from harness.report.sections import again, answer, cells, course, environments, measured, missing, scenarios
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
     scenarios.sections,
     cells.sections,
+    measured.sections,
     environments.sections,
     course.sections,
+    missing.sections,
+    again.sections,
 )
 
 
