@@ -137,7 +137,8 @@ def _block(block: Block) -> str:
         case Heading():
             return f"**{escape.markdown(block.title)}**"
         case Folded():
-            return _folded(block.summary, "\n\n".join(map(_block, block.blocks)))
+            inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
+            return _folded(block.summary, "\n\n".join(inside))
     raise TypeError(f"Markdown has no {type(block).__name__}")
 
 
@@ -163,13 +164,15 @@ def _folded(summary: str, text: str) -> str:
 
 
 def _table(block: Table) -> str:
+    text, lines = _grid(block), len(block.lines)
+    return _folded(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+
+
+def _grid(block: Table) -> str:
     shown = block.shown(Where.PASTE | Where.DETAILS)
     rows = [[_entry(entry) for entry in line.entries] for line in shown.lines]
     right = [at for at, head in enumerate(shown.heads) if head.is_number]
-    text = table([escape.markdown(head.text) for head in shown.heads], rows, right)
-    if len(rows) <= LONG:
-        return text
-    return _folded(f"{block.caption}: {counted(len(rows), block.noun)}", text)
+    return table([escape.markdown(head.text) for head in shown.heads], rows, right)
 
 
 def _entry(entry: Entry) -> str:

@@ -38,8 +38,7 @@ def test_without_a_precision_nothing_was_looked_at_early():
 def measured_for(launches, sampling):
     asked = run(TIMES, asked={"sampling": sampling})
     return [
-        (each.warmup_seconds, each.measure_seconds)
-        for each in samplings_used(asked, launches, lookup(asked, launches))
+        (each.warmup_seconds, each.measure_seconds) for each in samplings_used(asked, launches, lookup(asked, launches))
     ]
 
 

@@ -44,7 +44,7 @@ def _outputs(results: Results) -> Iterator[Block]:
     if told:
         yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)
     for each in told[:OUTPUTS]:
-        summary = f"Error output, its end: {each.status.value}, {named(results, each)[0][0]}"
+        summary = f"End of the error output: {each.status.value}, {named(results, each)[0][0]}"
         yield Folded(summary, [Code(each.stderr, "text")])
     if told[OUTPUTS:]:
         yield Text(f"The error output of {len(told) - OUTPUTS} more is in launches.jsonl.", where=REST)

@@ -6,6 +6,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
+from harness.report import markdown
 from harness.report.blocks import Where
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
@@ -159,3 +160,9 @@ def test_versions_of_a_changed_release_only():
     pins = {each.name: {"tensorflow": each.tensorflow, "six": "1"} for each in known}
     found = overview(run([], environments=known, pins=pins))
     assert [line.entries[1].stands_out for line in found.lines] == [False, False, True, False, True, False, True]
+
+
+def test_many_packages_are_folded_once_in_the_details():
+    first, second = ({f"p{index}": version for index in range(60)} for version in "12")
+    results = Results(compared(first, second, tensorflow=["1.15.0", "2.0.0"]), [])
+    assert markdown.full(list(environments.sections(results))).count("<details>") == 2

@@ -83,7 +83,7 @@ def test_a_number_from_some_of_the_launches_says_so():
 def test_the_error_output_is_folded_in_the_details_and_the_report_says_where_it_is():
     killed = broken(cell(), Status.OOM, error="killed at 2 GiB", stderr="allocating\nKilled")
     found = made(run([cell()]), [killed])
-    assert summaries(found, Where.DETAILS) == ["Error output, its end: oom, step"]
+    assert summaries(found, Where.DETAILS) == ["End of the error output: oom, step"]
     assert [block.text for block in blocks(found) if isinstance(block, Code)] == ["allocating\nKilled"]
     assert summaries(found, PASTED) == []
     assert texts(found, Where.PASTE) == ["Their error output is in details.md and report.html."]
