@@ -3,18 +3,14 @@
 import pytest
 
 from harness.analysis.comparisons import Compared, Settling, Withheld
-from harness.analysis.shape import Shape, Share
 from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import Verdict
 from harness.analysis.work import Comparison, Work
-from harness.model.job import Protocol, Sampling
-from harness.model.run import Stop, StopReason
 from harness.report import markdown
-from harness.report.course import Disturbance, DisturbedRound, Resolution
-from harness.report.document import build
+from harness.report.course import Resolution
 from harness.report.escape import plain
 from harness.report.templates import environment
-from tests.factories import cell, cells, groups, rounds, run
+from tests.factories import cell, cells
 
 SAY = environment(plain).get_template("sentences.j2").module
 GROUPS = cells(calls=("fit", "train_on_batch"))
