@@ -65,6 +65,11 @@ class Results:
         """Whether anything is set side by side."""
         return any(head.other for table in self.tables for head in table.columns)
 
+    @property
+    def has_several_scenarios(self) -> bool:
+        """Whether the run has cells of several scenarios."""
+        return len({cell.scenario for cell in self.found.cells}) > 1
+
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""
         return [cell for cell in self.found.cells if cell.scenario == scenario]
@@ -92,7 +97,7 @@ class Results:
     @cached_property
     def sweeps(self) -> list[tuple[Table, Sweep]]:
         """The curves along numeric axes, each with its table."""
-        return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found)]
+        return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found, self.margin)]
 
     @cached_property
     def statements(self) -> list[Statement]:

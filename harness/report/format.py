@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
+from harness.analysis.sweeps import Sweep
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
@@ -70,14 +71,28 @@ def times(ratio: Estimate) -> str:
     return number(ratio.value)
 
 
+def factor(value: float) -> str:
+    """A ratio of times: `2.70×`."""
+    return f"{number(value)}×"
+
+
 def ratio(value: Estimate) -> str:
     """A ratio of times with its interval: `2.70× (2.65 to 2.76)`."""
-    return f"{number(value.value)}×" + (f" ({between(value.interval)})" if value.interval else "")
+    return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
 
 
 def between(interval: Interval | None) -> str:
     """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+
+
+def size(value: float, sweep: Sweep) -> str:
+    """A size with three digits; without decimals from 10 on, where all sizes of the sweep are whole."""
+    if value in sweep.sizes:
+        return f"{value:,.10g}"
+    if value >= 10.0 and all(each.is_integer() for each in sweep.sizes):
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return number(value)
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:

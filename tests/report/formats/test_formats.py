@@ -4,6 +4,7 @@ import pytest
 
 from harness.model.errors import NothingSelectedError
 from harness.report.formats import Format, render
+from tests import observing
 from tests.report.formats.examples import example, nothing, one_launch
 
 #: tests/report/html has the page's, which is no text without its scripts.
@@ -25,6 +26,14 @@ def test_the_same_launches_give_the_same_text(format: Format) -> None:
 @pytest.mark.parametrize("format", EVERY)
 def test_a_single_launch_is_enough(format: Format) -> None:
     assert "step" in render(format, *one_launch())
+
+
+@pytest.mark.parametrize("format", [Format.JSON, Format.CSV, Format.JUNIT, Format.SUMMARY])
+def test_a_run_that_only_observes_is_not_called_broken(format: Format) -> None:
+    text = render(format, *observing.example())
+    assert "failed" not in text
+    assert "interrupted" not in text
+    assert "<error" not in text
 
 
 @pytest.mark.parametrize("format", EVERY)

@@ -8,7 +8,7 @@ import pytest
 
 from harness.report.formats.report_json import render
 from harness.report.formats.schema import schemas
-from tests.report.test_behaviour import example, observer
+from tests.observing import example, observer
 from tests.swept import CROSSING, SIZES, seconds, swept_run
 
 

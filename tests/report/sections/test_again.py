@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.report.blocks import Code, Where
 from harness.report.sections import again as sections
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
-from tests.report.sections.reading import blocks, summaries, texts
+from tests.report.sections.reading import everything, summaries, texts
 
 SECONDS = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 9], strict=True))
 
@@ -21,7 +21,7 @@ def section(results):
 
 
 def codes(found):
-    return [each.text for each in blocks(found) if isinstance(each, Code)]
+    return [each.text for each in everything(found) if isinstance(each, Code)]
 
 
 def test_it_can_be_done_again_with_the_harness_and_without_it():

@@ -11,7 +11,7 @@ from harness.model.run import Stop, StopReason
 from harness.report.blocks import Items, Where
 from harness.report.sections import course
 from tests.factories import RESOURCES, cells, groups, rounds, run
-from tests.report.sections.reading import blocks, texts
+from tests.report.sections.reading import everything, texts
 
 MEMBERS = cells(calls=("fit", "train_on_batch"))
 TIMES = dict.fromkeys(cells(), 0.01)
@@ -156,7 +156,7 @@ def test_ten_disturbed_rounds_are_named_in_the_details():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     (found,) = course.sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
     assert texts(found)[0] == "12 of 12 rounds were disturbed by other processes; not repeated."
-    (named,) = [block.items for block in blocks(found) if isinstance(block, Items)]
+    (named,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(named[9]).startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
     assert named[10:] == ["and 2 more"]
     assert found.shown(Where.PASTE) is None
@@ -168,7 +168,7 @@ def test_a_repeated_round_says_so():
     first = [replace(each, resources=noisy) for each in launches if each.round == 2]
     again = [replace(each, attempt=1) if each.round == 2 else each for each in launches]
     (found,) = course.sections(Results(run(), [*first, *again]))
-    (items,) = [block.items for block in blocks(found) if isinstance(block, Items)]
+    (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert len(items) == 1
     assert str(items[0]).startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
 

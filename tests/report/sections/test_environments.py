@@ -11,7 +11,7 @@ from harness.report.blocks import Where
 from harness.report.sections import environments
 from harness.report.sections.environments import PACKAGES, SIDE_BY_SIDE
 from tests.factories import ENVIRONMENTS, cell, run
-from tests.report.sections.reading import column, headings, lines, summaries, tables, texts
+from tests.report.sections.reading import all_tables, column, heads, rows, summaries, texts
 
 OTHERS = "The other packages that differ"
 
@@ -33,13 +33,13 @@ def compared(*packages, tensorflow=None):
 
 
 def overview(asked, where=Where.PASTE):
-    return tables(made(asked), where)[0]
+    return all_tables(made(asked), where)[0]
 
 
 def test_the_report_has_a_line_an_environment_in_which_changes_stand_out():
     found = overview(run())
-    assert headings(found) == ["environment", "TensorFlow", "Keras", "Python", "NumPy"]
-    assert lines(found) == [
+    assert heads(found) == ["environment", "TensorFlow", "Keras", "Python", "NumPy"]
+    assert rows(found) == [
         ["tf1.14", "1.14.0", "2.2.5", "3.7", "1.17.4"],
         ["tf2.0", "2.0.0", "2.3.1", "3.7", "1.17.4"],
     ]
@@ -52,15 +52,15 @@ def test_the_report_has_a_line_an_environment_in_which_changes_stand_out():
 
 def test_all_else_is_folded_away_in_the_details():
     found = made(compared({"numpy": "1", "six": "1"}, {"numpy": "2", "six": "2"}, tensorflow=["1.15.0", "2.0.0"]))
-    assert [block.text for line in tables(found, Where.PASTE)[0].lines for block in line.entries].count("six") == 0
+    assert [block.text for line in all_tables(found, Where.PASTE)[0].lines for block in line.entries].count("six") == 0
     assert summaries(found, Where.PASTE) == []
     assert summaries(found, Where.DETAILS) == [OTHERS, "What is the same in all environments"]
 
 
 def test_where_tensorflow_is_the_same_the_package_that_differs_is_in_the_report():
     found = made(compared({"six": "1", "wrapt": "1"}, {"six": "2", "wrapt": "1"}))
-    (table,) = tables(found, Where.PASTE)
-    assert headings(table) == ["environment", "TensorFlow", "Python", "six"]
+    (table,) = all_tables(found, Where.PASTE)
+    assert heads(table) == ["environment", "TensorFlow", "Python", "six"]
     assert column(table, "six") == ["1", "2"]
     assert OTHERS not in summaries(found)
 
@@ -68,17 +68,17 @@ def test_where_tensorflow_is_the_same_the_package_that_differs_is_in_the_report(
 def test_two_of_one_tensorflow_among_others_have_their_differences_there_too():
     has = [{"six": "1", "wrapt": "1"}, {"six": "1", "wrapt": "2"}, {"six": "3", "wrapt": "2"}]
     found = made(compared(*has, tensorflow=["1.15.0", "2.0.0", "2.0.0"]))
-    assert headings(tables(found, Where.PASTE)[0])[-1] == "six"
-    (table,) = [each for each in tables(found) if each.caption == OTHERS]
-    assert lines(table) == [["wrapt", "1", "2", "2"]]
+    assert heads(all_tables(found, Where.PASTE)[0])[-1] == "six"
+    (table,) = [each for each in all_tables(found) if each.caption == OTHERS]
+    assert rows(table) == [["wrapt", "1", "2", "2"]]
 
 
 def test_of_many_such_packages_the_others_are_counted_and_in_the_details():
     names = [f"p{index}" for index in range(PACKAGES + 2)]
     found = made(compared(dict.fromkeys(names, "1"), dict.fromkeys(names, "2")))
-    assert headings(tables(found, Where.PASTE)[0])[-PACKAGES:] == names[:PACKAGES]
+    assert heads(all_tables(found, Where.PASTE)[0])[-PACKAGES:] == names[:PACKAGES]
     assert "2 more packages differ." in " ".join(texts(found, Where.PASTE))
-    (table,) = [each for each in tables(found) if each.caption == OTHERS]
+    (table,) = [each for each in all_tables(found) if each.caption == OTHERS]
     assert column(table, "package") == names[PACKAGES:]
 
 
@@ -97,7 +97,7 @@ def test_what_was_not_recorded_does_not_stand_out():
 def test_tensorflows_package_is_a_column_where_it_differs():
     pins = {"tf1.14": {"tensorflow": "2.1.0"}, "tf2.0": {"tensorflow-cpu": "2.1.0"}}
     assert column(overview(run(pins=pins)), "TensorFlow's package") == ["tensorflow", "tensorflow-cpu"]
-    assert "TensorFlow's package" not in headings(overview(run()))
+    assert "TensorFlow's package" not in heads(overview(run()))
 
 
 def test_what_is_the_same_in_all_is_one_sentence():
@@ -113,7 +113,7 @@ def test_an_environment_alone_has_its_packages():
     found = made(run([cell()]))
     assert found.title == "The environment"
     assert "What is in tf1.14" in summaries(found)
-    assert len(lines(tables(found, Where.PASTE)[0])) == 1
+    assert len(rows(all_tables(found, Where.PASTE)[0])) == 1
 
 
 def test_what_ran_is_shortened_as_engines_show_it():
@@ -136,18 +136,18 @@ def test_many_environments_have_a_line_each_in_which_changes_stand_out(count):
 def test_of_many_environments_other_packages_are_what_changed_from_the_line_above():
     has = [{"absl-py": "1", "six": "1"}, {"absl-py": "2", "six": "1"}, {"absl-py": "2"}]
     found = made(compared(*has, *[has[2]] * (SIDE_BY_SIDE - 2), tensorflow=RELEASES))
-    assert headings(tables(found, Where.PASTE)[0]) == ["environment", "TensorFlow", "Python"]
-    (table,) = tables(found, Where.DETAILS)
-    assert lines(table)[:4] == [["a", "absl-py 1, six 1"], ["b", "absl-py 2"], ["c", "-six"], ["d", ""]]
+    assert heads(all_tables(found, Where.PASTE)[0]) == ["environment", "TensorFlow", "Python"]
+    (table,) = all_tables(found, Where.DETAILS)
+    assert rows(table)[:4] == [["a", "absl-py 1, six 1"], ["b", "absl-py 2"], ["c", "-six"], ["d", ""]]
 
 
 def test_many_environments_of_one_tensorflow_have_the_package_that_differs():
-    assert headings(overview(compared(*MANY)))[-1] == "six"
+    assert heads(overview(compared(*MANY)))[-1] == "six"
 
 
 def test_every_line_has_an_entry_under_every_heading():
     for asked in (run(), compared(*MANY), compared(*MANY, tensorflow=RELEASES), run(environments=ENVIRONMENTS)):
-        for table in tables(made(asked)):
+        for table in all_tables(made(asked)):
             assert {len(line.entries) for line in table.lines} == {len(table.heads)}
 
 

@@ -13,7 +13,7 @@ from harness.report.markdown import LIMIT, files
 from harness.report.sections import answer
 from harness.report.sections.measured import SCRIPT_CHARACTERS, facts, machine, pairs, sections
 from tests.factories import cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import blocks, bold, lines, summaries, tables, text
+from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
 
@@ -25,8 +25,8 @@ def made(asked, launches=()):
 
 def items(asked, launches=()):
     """The list by what is bold in each item."""
-    (block,) = [block for block in blocks(made(asked, launches)) if isinstance(block, Items)]
-    return {bold(item)[0]: text(item) for item in block.items}
+    (block,) = [block for block in everything(made(asked, launches)) if isinstance(block, Items)]
+    return {strong(item)[0]: text(item) for item in block.items}
 
 
 def test_a_scenario_is_told_with_its_source_and_its_cells():
@@ -35,7 +35,7 @@ def test_a_scenario_is_told_with_its_source_and_its_cells():
     assert items(run(), launches)["One training step"] == (
         "One training step (step, source): 4 cells on cpu, 3 with a number."
     )
-    (block,) = [block for block in blocks(made(run(), launches)) if isinstance(block, Items)]
+    (block,) = [block for block in everything(made(run(), launches)) if isinstance(block, Items)]
     assert [each.address for each in block.items[0] if isinstance(each, Link)] == ["https://example.org/question/1"]
 
 
@@ -72,9 +72,9 @@ def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
     assert summaries(found, Where.PASTE) == []
     assert summaries(found, Where.DETAILS) == ["The machine and the backend, in full"]
     assert found.shown(Where.TERMINAL) is None
-    (table,) = tables(found)
-    assert ["machine", "kernel", "Linux 6.1"] in lines(table)
-    assert ["backend", "why", "An engine answers."] in lines(table)
+    (table,) = all_tables(found)
+    assert ["machine", "kernel", "Linux 6.1"] in rows(table)
+    assert ["backend", "why", "An engine answers."] in rows(table)
 
 
 # The machine.
@@ -147,7 +147,7 @@ def test_a_users_own_scenario_is_folded_with_its_hash():
     assert summaries(found, Where.PASTE) == [
         f"The scenario step.py, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}"
     ]
-    (code,) = [block for block in blocks(found, Where.PASTE) if isinstance(block, Code)]
+    (code,) = [block for block in everything(found, Where.PASTE) if isinstance(block, Code)]
     assert (code.text, code.language) == (text, "python")
 
 

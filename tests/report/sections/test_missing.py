@@ -9,7 +9,7 @@ from harness.report.blocks import Code, Where
 from harness.report.sections import missing
 from harness.report.sections.missing import OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import blocks, column, headings, lines, summaries, tables, texts
+from tests.report.sections.reading import all_tables, column, everything, heads, rows, summaries, texts
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 PASTED = Where.PASTE | Where.TERMINAL
@@ -22,9 +22,9 @@ def made(asked, launches):
 
 def only(asked, launches):
     """The columns below the headings of the only line."""
-    (table,) = tables(made(asked, launches))
-    (line,) = lines(table)
-    return dict(zip(headings(table), line, strict=True))
+    (table,) = all_tables(made(asked, launches))
+    (line,) = rows(table)
+    return dict(zip(heads(table), line, strict=True))
 
 
 def many(count):
@@ -84,7 +84,7 @@ def test_the_error_output_is_folded_in_the_details_and_the_report_says_where_it_
     killed = broken(cell(), Status.OOM, error="killed at 2 GiB", stderr="allocating\nKilled")
     found = made(run([cell()]), [killed])
     assert summaries(found, Where.DETAILS) == ["End of the error output: oom, step"]
-    assert [block.text for block in blocks(found) if isinstance(block, Code)] == ["allocating\nKilled"]
+    assert [block.text for block in everything(found) if isinstance(block, Code)] == ["allocating\nKilled"]
     assert summaries(found, PASTED) == []
     assert texts(found, Where.PASTE) == ["Their error output is in details.md and report.html."]
 
@@ -98,13 +98,13 @@ def test_of_many_ends_of_error_output_the_others_are_counted():
 @pytest.mark.parametrize("where", [Where.PASTE, Where.TERMINAL])
 def test_of_many_reasons_the_report_has_the_first_and_counts_the_others(where):
     found = many(REASONS + 2)
-    (table,) = tables(found, where)
+    (table,) = all_tables(found, where)
     assert column(table, "why") == [f"error {index}" for index in range(REASONS)]
     assert texts(found, where)[0] == "2 more reasons: in details.md and report.html."
-    (rest,) = tables(found, Where.DETAILS)
+    (rest,) = all_tables(found, Where.DETAILS)
     assert column(rest, "why") == [f"error {REASONS}", f"error {REASONS + 1}"]
 
 
 def test_the_page_has_all_reasons():
-    assert sum(len(table.lines) for table in tables(many(REASONS + 2), Where.PAGE)) == REASONS + 2
-    assert len(tables(many(REASONS), Where.PAGE)) == 1
+    assert sum(len(table.lines) for table in all_tables(many(REASONS + 2), Where.PAGE)) == REASONS + 2
+    assert len(all_tables(many(REASONS), Where.PAGE)) == 1
