@@ -9,6 +9,7 @@ from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
 from harness.analysis.cells import CellResult, cell_results
 from harness.analysis.course import Disturbance, Ended, disturbance, ended, samplings_used
+from harness.analysis.environments import Software, software
 from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
@@ -113,6 +114,11 @@ class Results:
     def behaviours(self) -> list[Behaviour]:
         """What cells observed, experiment by experiment."""
         return behaviours(self.run, self.found)
+
+    @cached_property
+    def software(self) -> list[Software]:
+        """What the run's environments hold: every version by environment."""
+        return software(self.run)
 
     @cached_property
     def missing(self) -> list[Missing]:

@@ -118,7 +118,8 @@ class Run:
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
     against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for
     a reader; `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to
-    the hash of its files, so that a changed one is refused on resuming; `stops` maps group to how it
+    the hash of its files, so that a changed one is refused on resuming; `scripts` maps scenario to its file's text, for
+    those from outside the project alone, so that who has only the report can run it again; `stops` maps group to how it
     ended, once it has.
     """
 
@@ -138,5 +139,11 @@ class Run:
     images: Mapping[str, str] = field(default_factory=dict)
     pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    @property
+    def shown_folder(self) -> str:
+        """The run's folder as commands name it: where it usually is, if that was not recorded."""
+        return self.folder or f"results/{self.id}"

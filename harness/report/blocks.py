@@ -1,6 +1,7 @@
 """What a report is made of: sections of blocks.
 
-Markdown, the page and the terminal lay blocks out, and know no section. All text in blocks is as it was stored: each renderer escapes it.
+Markdown, the page and the terminal lay blocks out, and know no section. All text in blocks is as it was stored: each
+renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

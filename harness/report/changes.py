@@ -12,10 +12,11 @@ from harness.analysis.welch import FEWEST_CELLS
 from harness.model.cell import Cell
 from harness.model.run import Run
 from harness.model.scenario import Scenario
-from harness.report import facts, format, names
+from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
 from harness.report.comparisons import tally
 from harness.report.format import Unit
+from harness.report.sections import measured
 from harness.report.sections.answer import control
 from harness.report.sentences import counted, listed, remarks
 
@@ -235,11 +236,11 @@ def fact(each: Difference) -> str:
     if each.name == "source":
         return "its file, or the kit, has changed"
     label = _OF_A_LAUNCH.get(each.name) if each.part is Part.MEASUREMENT else None
-    return f"{label or facts.label(each.name)} {_text(each.name, each.first)} → {_text(each.name, each.second)}"
+    return f"{label or measured.label(each.name)} {_text(each.name, each.first)} → {_text(each.name, each.second)}"
 
 
 def _text(name: str, value: object) -> str:
-    return next((text for _, text in facts.pairs({name: value})), "none")
+    return measured.fact(name, value) or "none"
 
 
 def document(pair: Pair) -> dict[str, Any]:

@@ -129,20 +129,23 @@ def _text(sections: Sequence[Section]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Text():
-            return _words(block.words)
+            text = _words(block.words)
         case Table():
-            return _table(block)
+            text = _table(block)
         case Figure():
-            return f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
+            text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
         case Code():
-            return escape.fenced(block.text, block.language)
+            text = escape.fenced(block.text, block.language)
         case Items():
-            return "\n".join(f"- {_words(item)}" for item in block.items)
+            text = "\n".join(f"- {_words(item)}" for item in block.items)
         case Heading():
-            return f"**{escape.markdown(block.title)}**"
+            text = f"**{escape.markdown(block.title)}**"
         case Folded():
-            return _folded(block.summary, "\n\n".join(map(_block, block.blocks)))
-    raise TypeError(f"Markdown has no {type(block).__name__}")
+            inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
+            text = _folded(block.summary, "\n\n".join(inside))
+        case _:
+            raise TypeError(f"Markdown has no {type(block).__name__}")
+    return text
 
 
 def _words(words: Words) -> str:
@@ -167,13 +170,15 @@ def _folded(summary: str, text: str) -> str:
 
 
 def _table(block: Table) -> str:
+    text, lines = _grid(block), len(block.lines)
+    return _folded(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+
+
+def _grid(block: Table) -> str:
     shown = block.shown(Where.PASTE | Where.DETAILS)
     rows = [[_entry(entry) for entry in line.entries] for line in shown.lines]
     right = [at for at, head in enumerate(shown.heads) if head.is_number]
-    text = table([escape.markdown(head.text) for head in shown.heads], rows, right)
-    if len(rows) <= LONG:
-        return text
-    return _folded(f"{block.caption}: {counted(len(rows), block.noun)}", text)
+    return table([escape.markdown(head.text) for head in shown.heads], rows, right)
 
 
 def _entry(entry: Entry) -> str:

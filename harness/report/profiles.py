@@ -227,7 +227,8 @@ class Report:
 _NESTED = (
     "Functions nest: cumulative time is a function's own and that of all that it calls, so these shares overlap, and "
     "only own time adds up to the whole. A share is of the time in all functions, the profiler's own left out. "
-    "cProfile sees the calling thread alone: what TensorFlow's other threads do is waiting in the C function that started it. "
+    "cProfile sees the calling thread alone: what TensorFlow's other threads do is waiting in the C function that "
+    "started it. "
     "It costs every call of a Python function the same, so Python looks slower than C: “of that the profiler” says how "
     "much longer a call took for it."
 )

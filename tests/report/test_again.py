@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.results import Results
 from harness.model.job import Limits, Protocol, Sampling
-from harness.report.document import build
+from harness.report.again import again as told
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 9], strict=True))
@@ -15,7 +16,11 @@ SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
 
 
 def again(times=SECONDS, **changes):
-    return build(run(times, **changes), rounds(times, spread=0.0)).again
+    return of(Results(run(times, **changes), rounds(times, spread=0.0)))
+
+
+def of(results):
+    return told(results.run, results.found, results.answers)
 
 
 def words(line):
@@ -43,14 +48,14 @@ def test_each_environment_has_a_target_and_a_line_by_hand():
     assert len(made.by_hand) == 2
 
 
-def test_by_hand_is_the_row_of_the_answer_that_is_farthest_from_equal():
+def test_by_hand_is_the_row_of_the_first_answer_that_is_farthest_from_equal():
     first, second = map(words, again().by_hand)
     mounted = ["-v", "/project/scenarios:/scenarios:ro", "-w", "/tmp", "--cpuset-cpus", "0"]
     assert first == [
         *("docker", "run", "--rm", "--network", "none", *mounted, "harness/tf1.14:cpu", "python", "/scenarios/step.py"),
-        *("--call", "fit", "--dtype", "float32", "--mode", "graph"),
+        *("--call", "train_on_batch", "--dtype", "float32", "--mode", "eager"),
     ]
-    assert second[-6:] == ["--call", "fit", "--dtype", "float32", "--mode", "eager"]
+    assert second[-6:] == ["--call", "train_on_batch", "--dtype", "float32", "--mode", "eager"]
 
 
 def test_an_environment_in_no_answer_has_its_first_cell():
@@ -135,5 +140,5 @@ def test_strings_of_strangers_are_words_of_the_command_and_nothing_else():
 
 
 def test_cells_that_gave_no_number_are_run_by_hand_too():
-    made = build(run([cell()]), []).again
+    made = of(Results(run([cell()]), []))
     assert len(made.by_hand) == 1

@@ -1,5 +1,7 @@
-"""A run in the formats of other tools, a module each: it is called as its format is, with an underscore at its end where
-Python has a module of that name. Its `render(results)` returns the text. A new format is a new module here.
+"""A run in the formats of other tools: a module each, whose `render(results)` returns the text.
+
+A module is called as its format is, with an underscore at its end where Python has one of that name. A new format is a
+new module here, and nothing else.
 """
 
 from importlib import import_module

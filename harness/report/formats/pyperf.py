@@ -13,9 +13,9 @@ from harness.model.cpus import shown as cpu_list
 from harness.model.environment import Environment
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.report import facts
 from harness.report.escape import dumps, plain
 from harness.report.formats import with_numbers
+from harness.report.sections.measured import pairs
 
 
 def render(results: Results) -> str:
@@ -52,8 +52,8 @@ def _suite(run: Run) -> dict[str, str | int]:
                 "harness_version": run.harness,
                 "harness_run": run.id,
                 "harness_commit": run.commit,
-                **{f"host_{name}": text for name, text in facts.pairs(run.host)},
-                **{f"backend_{name}": text for name, text in facts.pairs(run.backend)},
+                **{f"host_{name}": text for name, text in pairs(run.host)},
+                **{f"backend_{name}": text for name, text in pairs(run.backend)},
             }
         ),
     }

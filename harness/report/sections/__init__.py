@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, attribution, cells, course, observed, scenarios, statements, sweeps
+from harness.report.sections import (
+    again,
+    answer,
+    attribution,
+    cells,
+    course,
+    environments,
+    measured,
+    missing,
+    observed,
+    scenarios,
+    statements,
+    sweeps,
+)
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
@@ -17,7 +30,11 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     observed.sections,
     attribution.sections,
     cells.sections,
+    measured.sections,
+    environments.sections,
     course.sections,
+    missing.sections,
+    again.sections,
 )
 
 

@@ -11,7 +11,7 @@ from harness.report import markdown
 from harness.report.blocks import Where
 from harness.report.sections import attribution
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
-from tests.report.sections import shown as reading
+from tests.report.sections import reading
 
 #: The means of docs/examples/headline/report.md.
 TIMES = dict(zip(cells(), [0.00708, 0.00733, 0.00751, 0.0217], strict=True))

@@ -12,7 +12,7 @@ from harness.model.environment import Device
 from harness.report.blocks import Heading, Where
 from harness.report.sections import cells as sections
 from tests.factories import PHASES, RESOURCES, cell, cells, launch, rounds, run, scenario
-from tests.report.sections.reading import column, headings, lines, section, tables, texts
+from tests.report.sections.reading import all_tables, column, heads, rows, texts
 
 GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
@@ -21,8 +21,13 @@ def made(launches, asked=None):
     return list(sections.sections(Results(asked or run(GRAPH), launches)))
 
 
+def _titled(sections_, title):
+    (found,) = [each for each in sections_ if each.title == title]
+    return found
+
+
 def table(title, launches):
-    (only,) = tables(section(made(launches), title))
+    (only,) = all_tables(_titled(made(launches), title))
     return only
 
 
@@ -40,7 +45,7 @@ def resources(launches):
 
 def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its_unit():
     told = phases(rounds(GRAPH, phases={"pre": 0.2, **PHASES}))
-    assert headings(told) == [
+    assert heads(told) == [
         "cell",
         "container start, s",
         "interpreter start, ms",
@@ -57,13 +62,13 @@ def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its
 
 def test_each_line_knows_its_cell():
     for each in made(rounds(GRAPH, phases=PHASES, resources=RESOURCES)):
-        (told,) = tables(each)
+        (told,) = all_tables(each)
         assert [line.cell for line in told.lines] == list(GRAPH)
 
 
 def test_a_phase_is_its_median_with_p10_and_p90_over_launches():
     launches = [launch(cell(), 0.01, number, phases={"import": 0.8 + 0.02 * number}) for number in range(1, 6)]
-    ((_, *values),) = lines(phases(launches))
+    ((_, *values),) = rows(phases(launches))
     assert values == ["0.860 (0.828 to 0.892)", "0.860 (0.828 to 0.892)", "10.0 (10.0 to 10.0)"]
 
 
@@ -73,7 +78,7 @@ def test_the_page_sorts_by_the_number_in_seconds():
 
 
 def test_one_launch_has_no_spread():
-    ((_, *values),) = lines(phases([launch(cell(), 0.01, phases={"import": 0.8})]))
+    ((_, *values),) = rows(phases([launch(cell(), 0.01, phases={"import": 0.8})]))
     assert values == ["0.800", "0.800", "10.0"]
 
 
@@ -95,16 +100,16 @@ def test_a_run_without_a_number_has_none_of_it():
 
 def test_a_shape_is_in_the_tables_unit():
     told = shape([launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)])
-    assert headings(told)[:5] == ["cell", "mean, ms", "median, ms", "p10, ms", "p90, ms"]
-    ((_, *values),) = lines(told)
+    assert heads(told)[:5] == ["cell", "mean, ms", "median, ms", "p10, ms", "p90, ms"]
+    ((_, *values),) = rows(told)
     assert values == ["10.0", "10.0", "8.00", "12.0", "20.0", "0.00", "3"]
 
 
 @pytest.mark.parametrize(("number", "between"), [(1, False), (2, True)])
 def test_one_launch_has_nothing_between(number, between):
     told = shape([launch(cell(), [0.01, 0.02], each) for each in range(1, number + 1)])
-    assert ("between launches, %" in headings(told)) is between
-    assert "within launches, %" in headings(told)
+    assert ("between launches, %" in heads(told)) is between
+    assert "within launches, %" in heads(told)
 
 
 def test_one_more_statistic_is_one_line(monkeypatch):
@@ -113,7 +118,7 @@ def test_one_more_statistic_is_one_line(monkeypatch):
         monkeypatch.setattr(module, "STATISTICS", (*analysis.STATISTICS, least))
     launches = [launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)]
     assert column(shape(launches), "minimum, ms") == ["8.00"]
-    (legend,) = texts(section(made(launches), "Shape of the times"))
+    (legend,) = texts(_titled(made(launches), "Shape of the times"))
     assert legend.endswith("The minimum is the least sample.")
 
 
@@ -137,19 +142,19 @@ def test_remarks_stand_in_the_line_of_their_cell():
         "1 of 6 launches is an outlier",
         "uneven samples in 1 of 1 launches",
     ]
-    assert "remarks" not in headings(shape(rounds(GRAPH)))
+    assert "remarks" not in heads(shape(rounds(GRAPH)))
 
 
 def test_resources_have_a_unit_in_the_heading():
     told = resources(rounds(GRAPH, count=1, resources=RESOURCES))
-    assert headings(told)[1:] == ["cores in the steady state", "CPU of the launch, s", "peak memory, MiB"]
-    assert lines(told)[0][1:] == ["0.990", "3.40", "412"]
+    assert heads(told)[1:] == ["cores in the steady state", "CPU of the launch, s", "peak memory, MiB"]
+    assert rows(told)[0][1:] == ["0.990", "3.40", "412"]
 
 
 def test_much_memory_is_in_gibibytes():
     told = resources(rounds(GRAPH, count=1, resources={"max_rss_bytes": 3 * 1024.0**3}))
-    assert headings(told)[1:] == ["peak memory, GiB"]
-    assert lines(told)[0][1:] == ["3.00"]
+    assert heads(told)[1:] == ["peak memory, GiB"]
+    assert rows(told)[0][1:] == ["3.00"]
 
 
 def test_a_cell_without_a_number_has_no_line():
@@ -165,7 +170,7 @@ def test_two_scenarios_have_one_section_of_each_and_a_legend_once():
     assert [each.title for each in found] == ["Phases", "Shape of the times", "Resources"]
     for each in found:
         assert [block.title for block in each.blocks if isinstance(block, Heading)] == ["One training step", "Another"]
-        assert len(tables(each)) == 2
+        assert len(all_tables(each)) == 2
         (legend,) = texts(each)
         sentences = [sentence for sentence in legend.split(". ") if sentence]
         assert len(sentences) == len(set(sentences)) > 1

@@ -8,7 +8,7 @@ from harness.report.sections import observed
 from harness.report.values import CHARACTERS, FULL, FULL_CHARACTERS, SAME
 from tests.factories import cells, launch, run, scenario
 from tests.observing import NAMES, OBSERVER, example, many, observer
-from tests.report.sections import shown as reading
+from tests.report.sections import reading
 
 EVERYWHERE = (Where.PASTE, Where.TERMINAL, Where.DETAILS, Where.PAGE)
 

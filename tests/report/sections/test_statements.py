@@ -6,7 +6,7 @@ from harness.report.blocks import Where
 from harness.report.sections import statements
 from tests.factories import cells, launch, run, scenario
 from tests.observing import NAMES, example, many, observer
-from tests.report.sections import shown as reading
+from tests.report.sections import reading
 
 
 def section(known, launches):

@@ -10,7 +10,7 @@ from harness.report.blocks import Where
 from harness.report.format import size
 from harness.report.sections import sweeps
 from tests.factories import cells, rounds, run, scenario
-from tests.report.sections import shown as reading
+from tests.report.sections import reading
 from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
 
 

@@ -2,50 +2,15 @@
 
 from dataclasses import replace
 
+from harness.analysis.course import disturbance, ended, samplings_used
 from harness.analysis.lookup import lookup
-from harness.model.job import Protocol, Sampling
+from harness.model.job import Sampling
 from harness.model.run import Stop, StopReason
-from harness.report.course import disturbance, ended, lengths, resolution
 from tests.factories import RESOURCES, cell, cells, groups, launch, rounds, run
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
 NOISY = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
 FIRST, SECOND = (f"step cpu call={call} dtype=float32" for call in ("fit", "train_on_batch"))
-
-
-def resolved(second, **asked):
-    only = {cell(): 0.01, cell("tf2.0"): 0.02}
-    launches = rounds(only, spread=0.001, controls={cell(): second})
-    asked_run = run(only, controlled=True, asked=asked)
-    return resolution(asked_run, lookup(asked_run, launches))
-
-
-def test_a_control_within_the_margin_says_what_the_run_resolves():
-    found = resolved(0.01)
-    assert (found.groups, found.lost, found.beyond) == (1, False, False)
-    assert "±" in found.difference
-    assert found.reach.endswith(" %")
-
-
-def test_a_control_that_reaches_beyond_the_margin_loses_small_differences():
-    found = resolved(0.0101, margin=0.01)
-    assert (found.lost, found.beyond) == (True, False)
-
-
-def test_a_control_wholly_beyond_the_margin():
-    found = resolved(0.011)
-    assert (found.lost, found.beyond) == (True, True)
-
-
-def test_no_control_resolves_nothing():
-    asked = run(TIMES)
-    assert resolution(asked, lookup(asked, rounds(TIMES))) is None
-
-
-def test_one_round_of_a_control_has_no_reach():
-    asked = run([cell()], controlled=True)
-    found = resolution(asked, lookup(asked, rounds({cell(): 0.01}, count=1, controls={cell(): 0.01})))
-    assert (found.reach, found.lost, found.beyond) == ("", False, False)
 
 
 def test_groups_that_ended_alike_are_counted_together():
@@ -72,12 +37,13 @@ def test_without_a_precision_nothing_was_looked_at_early():
 
 def measured_for(launches, sampling):
     asked = run(TIMES, asked={"sampling": sampling})
-    return lengths(asked, launches, lookup(asked, launches))
+    return [
+        (each.warmup_seconds, each.measure_seconds) for each in samplings_used(asked, launches, lookup(asked, launches))
+    ]
 
 
 def test_lengths_that_the_plan_gives():
-    found = measured_for(rounds(TIMES), Sampling(warmup_seconds=0.5, measure_seconds=1.0))
-    assert (found.warmup, found.measure, found.piloted) == ("0.5", "1", False)
+    assert measured_for(rounds(TIMES), Sampling(warmup_seconds=0.5, measure_seconds=1.0)) == [(0.5, 1.0)]
 
 
 def test_lengths_that_each_groups_pilot_asked_for():
@@ -85,21 +51,15 @@ def test_lengths_that_each_groups_pilot_asked_for():
         replace(each, phases={"warm up": 0.4 if each.group == FIRST else 1.1}) if each.round == 0 else each
         for each in rounds(TIMES, took=4.0)
     ]
-    found = measured_for(launches, Sampling())
-    assert (found.warmup, found.piloted) == ("0.4 to 1.1", True)
+    assert [warmup for warmup, _ in measured_for(launches, Sampling())] == [0.4, 1.1]
 
 
 def test_one_length_of_the_plan_and_one_of_the_pilots():
-    found = measured_for(rounds(TIMES), Sampling(warmup_seconds=2.0))
-    assert (found.warmup, found.measure, found.piloted) == ("2", "0.25", True)
+    assert set(measured_for(rounds(TIMES), Sampling(warmup_seconds=2.0))) == {(2.0, 0.25)}
 
 
 def test_without_a_number_no_length_is_known():
-    assert measured_for([], Sampling()).measure == ""
-
-
-def test_a_documents_iterations_have_no_length():
-    assert not measured_for(rounds(TIMES), Sampling(protocol=Protocol.DOCUMENT)).piloted
+    assert measured_for([], Sampling()) == []
 
 
 def test_a_disturbed_round_whose_repetition_counts():
