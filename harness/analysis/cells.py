@@ -6,7 +6,6 @@ from typing import Any
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
-from harness.analysis.missing import Missing
 from harness.analysis.observations import observations
 from harness.analysis.phases import Used, used
 from harness.analysis.shape import Shape
@@ -36,9 +35,8 @@ class CellResult:
     """One cell: its seconds per step, or why it has none.
 
     `name` identifies it, the same in every run; `status` is `ok` where it has a number. `launches` are those that count
-    and gave one. `missing` tells why the cell, or some of its launches, gave none. `undone` says how the steps that a
-    launch took and those that the framework counted differ. `observations` are what its launches saw that is no time:
-    by name, each value once.
+    and gave one. `undone` says how the steps that a launch took and those that the framework counted differ.
+    `observations` are what its launches saw that is no time: by name, each value once.
     """
 
     name: str
@@ -51,7 +49,6 @@ class CellResult:
     used: Used
     undone: str
     observations: Mapping[str, Sequence[Any]]
-    missing: Missing | None
 
 
 def cell_name(cell: Cell) -> str:
@@ -60,10 +57,9 @@ def cell_name(cell: Cell) -> str:
     return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 
-def cell_results(found: Lookup, tables: Sequence[Table], missing: Sequence[Missing]) -> list[CellResult]:
+def cell_results(found: Lookup, tables: Sequence[Table]) -> list[CellResult]:
     """Every cell of the run, in the plan's order, then those known to be unavailable."""
     values = {table.cell(row, head.side): value for table in tables for row, head, value in table.times()}
-    causes = {cell: entry for entry in missing for cell in entry.cells}
 
     def result(cell: Cell) -> CellResult:
         value, launches = values.get(cell), found.numbers.get(cell, ())
@@ -79,7 +75,6 @@ def cell_results(found: Lookup, tables: Sequence[Table], missing: Sequence[Missi
             used=used(launches),
             undone=value.undone if value else "",
             observations={name: seen.values for name, seen in observations(cell, found).items()},
-            missing=causes.get(cell),
         )
 
     return [result(cell) for cell in found.cells]

@@ -50,7 +50,7 @@ class Results:
     @cached_property
     def cells(self) -> list[CellResult]:
         """What there is of each cell, in the plan's order."""
-        return cell_results(self.found, self.tables, self.missing)
+        return cell_results(self.found, self.tables)
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[Measured]]:
@@ -124,3 +124,8 @@ class Results:
     def missing(self) -> list[Missing]:
         """Why cells, or some of their launches, gave no number."""
         return missing(self.found)
+
+    @cached_property
+    def causes(self) -> Mapping[Cell, Missing]:
+        """Of each cell without a number, or with launches that gave none, why."""
+        return {cell: entry for entry in self.missing for cell in entry.cells}

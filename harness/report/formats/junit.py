@@ -71,11 +71,11 @@ def _judged(results: Results, line: Line) -> _Case:
 
 def _measured(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
-    cause = result.missing
+    cause = results.causes.get(result.cell)
     # a cell with a number passes unless some of its launches went wrong
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(result.name, seconds=seconds)
-    advice = missing.advice(results, cause)
+    advice = missing.advice(results.run, cause)
     reason = missing.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
     return _Case(result.name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)

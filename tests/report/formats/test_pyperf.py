@@ -9,7 +9,8 @@ from typing import Any
 import pyperf
 import pytest
 
-from harness.report.formats.pyperf_suite import render
+from harness.analysis.results import Results
+from harness.report.formats.pyperf import render
 from tests.factories import cell, cells, launch, rounds, run
 from tests.report.formats.examples import example, hostile, one_launch
 
@@ -28,14 +29,14 @@ def shown(*arguments: str) -> str:
 def written(tmp_path: Path) -> Callable[..., str]:
     def write(name: str, made: Any) -> str:
         path = tmp_path / name
-        path.write_text(render(*made), encoding="utf-8")
+        path.write_text(render(Results(*made)), encoding="utf-8")
         return str(path)
 
     return write
 
 
 def test_a_value_a_launch() -> None:
-    suite = pyperf.BenchmarkSuite.loads(render(*example()))
+    suite = pyperf.BenchmarkSuite.loads(render(Results(*example())))
     assert len(suite) == 7
     benchmark = suite.get_benchmark(NAME)
     assert benchmark.get_nrun() == benchmark.get_nvalue() == 10
@@ -48,7 +49,7 @@ def test_a_value_a_launch() -> None:
 
 
 def test_runs_can_be_added_to_those_of_another_file() -> None:
-    one, other = (pyperf.BenchmarkSuite.loads(render(*example())) for _ in range(2))
+    one, other = (pyperf.BenchmarkSuite.loads(render(Results(*example()))) for _ in range(2))
     one.add_runs(other)
     assert one.get_benchmark(NAME).get_nrun() == 20
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.formats.launches_csv import cell, render
+from harness.analysis.results import Results
+from harness.report.formats.csv_ import cell, render
 from tests.factories import PHASES
 from tests.report.formats.examples import example, hostile
 
@@ -18,7 +19,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 def test_a_line_a_launch_in_their_order() -> None:
     run, launches = example()
-    read = rows(render(run, launches))
+    read = rows(render(Results(run, launches)))
     assert [(row["environment"], int(row["round"]), row["role"]) for row in read] == [
         (each.cell.environment, each.round, each.role.value) for each in launches
     ]
@@ -29,7 +30,7 @@ def test_a_line_a_launch_in_their_order() -> None:
 
 def test_what_counts_is_told() -> None:
     run, launches = example()
-    read = rows(render(run, launches))
+    read = rows(render(Results(run, launches)))
     assert {row["counted"] for row in read if row["role"] == "pilot"} == {"no"}
     third = [row for row in read if row["round"] == "3" and row["axis:call"] == "fit"]
     assert {(row["attempt"], row["counted"], bool(row["disturbed"])) for row in third} == {
@@ -39,19 +40,19 @@ def test_what_counts_is_told() -> None:
 
 
 def test_a_launch_without_samples_has_no_time() -> None:
-    *_, killed = rows(render(*example()))
+    *_, killed = rows(render(Results(*example())))
     assert (killed["status"], killed["seconds_per_step"], killed["error"]) == ("oom", "", "killed at 2 GiB")
 
 
 def test_lines_end_as_the_rfc_says_and_are_equally_long() -> None:
     for made in (example(), hostile()):
-        text = render(*made)
+        text = render(Results(*made))
         assert text.count("\r\n") == text.count("\n") == len(made[1]) + 1
         assert len({len(line) for line in csv.reader(io.StringIO(text, newline=""), strict=True)}) == 1
 
 
 def test_a_run_without_launches_has_its_headings() -> None:
-    assert rows(render(example()[0], [])) == []
+    assert rows(render(Results(example()[0], []))) == []
 
 
 @pytest.mark.parametrize(
