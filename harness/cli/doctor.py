@@ -74,7 +74,7 @@ def surroundings(names: Sequence[str], wanted: Sequence[str]) -> tuple[dict[str,
     from harness.cli import gpus, preflight
     from harness.machine.probes.finding import Level
     from harness.model.environment import Device
-    from harness.plan.names import resolve
+    from harness.plan.selection import resolve
 
     project, found = Project.find(), host()
     catalog, typed = with_asked(load_environments(project), names)

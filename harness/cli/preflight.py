@@ -12,7 +12,8 @@ from harness.machine.probes.gpus import access, card, driver
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuHost
-from harness.plan.suitability import advice, fit
+from harness.plan.availability import gpu_advice
+from harness.plan.gpus import fit
 
 if TYPE_CHECKING:
     from harness.backends.engine import Engine
@@ -82,8 +83,8 @@ def environments(
         found = fit(environment, cards, host)
         told = found.advice
         if found.is_impossible:
-            told = advice(found, environment, catalog.values(), cards, host)
-        rows.append({"name": environment.name, "way": found.way.value, "reason": found.reason, "advice": told})
+            told = gpu_advice(found, environment, catalog.values(), cards, host)
+        rows.append({"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": told})
     return rows
 
 

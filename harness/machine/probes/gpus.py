@@ -3,8 +3,7 @@
 from dataclasses import asdict
 
 from harness.machine.probes.finding import Finding, Level
-from harness.model.gpu import Card, GpuHost
-from harness.model.gpu_code import shown
+from harness.model.gpu import Card, GpuHost, shown
 
 
 def driver(host: GpuHost, *, wanted: bool) -> Finding:
