@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from harness.catalog.project import Project
-    from harness.machine.doctor.check import Check
+    from harness.machine.doctor.check import CheckResult
     from harness.model.environment import Device, Environment, Requirement
     from harness.model.gpu import Card
 
@@ -75,7 +75,7 @@ def listened(cpus: str, seconds: str) -> dict[str, Any]:
 
 def surroundings(
     names: Sequence[str], wanted: Sequence[str]
-) -> tuple[list["Check"], Sequence["Card"], list[dict[str, Any]]]:
+) -> tuple[list["CheckResult"], Sequence["Card"], list[dict[str, Any]]]:
     """What this machine has for containers and, where GPUs are `wanted`, for these: checks, cards and environments.
 
     `names` are the environments that are asked about, or globs; all of the catalogue where there are none. A row an
@@ -111,7 +111,7 @@ def _locked(project: "Project", chosen: Sequence["Environment"], device: "Device
     ]
 
 
-def _described(check: "Check") -> dict[str, Any]:
+def _described(check: "CheckResult") -> dict[str, Any]:
     """A check in JSON values. Names of processes and an engine's words are untrusted."""
     from dataclasses import asdict
 

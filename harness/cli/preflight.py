@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.machine.doctor.check import Check, Level
+from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.doctor.surroundings import buildx, disk_room, docker, gpu, gpu_access, gpu_driver
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError
@@ -46,7 +46,9 @@ def check(root: Path, requirements: Sequence[Requirement], cards: Sequence[Card]
             say(f"{which} is also used by {who}: launches that share it are marked as disturbed.")
 
 
-def containers(root: Path, requirements: Sequence[Requirement], *, wanted: bool) -> tuple[list[Check], "Engine | None"]:
+def containers(
+    root: Path, requirements: Sequence[Requirement], *, wanted: bool
+) -> tuple[list[CheckResult], "Engine | None"]:
     """Docker, its builder and the room for the images that are asked for, and the engine, where one answers."""
     from harness.backends.engine import connect
 
@@ -60,7 +62,7 @@ def containers(root: Path, requirements: Sequence[Requirement], *, wanted: bool)
     return [found, buildx(_buildx()), _room(engine, root, requirements)], engine
 
 
-def gpus(host: GpuHost, engine: "Engine | None", *, wanted: bool) -> list[Check]:
+def gpus(host: GpuHost, engine: "Engine | None", *, wanted: bool) -> list[CheckResult]:
     """The driver, how containers get GPUs, and each GPU; one line where there is none."""
     # what an engine elsewhere has, only a launch can tell
     found = [gpu_driver(host, wanted=wanted and (engine is None or engine.is_here))]
@@ -85,7 +87,7 @@ def environments(
     return rows
 
 
-def _access(engine: "Engine", *, wanted: bool) -> Check:
+def _access(engine: "Engine", *, wanted: bool) -> CheckResult:
     from harness.backends import gpus
 
     try:
@@ -94,7 +96,7 @@ def _access(engine: "Engine", *, wanted: bool) -> Check:
         return gpu_access("", error=error.message.rstrip("."), wanted=wanted)
 
 
-def _room(engine: "Engine", root: Path, requirements: Sequence[Requirement]) -> Check:
+def _room(engine: "Engine", root: Path, requirements: Sequence[Requirement]) -> CheckResult:
     from harness.backends.image import State
     from harness.backends.images import Images
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from harness.machine import topology as machine
 from harness.machine.topology import Topology
-from harness.model.cpus import format_cpus, parse_cpus
+from harness.model.cpus import parse
+from harness.model.cpus import shown as cpu_list
 from harness.model.errors import UsageError
 
 
@@ -27,7 +28,7 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
 def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
-            f"--cpus {count}: this process may use {len(allowed)} CPUs ({format_cpus(allowed)}).",
+            f"--cpus {count}: this process may use {len(allowed)} CPUs ({cpu_list(allowed)}).",
             "Ask for fewer, or `--cpus all`. One CPU by number is `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
@@ -81,14 +82,14 @@ def _place(cpu: int, topology: Topology) -> tuple[int, int]:
 
 def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
     try:
-        cpus = parse_cpus(wish)
+        cpus = parse(wish)
     except ValueError as error:
         advice = "Give a count, `all`, or a list of CPUs such as `0,2-3`."
         raise UsageError(f"--cpus {wish}: {error}.", advice) from None
     missing = cpus - allowed
     if missing or not cpus:
-        named = format_cpus(missing) or "none"
-        raise UsageError(f"--cpus {wish}: this process may use the CPUs {format_cpus(allowed)}, not {named}.")
+        named = cpu_list(missing) or "none"
+        raise UsageError(f"--cpus {wish}: this process may use the CPUs {cpu_list(allowed)}, not {named}.")
     return tuple(sorted(cpus))
 
 
@@ -126,7 +127,7 @@ def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[i
 
 def _numbers(cpus: Collection[int]) -> str:
     """`CPU 7`, or `CPUs 0, 2-3`."""
-    return f"CPU{'' if len(cpus) == 1 else 's'} {format_cpus(cpus)}"
+    return f"CPU{'' if len(cpus) == 1 else 's'} {cpu_list(cpus)}"
 
 
 def keeping_off(

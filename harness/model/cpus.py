@@ -1,4 +1,4 @@
-"""Lists of CPUs, read and written as the kernel does: `0-3,8`."""
+"""Lists of CPU numbers, as people and kernels write them: `0-3,8`."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 LONGEST = 8192
 
 
-def parse_cpus(text: str) -> frozenset[int]:
+def parse(text: str) -> frozenset[int]:
     """The CPUs of a list; none of an empty one. Raises ValueError, with a clause, for what is no such list."""
     cpus: set[int] = set()
     for part in filter(None, map(str.strip, text.split(","))):
@@ -19,12 +19,12 @@ def parse_cpus(text: str) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def format_cpus(cpus: Iterable[int]) -> str:
-    """CPU numbers for a reader, those that follow one another joined: `0-3, 8`. Empty without any."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1].append(cpu)
+def shown(numbers: Iterable[int]) -> str:
+    """CPU numbers with runs joined: `0-3, 8`. Empty without any."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], number]
         else:
-            runs.append([cpu])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+            spans.append([number])
+    return ", ".join("-".join(str(end) for end in span) for span in spans)

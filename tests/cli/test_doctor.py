@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from harness.cli import app
 from harness.machine.doctor import system
-from harness.machine.doctor.check import Check, Level
+from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.doctor.counters import Period
 from harness.machine.gpu.host import read
 from harness.machine.lock import machine_to_itself
@@ -193,7 +193,7 @@ def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> N
 def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = system.other_load
 
-    def named(period: Period) -> Check:
+    def named(period: Period) -> CheckResult:
         return replace(busy(period), value="\x1b[31mred\u202e (process 7) 100 %\nnoise  good")
 
     monkeypatch.setattr(system, "CHECKS", [named])

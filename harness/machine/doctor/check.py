@@ -19,7 +19,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """One line of the doctor's report, in the keys of its JSON.
 
     `value` says what was found; `advice`, in sentences, what to change, and `command` what to type for that, both empty
@@ -36,10 +36,10 @@ class Check:
 
 def checked(
     name: str, level: Level, value: str, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
-) -> Check:
+) -> CheckResult:
     """A check's outcome. Advice and command are kept only where something is wrong."""
     is_wrong = level in (Level.WARN, Level.BAD)
-    return Check(name, value, level, advice if is_wrong else "", command if is_wrong else "", facts)
+    return CheckResult(name, value, level, advice if is_wrong else "", command if is_wrong else "", facts)
 
 
 def graded(value: float, warn: float, bad: float) -> Level:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.machine import sysfs
-from harness.machine.doctor.check import NOT_SHOWN, Check, Level, checked, graded, short
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, graded, short
 
 Clock = Callable[[], float]
 Work = Callable[[int], object]
@@ -149,7 +149,7 @@ def grade(score_percent: float) -> str:
     return names[graded(score_percent, QUIET_PERCENT, NOISY_PERCENT)]
 
 
-def noise(found: Noise) -> Check:
+def noise(found: Noise) -> CheckResult:
     """By how much the times of the same work vary."""
     facts = asdict(found)
     del facts["drift_errors"], facts["drift_percent"]
@@ -168,7 +168,7 @@ def noise(found: Noise) -> Check:
     )
 
 
-def drift(found: Noise) -> Check:
+def drift(found: Noise) -> CheckResult:
     """Whether the CPU became slower or faster meanwhile."""
     shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
     value = f"none beyond the noise ({found.drift_percent:+.2g} %)"
@@ -210,7 +210,7 @@ def gaps(seconds: float, clock: Clock) -> Gaps:
     return Gaps(before - begun, tuple(pauses))
 
 
-def interruptions(found: Gaps) -> Check:
+def interruptions(found: Gaps) -> CheckResult:
     """How often, how long, and for what share of the time the CPU did something else."""
     lost = 100 * sum(found.pauses) / found.seconds
     per_second, longest = len(found.pauses) / found.seconds, max(found.pauses, default=0.0)
@@ -258,7 +258,7 @@ def _step(clock: Clock) -> float:
     return after - before
 
 
-def timer(found: Timer) -> Check:
+def timer(found: Timer) -> CheckResult:
     """Whether the timer that all times are read from is the fast and fine one."""
     level = Level.GOOD if found.source else Level.UNKNOWN
     if found.source in SLOW_CLOCKS or found.cost > COST_SECONDS:

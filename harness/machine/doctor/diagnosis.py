@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.machine.cpus import describe, running_on
 from harness.machine.doctor import clock, counters, system
-from harness.machine.doctor.check import Check, short
+from harness.machine.doctor.check import CheckResult, short
 from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
 from harness.machine.doctor.counters import Period, Place
 
@@ -40,7 +40,7 @@ class Diagnosis:
     timer: Timer
 
     @property
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[CheckResult]:
         """What every check found, in the order in which they are shown."""
         return [
             clock.noise(self.noise),

@@ -3,7 +3,7 @@
 import re
 from dataclasses import asdict
 
-from harness.machine.doctor.check import NOT_SHOWN, Check, Level, checked, gibibytes
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
 from harness.model.gpu import Card, GpuHost, shown
 
 #: Docker before this one limits neither CPUs nor memory where the kernel has control groups of version 2 only.
@@ -15,7 +15,7 @@ OLDEST_BUILDX = (0, 11)
 SPARE_BYTES = 2 * 10**9
 
 
-def docker(version: str, *, api: str = "", where: str = "", error: str = "", wanted: bool = False) -> Check:
+def docker(version: str, *, api: str = "", where: str = "", error: str = "", wanted: bool = False) -> CheckResult:
     """The engine's version, or the `error` with which none answered; that is bad where containers are `wanted`."""
     old = _is_older(version, OLDEST_DOCKER)
     level = Level.WARN if old else Level.GOOD
@@ -29,7 +29,7 @@ def docker(version: str, *, api: str = "", where: str = "", error: str = "", wan
     return checked("Docker", level, ", ".join(filter(None, told)), facts, advice=advice)
 
 
-def buildx(said: str | None) -> Check:
+def buildx(said: str | None) -> CheckResult:
     """The builder, by what `docker buildx version` said, None where there is none."""
     found = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
     version = found[1] if found else ""
@@ -47,7 +47,7 @@ def buildx(said: str | None) -> Check:
     return checked("buildx", level, value, {"version": version, "found": said is not None, "old": old}, advice=advice)
 
 
-def disk_room(free: int | None, needed: int, images: int, where: str) -> Check:
+def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
     """Whether there is room for so many `images`, which need `needed` bytes; `free` is None where it is not shown."""
     level, value = Level.UNKNOWN, NOT_SHOWN
     if free is not None:
@@ -65,7 +65,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> Check:
     )
 
 
-def gpu_driver(host: GpuHost, *, wanted: bool) -> Check:
+def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
     """The driver; that there is none is bad where a GPU is `wanted`, and else not known to matter."""
     if host.absent:
         return checked(
@@ -86,7 +86,7 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> Check:
     )
 
 
-def gpu_access(way: str, *, error: str = "", wanted: bool) -> Check:
+def gpu_access(way: str, *, error: str = "", wanted: bool) -> CheckResult:
     """By which way the engine gives GPUs to containers, or the `error` with which it does not."""
     return checked(
         "GPU access",
@@ -99,7 +99,7 @@ def gpu_access(way: str, *, error: str = "", wanted: bool) -> Check:
     )
 
 
-def gpu(card: Card) -> Check:
+def gpu(card: Card) -> CheckResult:
     """One GPU: what it is, and what else computes on it."""
     value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.machine import sysfs
 from harness.machine.cpus import describe, idle, shared_with
-from harness.machine.doctor.check import NOT_SHOWN, Check, Level, checked, gibibytes, graded, short
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
 from harness.machine.doctor.counters import CPUS, Period
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NAMED, FEWEST_PERCENT = 3, 1.0
 SHORT = 0.1
 
 
-def steal(period: Period) -> Check:
+def steal(period: Period) -> CheckResult:
     """The share of the time of the CPUs that the hypervisor gave to other machines.
 
     A hypervisor that has never reported any since the machine started may be one that reports none.
@@ -90,7 +90,7 @@ def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
     return max(0.0, (ticks / os.sysconf("SC_CLK_TCK") - (after.own - before.own)) / period.seconds)
 
 
-def other_load(period: Period) -> Check:
+def other_load(period: Period) -> CheckResult:
     """What other processes used: of the whole machine, and of the measured CPUs and their siblings."""
     place, count, named = period.place, len(period.after.ticks), busiest(period)
     others = _used_by_others(period, period.after.ticks.keys())
@@ -133,7 +133,7 @@ def other_load(period: Period) -> Check:
     )
 
 
-def smt(period: Period) -> Check:
+def smt(period: Period) -> CheckResult:
     """Whether the measured CPUs have their physical cores to themselves. Nothing in a virtual machine can tell."""
     place = period.place
     chosen, topology = tuple(sorted(place.cpus)), place.topology
@@ -172,7 +172,7 @@ def smt(period: Period) -> Check:
     )
 
 
-def governor(period: Period) -> Check:
+def governor(period: Period) -> CheckResult:
     """Who chooses the frequency of the CPUs; a virtual machine is not told."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.text(folder / "scaling_governor") for folder in folders}
@@ -194,7 +194,7 @@ def _several(names: Collection[str | None]) -> str | None:
     return ", ".join(sorted(name for name in names if name)) or None
 
 
-def turbo(period: Period) -> Check:
+def turbo(period: Period) -> CheckResult:
     """Whether the CPU may exceed its rated frequency for as long as it stays cool."""
     on: bool | None = None
     switch = ""
@@ -215,7 +215,7 @@ def turbo(period: Period) -> Check:
     )
 
 
-def throttling(period: Period) -> Check:
+def throttling(period: Period) -> CheckResult:
     """Whether heat slowed one of the CPUs down meanwhile."""
     cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
     if not cpus or not set(cpus) <= before.keys() & after.keys():
@@ -230,7 +230,7 @@ def throttling(period: Period) -> Check:
     )
 
 
-def power(period: Period) -> Check:
+def power(period: Period) -> CheckResult:
     """Whether the machine runs on its battery. One that shows no supply at all has none."""
     source = _power_source(period.place.root / "sys/class/power_supply")
     level = {None: Level.UNKNOWN, "battery": Level.WARN}.get(source, Level.GOOD)
@@ -259,7 +259,7 @@ def _power_source(folder: Path) -> str | None:
     return "mains" if states & {"Charging", "Full", "Not charging"} else None
 
 
-def cpu_quota(period: Period) -> Check:
+def cpu_quota(period: Period) -> CheckResult:
     """Whether the quota of the control group that the harness runs in, which local launches share, would stop them.
 
     The harness's own work counts too, so that a quota for exactly as many CPUs as are measured stops them at times.
@@ -315,7 +315,7 @@ def _quota_v1(folder: Path) -> float | None:
     return quota / period if quota and period and quota > 0 else None
 
 
-def memory(period: Period) -> Check:
+def memory(period: Period) -> CheckResult:
     """Whether the machine swapped meanwhile, or is about to."""
     before, after = period.before.memory, period.after.memory
     if before is None or after is None:
@@ -348,7 +348,7 @@ def memory(period: Period) -> Check:
     )
 
 
-def virtual_machine(period: Period) -> Check:
+def virtual_machine(period: Period) -> CheckResult:
     """Whether other machines may run on the same host."""
     virtual = period.place.topology.virtual
     levels = {True: Level.WARN, False: Level.GOOD, None: Level.UNKNOWN}
@@ -363,7 +363,7 @@ def virtual_machine(period: Period) -> Check:
 
 
 #: In the order in which they are shown.
-CHECKS: Sequence[Callable[[Period], Check]] = (
+CHECKS: Sequence[Callable[[Period], CheckResult]] = (
     steal,
     other_load,
     smt,

@@ -5,7 +5,7 @@ import os
 import psutil
 import pytest
 
-from harness.machine.doctor.check import Check
+from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.clock import Gaps, Noise, Timer
 from harness.machine.doctor.counters import Counters, Period, Place
 from harness.machine.doctor.diagnosis import Clocks, Diagnosis, listen
@@ -22,7 +22,7 @@ def here() -> tuple[int, ...]:
     return (max(os.sched_getaffinity(0)),)
 
 
-def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | None = None) -> list[Check]:
+def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | None = None) -> list[CheckResult]:
     """What is found in some seconds of a clock; `after` are the files once the work has begun."""
     clock = Clock(5e-7)
     before = os.sched_getaffinity(0)
