@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from harness.machine import sysfs
@@ -58,6 +59,14 @@ STEPS = 100
 
 # with its numbers, about as large as a core's own cache
 _TABLE = 2**15
+
+
+class Grade(StrEnum):
+    """How quiet a CPU is."""
+
+    QUIET = "quiet"
+    USABLE = "usable"
+    NOISY = "noisy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +152,10 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
     return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
 
 
-def grade(score_percent: float) -> str:
-    """`quiet`, `usable` or `noisy`."""
-    names = {Level.GOOD: "quiet", Level.WARN: "usable", Level.BAD: "noisy"}
-    return names[graded(score_percent, QUIET_PERCENT, NOISY_PERCENT)]
+def grade(score_percent: float) -> Grade:
+    """What a score is called."""
+    grades = {Level.GOOD: Grade.QUIET, Level.WARN: Grade.USABLE, Level.BAD: Grade.NOISY}
+    return grades[graded(score_percent, QUIET_PERCENT, NOISY_PERCENT)]
 
 
 def noise(found: Noise) -> CheckResult:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.machine.cpus import describe, running_on
 from harness.machine.doctor import clock, counters, system
 from harness.machine.doctor.check import CheckResult, short
-from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
+from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Grade, Noise, Timer, Work
 from harness.machine.doctor.counters import Period, Place
 
 #: Of the time to listen, this share is spent on blocks of work, and the rest on interruptions.
@@ -15,10 +15,10 @@ WORK_SHARE = 0.75
 
 #: What follows from a score, by its grade.
 _MEANING = {
-    "quiet": "Differences of a few percent can be measured here.",
-    "usable": "To see differences of a few percent, measure more rounds or remove noise.",
-    "noisy": "That is more than the 3 % within which two times count as the same: do what is advised below before you "
-    "measure.",
+    Grade.QUIET: "Differences of a few percent can be measured here.",
+    Grade.USABLE: "To see differences of a few percent, measure more rounds or remove noise.",
+    Grade.NOISY: "That is more than the 3 % within which two times count as the same: do what is advised below before "
+    "you measure.",
 }
 
 
@@ -51,8 +51,8 @@ class Diagnosis:
         ]
 
     @property
-    def grade(self) -> str:
-        """`quiet`, `usable` or `noisy`."""
+    def grade(self) -> Grade:
+        """What the score is called."""
         return clock.grade(self.noise.score_percent)
 
     def headline(self, *, pinned: bool) -> str:
