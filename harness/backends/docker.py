@@ -20,8 +20,7 @@ from harness.backends.text import Tail
 from harness.model.backend import Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
-from harness.model.gpu import Card, GpuHost
-from harness.model.gpu_code import Way, judge
+from harness.model.gpu import Card, GpuCode, GpuHost
 from harness.model.job import Job, Limits
 from harness.model.launch import Outcome, Status
 
@@ -165,9 +164,8 @@ class DockerBackend:
 
     def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
         """Whether the driver may have to compile the release's GPU code; yes where the GPU is not known."""
-        host = self.gpu_host
-        ways = [judge(requirement.environment, card.capability, host.cuda, host.driver).way for card in cards]
-        return not ways or any(way is not Way.NATIVE for way in ways)
+        code = GpuCode.parse(requirement.environment.gpu_code)
+        return not cards or any(not code.runs_on(card.capability) for card in cards)
 
     def _image(self, requirement: Requirement) -> str:
         """The image's id: of what was prepared, not of what a tag means by now."""

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from harness.catalog.download import sha256
-from harness.machine.directories import write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.files import write_atomically
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 FILE = "MANIFEST.json"
 SCHEMA = 1
@@ -51,7 +51,7 @@ def read(folder: Path) -> Manifest:
             f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.", "Make one: harness images pack FOLDER"
         ) from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is damaged: {error}.") from None
+        raise DamagedError(path, str(error)) from None
 
 
 def write(folder: Path, manifest: Manifest) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import Card, GpuHost
-from harness.model.gpu_code import shown
+from harness.model.gpu import Card, GpuHost, shown
 
 if TYPE_CHECKING:
     from harness.machine.gpu.watch import Watch

@@ -36,7 +36,7 @@ def rows(project: "Project", environments: Sequence["Environment"], ask: "List")
     `cpu` and `gpu` say of an image its `state`, and `size_bytes` and `id` where the engine has it; None where there is
     to be no such image. `lock` says whether each device's is there.
     """
-    from harness.model.gpu_code import describe
+    from harness.plan.gpus import describe
 
     requirements = _requirements(project, environments)
     found = _found(project, requirements, ask)

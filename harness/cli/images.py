@@ -126,7 +126,7 @@ def _verify(docker: "DockerBackend", requirement: "Requirement") -> bool:
 def _chosen(names: list[str] | None) -> tuple["Project", list["Environment"]]:
     from harness.catalog.environments import load_environments
     from harness.catalog.project import Project
-    from harness.plan.names import resolve
+    from harness.plan.selection import resolve
 
     project = Project.find()
     environments = load_environments(project)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.machine.probes.containers import buildx, disk_room, docker
-from harness.machine.probes.finding import Finding, Level
-from harness.machine.probes.gpus import access, card, driver
+from harness.machine.doctor.check import CheckResult, Level
+from harness.machine.doctor.surroundings import buildx, disk_room, docker, gpu, gpu_access, gpu_driver
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuHost
-from harness.plan.suitability import advice, fit
+from harness.plan.availability import gpu_advice
+from harness.plan.gpus import fit
 
 if TYPE_CHECKING:
     from harness.backends.engine import Engine
@@ -48,7 +48,7 @@ def check(root: Path, requirements: Sequence[Requirement], cards: Sequence[Card]
 
 def containers(
     root: Path, requirements: Sequence[Requirement], *, wanted: bool
-) -> tuple[list[Finding], "Engine | None"]:
+) -> tuple[list[CheckResult], "Engine | None"]:
     """Docker, its builder and the room for the images that are asked for, and the engine, where one answers."""
     from harness.backends.engine import connect
 
@@ -62,13 +62,13 @@ def containers(
     return [found, buildx(_buildx()), _room(engine, root, requirements)], engine
 
 
-def gpus(host: GpuHost, engine: "Engine | None", *, wanted: bool) -> list[Finding]:
+def gpus(host: GpuHost, engine: "Engine | None", *, wanted: bool) -> list[CheckResult]:
     """The driver, how containers get GPUs, and each GPU; one line where there is none."""
     # what an engine elsewhere has, only a launch can tell
-    found = [driver(host, wanted=wanted and (engine is None or engine.is_here))]
+    found = [gpu_driver(host, wanted=wanted and (engine is None or engine.is_here))]
     if engine is not None and (wanted or not host.absent):
         found.append(_access(engine, wanted=wanted))
-    return [*found, *(card(each) for each in host.cards)]
+    return [*found, *(gpu(each) for each in host.cards)]
 
 
 def environments(
@@ -82,21 +82,21 @@ def environments(
         found = fit(environment, cards, host)
         told = found.advice
         if found.is_impossible:
-            told = advice(found, environment, catalog.values(), cards, host)
-        rows.append({"name": environment.name, "way": found.way.value, "reason": found.reason, "advice": told})
+            told = gpu_advice(found, environment, catalog.values(), cards, host)
+        rows.append({"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": told})
     return rows
 
 
-def _access(engine: "Engine", *, wanted: bool) -> Finding:
+def _access(engine: "Engine", *, wanted: bool) -> CheckResult:
     from harness.backends import gpus
 
     try:
-        return access(gpus.find(engine).way.value, wanted=wanted)
+        return gpu_access(gpus.find(engine).way.value, wanted=wanted)
     except CannotRunHereError as error:
-        return access("", error=error.message.rstrip("."), wanted=wanted)
+        return gpu_access("", error=error.message.rstrip("."), wanted=wanted)
 
 
-def _room(engine: "Engine", root: Path, requirements: Sequence[Requirement]) -> Finding:
+def _room(engine: "Engine", root: Path, requirements: Sequence[Requirement]) -> CheckResult:
     from harness.backends.image import State
     from harness.backends.images import Images
 

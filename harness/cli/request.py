@@ -19,14 +19,12 @@ from harness.model.errors import UsageError
 from harness.model.gpu import Card, GpuHost
 from harness.model.job import Limits, Protocol, Sampling
 from harness.model.problem import FileError
-from harness.model.run import Plan, Unavailable
+from harness.model.run import Plan
 from harness.model.scenario import Scenario
 from harness.model.suite import DEFAULT_SUITE, Suite
 from harness.plan.availability import split
-from harness.plan.broken import without_broken
-from harness.plan.devices import split_by_device
 from harness.plan.groups import group
-from harness.plan.selection import Catalog, Selection, parse_axes, select
+from harness.plan.selection import Catalog, Selection, parse_axes, select, without_broken
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
@@ -118,12 +116,10 @@ def prepare(request: Request) -> Prepared:
     selection, catalog, refused = _spared(selection, catalog, broken)
     device = Device.GPU if limits.gpus else Device.CPU
     cells, environments = select(selection, catalog, device)
-    existing, missing = split_by_device(cells, known)
     requirements = {
         name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
     }
-    able, unable = _split_by_gpu(existing, known, cards, gpu_host)
-    runnable, unavailable = split(able, scenarios, requirements)
+    runnable, unavailable = split(cells, scenarios, requirements, known, cards=cards, host=gpu_host)
     reference = _reference(named, environments, runnable)
     rounds, budget = _length(request, suites.get(request.suite))
     plan = Plan(
@@ -132,7 +128,7 @@ def prepare(request: Request) -> Prepared:
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=sampling,
         limits=limits,
-        unavailable=[*missing, *unable, *unavailable],
+        unavailable=unavailable,
         precision=quantities.share(request.precision, "--precision") if request.precision else None,
         budget_seconds=budget,
         margin=quantities.share(request.margin, "--margin"),
@@ -148,14 +144,6 @@ def prepare(request: Request) -> Prepared:
         cards=cards,
         refused=refused,
     )
-
-
-def _split_by_gpu(
-    cells: Sequence[Cell], known: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
-) -> tuple[list[Cell], list[Unavailable]]:
-    from harness.plan.suitability import split_by_gpu
-
-    return split_by_gpu(cells, known, cards, host)
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:

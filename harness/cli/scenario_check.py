@@ -15,8 +15,7 @@ from harness.cli import problems, quantities
 from harness.model.errors import Exit, UnavailableError, UsageError
 from harness.model.problem import FileError, Problem
 from harness.model.scenario import Scenario
-from harness.plan.names import resolve
-from harness.plan.selection import Catalog
+from harness.plan.selection import Catalog, resolve
 from harness.plan.suite_check import check
 
 #: Compiles files in memory and prints, of each that does not, its number, the line and the message. For any Python.

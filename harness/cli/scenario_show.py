@@ -40,7 +40,9 @@ def _availability(project: "Project", scenario: "Scenario", environment: "Enviro
         Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
         for axes in scenario.combinations(scenario.axes)
     ]
-    able, unable = split(cells, {scenario.name: scenario}, {environment.name: requirement})
+    able, unable = split(
+        cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
+    )
     reasons = Counter((entry.reason, entry.advice) for entry in unable)
     absent = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
     return {**found, "cells": len(able), "not_available": absent}

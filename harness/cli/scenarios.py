@@ -36,7 +36,7 @@ def show(
     from harness.catalog.project import Project
     from harness.catalog.scenarios import find_scenarios
     from harness.cli import problems, scenario_show
-    from harness.plan.names import resolve
+    from harness.plan.selection import resolve
 
     project = Project.find()
     found = find_scenarios(project)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -43,7 +44,7 @@ class RunFolder:
                     f"{results} has {free / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
                     "Make room, or choose another folder with --results.",
                 )
-            _sync_new(path / "launches.jsonl", b"")
+            write_atomically(path / "launches.jsonl", b"", synced=True)
         except OSError as error:
             raise CannotRunHereError(
                 f"The results folder {path} cannot be written: {error.strerror}.", "Choose another with --results."
@@ -65,8 +66,7 @@ class RunFolder:
     def write_run(self, run: Run) -> None:
         """Write run.json, whole or not at all."""
         try:
-            _sync_new(self.path / "run.json.part", codec.dump(run, indent=2) + b"\n")
-            (self.path / "run.json.part").replace(self.path / "run.json")
+            write_atomically(self.path / "run.json", codec.dump(run, indent=2) + b"\n", synced=True)
         except OSError as error:
             raise self._refused("run.json", error) from None
 
@@ -135,7 +135,7 @@ class RunFolder:
         """Write a report beside the launches; returns its path."""
         path = self.path / name
         try:
-            path.write_text(text, encoding="utf-8")
+            write_atomically(path, text)
         except OSError as error:
             raise self._refused(name, error) from None
         return path
@@ -181,12 +181,3 @@ def _write_whole(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
-
-
-def _sync_new(path: Path, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        _write_whole(handle, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)

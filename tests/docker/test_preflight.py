@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from harness.cli import preflight
-from harness.machine.probes.finding import Level
+from harness.machine.doctor.check import Level
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuHost, Process

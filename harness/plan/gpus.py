@@ -1,17 +1,15 @@
-"""What GPUs an environment can run on: the GPU code in its wheel against a GPU and its driver.
+"""Which GPUs an environment can run on: the GPU code in its wheel against a GPU and its driver.
 
 Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture for what runs where; TensorFlow's
 release notes and issues for what was seen.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.environment import Environment
-
-Capability = tuple[int, int]
+from harness.model.gpu import Capability, Card, GpuCode, GpuHost, shown
 
 #: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
 CAPABILITIES: Sequence[Capability] = (
@@ -35,7 +33,7 @@ _DRIVERS: Mapping[tuple[int, ...], str] = {
 }
 
 
-class Way(StrEnum):
+class Support(StrEnum):
     """How an environment runs on a GPU, best first."""
 
     NATIVE = "native"
@@ -50,44 +48,19 @@ class Fit:
     `advice` may be empty: then only another environment or another GPU helps.
     """
 
-    way: Way
+    support: Support
     reason: str = ""
     advice: str = ""
 
     @property
     def is_impossible(self) -> bool:
         """Whether it cannot run at all."""
-        return self.way is Way.CANNOT
+        return self.support is Support.CANNOT
 
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """The GPU code in a wheel, as compute capabilities: machine code, and PTX that a driver compiles."""
-
-    machine: tuple[Capability, ...]
-    ptx: tuple[Capability, ...]
-
-    def runs_on(self, capability: Capability) -> bool:
-        """Whether some of the machine code runs there: on its own major version, from its own minor version on."""
-        major, minor = capability
-        return any(major == own_major and minor >= own_minor for own_major, own_minor in self.machine)
-
-    def compiles_for(self, capability: Capability) -> bool:
-        """Whether some of the PTX can be compiled for it: for its own capability and all newer ones."""
-        return any(capability >= own for own in self.ptx)
-
-
-def parse(gpu_code: str) -> Code:
-    """The catalogue's `gpu_code` ("sm_35 sm_70 compute_80"), which has the words of TensorFlow's own build.
-
-    There, `sm_XY` is machine code, and `compute_XY` both machine code and PTX.
-    """
-    found = re.findall(r"\b(sm|compute)_(\d+)(\d)\b", gpu_code)
-    machine = [(kind, (int(major), int(minor))) for kind, major, minor in found]
-    return Code(
-        tuple(capability for _, capability in machine),
-        tuple(capability for kind, capability in machine if kind == "compute"),
-    )
+    @property
+    def rank(self) -> int:
+        """How well it runs; the lower, the better."""
+        return list(Support).index(self.support)
 
 
 def judge(
@@ -100,19 +73,28 @@ def judge(
     """
     reason = _no_code(environment, capability)
     if reason:
-        return Fit(Way.CANNOT, reason)
+        return Fit(Support.CANNOT, reason)
     oldest = minimum_driver(environment)
     if oldest and driver and _is_older(driver, oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
-        return Fit(Way.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
-    if parse(environment.gpu_code).runs_on(capability):
-        return Fit(Way.NATIVE)
+        return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
+    if GpuCode.parse(environment.gpu_code).runs_on(capability):
+        return Fit(Support.NATIVE)
     return _compiled(environment, capability, driver_cuda)
+
+
+def fit(environment: Environment, cards: Sequence[Card], host: GpuHost) -> Fit:
+    """How it runs where every launch is given all of these cards: as on the one that it runs worst on.
+
+    Where nothing is known of the machine's GPUs, nothing is judged.
+    """
+    fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
+    return max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:
     """Why no driver helps, in a clause; empty where one may."""
-    code, where = parse(environment.gpu_code), f"compute capability {shown(capability)}"
+    code, where = GpuCode.parse(environment.gpu_code), f"compute capability {shown(capability)}"
     if not code.machine:
         return "the catalogue tells of no GPU code in it"
     if code.runs_on(capability):
@@ -146,12 +128,12 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
         known = f"{driver_cuda[0]}.{driver_cuda[1]}"
         return Fit(
-            Way.CANNOT,
+            Support.CANNOT,
             f"{missing}, and the driver knows CUDA {known} only: too old to compile what CUDA {environment.cuda} made",
             f"Update the driver to one that knows CUDA {environment.cuda} (`nvidia-smi` shows which one does).",
         )
     return Fit(
-        Way.COMPILED,
+        Support.COMPILED,
         f"{missing}: the driver compiles all of it at the first start, for 30 minutes or longer",
         "Let the first launch run to its end: what it compiled is kept, and later ones start as fast as any.",
     )
@@ -165,8 +147,10 @@ def minimum_driver(environment: Environment) -> str:
 
 def describe(environment: Environment) -> str:
     """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code."""
-    ways = {capability: judge(environment, capability).way for capability in CAPABILITIES}
-    native, compiled = (_ranges([c for c in CAPABILITIES if ways[c] is way]) for way in (Way.NATIVE, Way.COMPILED))
+    ways = {capability: judge(environment, capability).support for capability in CAPABILITIES}
+    native, compiled = (
+        _ranges([c for c in CAPABILITIES if ways[c] is way]) for way in (Support.NATIVE, Support.COMPILED)
+    )
     return ", ".join([*native, *(["compiled " + ", ".join(compiled)] if compiled else [])])
 
 
@@ -180,11 +164,6 @@ def _ranges(chosen: Sequence[Capability]) -> list[str]:
         else:
             runs.append([capability])
     return ["-".join(dict.fromkeys([shown(run[0]), shown(run[-1])])) for run in runs]
-
-
-def shown(capability: Capability) -> str:
-    """As NVIDIA writes it: 8.6."""
-    return f"{capability[0]}.{capability[1]}"
 
 
 def _is_older(version: str, than: str) -> bool:

@@ -2,14 +2,16 @@
 
 import os
 
+import psutil
 import pytest
 
-from harness.machine.probes import checks
-from harness.machine.probes.finding import Finding
-from harness.machine.probes.listening import Clocks, Place, hertz, listen
+from harness.machine.doctor.check import CheckResult
+from harness.machine.doctor.clock import Gaps, Noise, Timer
+from harness.machine.doctor.counters import Counters, Period, Place
+from harness.machine.doctor.diagnosis import Clocks, Diagnosis, listen
 from harness.machine.topology import Cpu, Topology
 from tests.machine.conftest import Tree
-from tests.machine.probes.clocks import Clock
+from tests.machine.doctor.clocks import Clock
 
 SECONDS = 2.0
 
@@ -20,7 +22,7 @@ def here() -> tuple[int, ...]:
     return (max(os.sched_getaffinity(0)),)
 
 
-def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | None = None) -> list[Finding]:
+def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | None = None) -> list[CheckResult]:
     """What is found in some seconds of a clock; `after` are the files once the work has begun."""
     clock = Clock(5e-7)
     before = os.sched_getaffinity(0)
@@ -31,13 +33,17 @@ def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | 
         clock.work(size)
 
     clocks = Clocks(now=clock, own=lambda: clock.now)
-    found = checks.findings(listen(place, SECONDS, said.append, clocks, work))
+    found = listen(place, SECONDS, said.append, clocks, work).checks
     assert os.sched_getaffinity(0) == before
     return found
 
 
-def test_a_system_that_shows_nothing_is_unknown_and_never_good(tree: Tree, here: tuple[int, ...]) -> None:
-    place = Place(here, frozenset(here), Topology({}, known=False, virtual=None), tree({}))
+def test_a_system_that_shows_nothing_is_unknown_and_never_good(
+    tree: Tree, here: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"proc/1/comm": "init"})
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
+    place = Place(here, frozenset(here), Topology({}, known=False, virtual=None), root)
     levels = {finding.name: finding.level.value for finding in heard_on(tree, place, [])}
     measured = ("noise", "drift", "interruptions")
     assert {name: levels.pop(name) for name in measured} == dict.fromkeys(measured, "good")
@@ -53,7 +59,7 @@ def test_what_is_done_and_for_how_long_is_said(tree: Tree, here: tuple[int, ...]
 def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, ...]) -> None:
     (cpu,) = here
     sibling = cpu + 1
-    ticks = round(SECONDS * hertz())
+    ticks = round(SECONDS * os.sysconf("SC_CLK_TCK"))
 
     def stat(own: int, beside: int) -> dict[str, str]:
         return {
@@ -66,3 +72,29 @@ def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, .
     assert found.level == "bad"
     assert found.facts["others"] == pytest.approx(0.5, abs=0.02)
     assert found.facts["here"] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("score", "pinned", "words"),
+    [
+        (
+            0.42,
+            True,
+            "Quiet: the same 50 ms of work, timed again and again, varies by 0.42 % on CPU 1, alone on its physical "
+            "core. Differences of a few percent can be measured here.",
+        ),
+        (
+            1.5,
+            False,
+            "Usable: the same 50 ms of work, timed again and again, varies by 1.5 % on the machine's 2 CPUs. To",
+        ),
+        (31.0, True, "Noisy: the same 50 ms of work, timed again and again, varies by 31 % on"),
+    ],
+)
+def test_the_headline_is_the_score_in_words(score: float, pinned: bool, words: str) -> None:
+    both = Topology({n: Cpu(n, frozenset({n})) for n in (0, 1)})
+    nothing = Counters(0.0, 0.0, {}, {}, {}, None)
+    period = Period(Place((1,) if pinned else (0, 1), frozenset({0, 1}), both), nothing, nothing, None)
+    noise = Noise(score, score, 1.0, 1.0, 0.0, 0.0, 0.05, 100)
+    heard = Diagnosis(period, noise, Gaps(1.0, ()), Timer("tsc", 1e-8, 1e-8))
+    assert heard.headline(pinned=pinned).startswith(words)
