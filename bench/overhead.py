@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.pairs import Pairs, pairs, run
 from harness.backends import worker
-from harness.backends.docker import DockerBackend
-from harness.backends.local import LocalBackend
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.model.backend import BackendFacts
 from harness.model.cell import Cell
 from harness.model.environment import Environment
 from harness.model.job import Limits, Sampling
@@ -116,7 +117,7 @@ class Run:
     """run.json: everything a report needs beside the launches.
 
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
-    against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for
+    against; `folder` is the run's folder as seen from where the command was typed; `host` are facts for
     a reader; `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to
     the hash of its files, so that a changed one is refused on resuming; `stops` maps group to how it
     ended, once it has.
@@ -130,7 +131,7 @@ class Run:
     reference: str
     environments: Sequence[Environment]
     scenarios: Sequence[Scenario]
-    backend: Mapping[str, Any]
+    backend: BackendFacts
     host: Mapping[str, Any]
     folder: str = ""
     commit: str = ""

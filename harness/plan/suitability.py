@@ -1,6 +1,7 @@
 """Which environments run on a machine's GPUs, known before any image is built."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
@@ -77,3 +78,17 @@ def instead(
 
     able = [each for each in catalog if each.gpu_code and not fit(each, cards, host).is_impossible]
     return min(able, key=rank, default=None)
+
+
+def rows(
+    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
+) -> list[dict[str, Any]]:
+    """How each environment with GPU code runs on the cards: its name, the way, the reason and what to do."""
+    found = []
+    for environment in chosen:
+        if Device.GPU not in environment.devices:
+            continue
+        how = fit(environment, cards, host)
+        told = advice(how, environment, catalog.values(), cards, host) if how.is_impossible else how.advice
+        found.append({"name": environment.name, "way": how.way.value, "reason": how.reason, "advice": told})
+    return found

@@ -14,7 +14,7 @@ from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Scenario
 from harness.report import attribution, behaviour, course, differences, facts, grid, sweeps
-from harness.report.again import Again, again
+from harness.report.again import Again, AskByHand, again, nothing
 from harness.report.answers import SENTENCES, Sentence, sentences
 from harness.report.attribution import AttributionView
 from harness.report.behaviour import BehaviourView
@@ -104,8 +104,8 @@ class Document:
     folder: str
 
 
-def build(run: Run, launches: Sequence[Launch]) -> Document:
-    """The report's content."""
+def build(run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing) -> Document:
+    """The report's content; `by_hand` says what can be typed without the harness."""
     found = lookup(run, launches)
     made = [table for table in tables(run, found) if table.rows]
     answered = [answer for table in made for answer in answers(table)]
@@ -131,7 +131,7 @@ def build(run: Run, launches: Sequence[Launch]) -> Document:
         behaviours=behaviour.views(run, made, found),
         attributions=[view for table in made for view in attribution.views(run, table, found)],
         absences=[_absence(entry, found) for entry in missing(found)],
-        again=again(run, found, answered),
+        again=again(run, found, answered, by_hand),
         folder=run.folder or f"results/{run.id}",
     )
 

@@ -31,8 +31,8 @@ def pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def machine(run: Run) -> Machine:
     """The machine that launches ran on: the engine's where that is another one than this."""
-    remote = run.backend.get("where") == "remote"
-    facts = run.backend if remote else run.host
+    remote = run.backend.is_remote
+    facts = run.backend.told() if remote else run.host
     memory = facts.get("memory_bytes")
     cards = run.host.get("gpus")
     return Machine(
@@ -40,9 +40,9 @@ def machine(run: Run) -> Machine:
         cores=int(facts.get("cpus" if remote else "cores") or 0),
         memory=bytes_(memory) if isinstance(memory, int | float) and memory else "",
         gpus=[str(card.get("name", "")) for card in cards] if isinstance(cards, list) else [],
-        engine=str(run.backend.get("engine") or run.backend.get("name") or ""),
+        engine=run.backend.engine or run.backend.name,
         host=pairs(run.host),
-        backend=pairs(run.backend),
+        backend=pairs(run.backend.told()),
     )
 
 

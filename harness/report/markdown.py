@@ -11,6 +11,7 @@ from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.report import escape
+from harness.report.again import AskByHand, nothing
 from harness.report.attribution import AttributionView
 from harness.report.cells import Cells
 from harness.report.charts.picture import Picture
@@ -40,14 +41,16 @@ class Report:
     pictures: Sequence[Picture]
 
 
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> str:
+def render(run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing) -> str:
     """The Markdown report of a run, without its pictures."""
-    return report(run, launches, templates).text
+    return report(run, launches, templates, by_hand=by_hand).text
 
 
-def report(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> Report:
+def report(
+    run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing
+) -> Report:
     """The report of a run. `templates` is the folder of the templates, the project's own by default."""
-    document = build(run, launches)
+    document = build(run, launches, by_hand)
     drawn = pictures(document)
     return Report(lay_out(document, drawn, templates), drawn)
 

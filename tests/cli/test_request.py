@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends import gpus
+from harness.backends.docker import gpus
 from harness.catalog.project import Project
 from harness.cli.request import Prepared, Request, prepare
 from harness.model.environment import Device

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.catalog import adhoc
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

@@ -7,7 +7,7 @@ import secrets
 import pytest
 from typer.testing import CliRunner
 
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.cli import app
 from harness.model.errors import CannotRunHereError
 

@@ -6,8 +6,8 @@ import resource
 
 import pytest
 
-from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.job import Limits
 from harness.model.launch import Status

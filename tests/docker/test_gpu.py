@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import kernels
-from harness.backends.docker import DockerBackend
-from harness.backends.gpus import KIND, Access, Way, names_in
-from harness.backends.images import Images
+from harness.backends.docker import gpus  # was kernels
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.gpus import KIND, Access, Way, names_in
+from harness.backends.docker.images import Images
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

@@ -10,9 +10,9 @@ import sys
 import pytest
 from docker.errors import ImageNotFound
 
-from harness.backends.docker import DockerBackend
-from harness.backends.image import BASE, FROM, LOCK, PYTHON, RECIPE, State
-from harness.backends.listing import list_images
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import list_images
+from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, State
 from harness.model.backend import Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -157,7 +157,7 @@ def test_an_interruption_ends_the_builds(project):
     script = f"""
 import os, signal
 from pathlib import Path
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from harness.backends.docker import DockerBackend
-from harness.backends.engine import connect
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import connect
 from harness.model.launch import Status
 from tests.backends.workers import job
 

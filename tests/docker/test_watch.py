@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness.backends.container import RUN_LABEL
+from harness.backends.docker.container import RUN_LABEL
 from harness.machine.gpu.foreign import container_of
 from harness.machine.gpu.watch import Watch
 from harness.model.gpu import Card

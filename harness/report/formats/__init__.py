@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.report.again import AskByHand, nothing
 
 
 class Format(StrEnum):
@@ -22,8 +23,15 @@ class Format(StrEnum):
     SUMMARY = "summary"
 
 
-def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path | None = None) -> str:
-    """The run in one format; `cache` is a folder for what can be made again.
+def render(
+    format: Format,
+    run: Run,
+    launches: Sequence[Launch],
+    *,
+    cache: Path | None = None,
+    by_hand: AskByHand = nothing,
+) -> str:
+    """The run in one format; `cache` is a folder for what can be made again, `by_hand` says how without the harness.
 
     Raises NothingSelectedError where that format cannot say that no cell gave a number.
     """
@@ -32,8 +40,8 @@ def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path 
     from harness.report.html import page
 
     renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
-        Format.MD: markdown.render,
-        Format.HTML: partial(page.render, cache=cache),
+        Format.MD: partial(markdown.render, by_hand=by_hand),
+        Format.HTML: partial(page.render, cache=cache, by_hand=by_hand),
         Format.JSON: report_json.render,
         Format.CSV: launches_csv.render,
         Format.JUNIT: junit.render,

@@ -114,7 +114,7 @@ def _run(run: Run) -> schema.RunFacts:
         budget_seconds=plan.budget_seconds,
         cpus=plan.limits.cpus,
         host=run.host,
-        backend=run.backend,
+        backend=run.backend.told(),
         stops={group: stop.reason.value for group, stop in run.stops.items()},
     )
 

@@ -10,6 +10,7 @@ from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import escape
+from harness.report.again import AskByHand, nothing
 from harness.report.charts.picture import Picture
 from harness.report.charts.pictures import pictures
 from harness.report.document import Document, build
@@ -21,12 +22,19 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None, *, cache: Path | None = None) -> str:
+def render(
+    run: Run,
+    launches: Sequence[Launch],
+    templates: Path | None = None,
+    *,
+    cache: Path | None = None,
+    by_hand: AskByHand = nothing,
+) -> str:
     """The page of a run.
 
     `templates` is the folder of the templates, the project's own by default; `cache` is one for what can be made again.
     """
-    document = build(run, launches)
+    document = build(run, launches, by_hand)
     return lay_out(document, pictures(document, templates), launches, templates, cache=cache)
 
 
