@@ -61,7 +61,7 @@ def remote(engine, monkeypatch):
 def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
     backend = DockerBackend(made[0].root, "test-remote")
     backend.engine = remote
-    assert backend.facts()["where"] == "remote"
+    assert backend.facts().is_remote
     source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = backend.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.model.backend import BackendFacts
 from harness.report.facts import cpus, machine, pairs
 from tests.factories import run
 
@@ -37,12 +38,12 @@ def test_the_machine_in_short_and_in_full():
 
 def test_an_engine_elsewhere_has_its_own_machine():
     there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64", "cpus": 64}
-    told = machine(run(backend={**there, "memory_bytes": 2**36}))
+    told = machine(run(backend=BackendFacts(**there, memory_bytes=2**36)))
     assert (told.cpu, told.cores, told.memory) == ("x86_64", 64, "64.0 GiB")
 
 
 def test_what_is_not_known_of_a_machine_is_empty():
-    told = machine(run(host={}, backend={}))
+    told = machine(run(host={}, backend=BackendFacts("")))
     assert (told.cpu, told.cores, told.memory, told.engine) == ("", 0, "", "")
 
 

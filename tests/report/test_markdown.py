@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.backends import registry
+from harness.model.backend import BackendFacts, ByHand
 from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -42,7 +44,7 @@ def example():
 
 def test_the_report_is_the_snapshot():
     """UPDATE_SNAPSHOTS=1 writes it anew; read the difference before committing it."""
-    text = render(*example())
+    text = render(*example(), by_hand=registry.by_hand)
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text)
     assert text == SNAPSHOT.read_text()
@@ -199,7 +201,8 @@ def test_a_run_in_which_nothing_is_available_has_a_report():
 
 
 def test_a_run_of_nothing_has_a_report():
-    assert "No cell gave a number." in render(run([], host={}, backend={}, commit="", images={}, pins={}), [])
+    empty = run([], host={}, backend=BackendFacts(""), commit="", images={}, pins={})
+    assert "No cell gave a number." in render(empty, [])
 
 
 def test_many_environments_have_a_line_each_and_changes_are_bold():
@@ -231,10 +234,13 @@ def test_the_machine_is_one_line_and_the_rest_of_it_is_folded_away():
 
 
 def test_it_can_be_done_again_without_the_harness():
-    again = render(run(), rounds(dict.fromkeys(cells(), 0.01))).split("## Again")[1]
-    assert "docker buildx bake cpu-tf1-14 cpu-tf2-0" in again
-    assert again.count("docker run --rm --network none") == 2
-    assert "docker run" not in render(run(backend={"name": "local"}), [])
+    lines = ByHand("bake it", ["build that"], ["run one", "run another"])
+    launches = rounds(dict.fromkeys(cells(), 0.01))
+    again = render(run(), launches, by_hand=lambda run, chosen: lines).split("## Again")[1]
+    assert [line for line in again.splitlines() if line in ("bake it", "build that", "run one", "run another")] == [
+        *("build that", "bake it", "run one", "run another")
+    ]
+    assert "by hand" not in render(run(), launches)
 
 
 def test_only_ten_ends_of_standard_error_are_printed():
