@@ -6,11 +6,11 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.probes.finding import Finding
-from harness.model.backend import Backend, BaseImages, ByHand, KeptImage, Preparation, Progress
+from harness.model.backend import Backend, BaseImages, KeptImage, Preparation, Progress
 from harness.model.cell import Cell
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
-from harness.model.run import Run
+from harness.model.run import ByHand, Run
 
 
 class RegisteredBackend(Backend, Protocol):

@@ -7,11 +7,10 @@ from pkgutil import resolve_name
 from typing import cast
 
 from harness.backends.protocol import ImageBackend, RegisteredBackend
-from harness.model.backend import ByHand
 from harness.model.cell import Cell
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import GpuHost
-from harness.model.run import Run
+from harness.model.run import ByHand, Run
 
 #: What `--backend` takes beside the names: the first that can be used here.
 AUTO = "auto"
@@ -47,6 +46,13 @@ ENTRIES = (
 
 #: What `--backend` takes.
 CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
+
+
+def known(name: str) -> str:
+    """What `--backend` was given. Raises UsageError for what it does not take."""
+    if name not in CHOICES:
+        raise UsageError(f"There is no backend {name!r}.", f"--backend takes {', '.join(CHOICES)}.")
+    return name
 
 
 def choose(
@@ -95,15 +101,15 @@ def gpu_host(root: Path) -> GpuHost:
 
 def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
     """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
-    known = {entry.name: entry for entry in ENTRIES}
-    return known[run.backend.name].load().by_hand(run, chosen) if run.backend.name in known else ByHand()
+    entries = {entry.name: entry for entry in ENTRIES}
+    return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
 
 
 def _entry(name: str) -> Entry:
     for entry in ENTRIES:
         if entry.name == name:
             return entry
-    raise UsageError(f"There is no backend {name}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
+    raise UsageError(f"There is no backend {name!r}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
 
 
 def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:

@@ -155,19 +155,6 @@ class KeptImage:
     size_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """How a run is done again without the harness, as lines to type in the project's folder.
-
-    `bake` makes what the catalogue's environments run in, and `others` each of the environments that are not in it, by
-    the harness; `cells` runs one cell of each environment. All are empty where that cannot be typed.
-    """
-
-    bake: str = ""
-    others: Sequence[str] = ()
-    cells: Sequence[str] = ()
-
-
 class BaseImages(Protocol):
     """The images that environments' images are made from, to and from files: for a machine that reaches no registry."""
 

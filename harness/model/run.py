@@ -1,6 +1,6 @@
 """Runs: one invocation of the matrix, what was asked and on what machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -141,3 +141,26 @@ class Run:
     sources: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
     schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """How a run is done again without the harness, as lines to type in the project's folder.
+
+    `bake` makes what the catalogue's environments run in, and `others` each of the environments that are not in it, by
+    the harness; `cells` runs one cell of each environment. All are empty where that cannot be typed.
+    """
+
+    bake: str = ""
+    others: Sequence[str] = ()
+    cells: Sequence[str] = ()
+
+
+def nothing_by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+    """No lines."""
+    return ByHand()
+
+
+#: Says how a stored run is done again without the harness: of each environment, by name, the one cell that is given.
+#: The backends' registry has the one that knows.
+AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]

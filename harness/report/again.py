@@ -1,18 +1,13 @@
 """How to run it again: the harness's command, and without it what the backend says can be typed by hand."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Answer
 from harness.analysis.lookup import Lookup
-from harness.model.backend import ByHand
 from harness.model.cell import Cell
-from harness.model.run import Run
-
-#: Says how a run is done again without the harness, of each environment the one cell that is given by its name. The
-#: backends' registry has the one that knows.
-AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]
+from harness.model.run import AskByHand, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +23,6 @@ class Again:
     bake: str
     others: Sequence[str]
     by_hand: Sequence[str]
-
-
-def nothing(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-    """No lines."""
-    return ByHand()
 
 
 def again(run: Run, found: Lookup, answered: Sequence[Answer], ask: AskByHand) -> Again:

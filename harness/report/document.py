@@ -11,10 +11,10 @@ from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
 from harness.analysis.tables import Table, tables
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.model.scenario import ENVIRONMENT, Scenario
 from harness.report import attribution, behaviour, course, differences, facts, grid, sweeps
-from harness.report.again import Again, AskByHand, again, nothing
+from harness.report.again import Again, again
 from harness.report.answers import SENTENCES, Sentence, sentences
 from harness.report.attribution import AttributionView
 from harness.report.behaviour import BehaviourView
@@ -104,7 +104,7 @@ class Document:
     folder: str
 
 
-def build(run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing) -> Document:
+def build(run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing_by_hand) -> Document:
     """The report's content; `by_hand` says what can be typed without the harness."""
     found = lookup(run, launches)
     made = [table for table in tables(run, found) if table.rows]

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.model.scenario import Scenario
 from harness.report import escape
-from harness.report.again import AskByHand, nothing
 from harness.report.attribution import AttributionView
 from harness.report.cells import Cells
 from harness.report.charts.picture import Picture
@@ -41,13 +40,15 @@ class Report:
     pictures: Sequence[Picture]
 
 
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing) -> str:
+def render(
+    run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing_by_hand
+) -> str:
     """The Markdown report of a run, without its pictures."""
     return report(run, launches, templates, by_hand=by_hand).text
 
 
 def report(
-    run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing
+    run: Run, launches: Sequence[Launch], templates: Path | None = None, *, by_hand: AskByHand = nothing_by_hand
 ) -> Report:
     """The report of a run. `templates` is the folder of the templates, the project's own by default."""
     document = build(run, launches, by_hand)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.model.backend import ByHand
+from harness.model.run import ByHand
 from harness.report.document import build
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 

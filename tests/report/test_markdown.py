@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness.backends import registry
-from harness.model.backend import BackendFacts, ByHand
+from harness.model.backend import BackendFacts
 from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
-from harness.model.run import Unavailable
+from harness.model.run import ByHand, Unavailable
 from harness.report.markdown import render, report, table
 from tests.factories import ENVIRONMENTS, PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
 

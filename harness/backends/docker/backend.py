@@ -18,7 +18,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, LockDifferences, Verification, compare, listed
 from harness.backends.worker import outcome
 from harness.machine.probes.finding import Finding
-from harness.model.backend import BackendFacts, ByHand, KeptImage, Preparation, Progress
+from harness.model.backend import BackendFacts, KeptImage, Preparation, Progress
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -26,7 +26,7 @@ from harness.model.gpu import Card, GpuHost
 from harness.model.gpu_code import Way, judge
 from harness.model.job import Job, Limits
 from harness.model.launch import Outcome, Status
-from harness.model.run import Run
+from harness.model.run import ByHand, Run
 
 #: How long listing an image's packages may take, in seconds.
 _VERIFY_SECONDS = 60.0

@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.report.again import AskByHand, nothing
+from harness.model.run import AskByHand, Run, nothing_by_hand
 
 
 class Format(StrEnum):
@@ -29,7 +28,7 @@ def render(
     launches: Sequence[Launch],
     *,
     cache: Path | None = None,
-    by_hand: AskByHand = nothing,
+    by_hand: AskByHand = nothing_by_hand,
 ) -> str:
     """The run in one format; `cache` is a folder for what can be made again, `by_hand` says how without the harness.
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from harness.analysis.lookup import lookup
 from harness.model.cell import Cell
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.report import escape
-from harness.report.again import AskByHand, nothing
 from harness.report.charts.picture import Picture
 from harness.report.charts.pictures import pictures
 from harness.report.document import Document, build
@@ -28,7 +27,7 @@ def render(
     templates: Path | None = None,
     *,
     cache: Path | None = None,
-    by_hand: AskByHand = nothing,
+    by_hand: AskByHand = nothing_by_hand,
 ) -> str:
     """The page of a run.
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.cli.gpus import cards, facts, lines, wish
+from harness.machine.gpu.chosen import cards, facts, lines, shared, wish
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Card, GpuHost, Process
 
 OLD = Card(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
 NEW = Card(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
@@ -71,3 +71,11 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
 def test_the_plan_says_what_it_was_judged_by() -> None:
     assert lines([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
     assert "libnvidia-ml.so.1 is not there" in lines([], UNKNOWN)[0]
+
+
+def test_who_else_uses_the_gpus_is_told() -> None:
+    busy = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [Process(7, "python"), Process(8)])
+    assert shared([OLD, busy]) == [
+        "GPU 1 (NVIDIA A100) is also used by python (process 7): launches that share it are marked as disturbed.",
+        "GPU 1 (NVIDIA A100) is also used by process 8: launches that share it are marked as disturbed.",
+    ]
