@@ -19,18 +19,20 @@ from harness.analysis.timeline import Moment, timeline
 from harness.model.cell import Cell
 from harness.model.job import Sampling
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 
 
 class Results:
     """A run with its launches, and what follows from them.
 
     Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
+    `by_hand` says what can be typed without the harness: the backends' registry knows.
     """
 
-    def __init__(self, run: Run, launches: Sequence[Launch]) -> None:
+    def __init__(self, run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing_by_hand) -> None:
         self.run = run
         self.launches = launches
+        self.by_hand = by_hand
 
     @property
     def margin(self) -> float:

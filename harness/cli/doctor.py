@@ -31,7 +31,7 @@ def doctor(  # noqa: PLR0917 - the command's options
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
     """Listen to this machine, give it a noise score, look at Docker and its GPUs, and say what to change."""
-    from harness.cli.gpus import wish
+    from harness.machine.gpu.chosen import wish
     from harness.model.errors import Exit
 
     wanted = wish(gpu, gpus)
@@ -81,23 +81,27 @@ def surroundings(
     `names` are the environments that are asked about, or globs; all of the catalogue where there are none. A row an
     environment says how it runs on the cards; there are none without a card.
     """
-    from harness.backends.gpus import host
+    from harness.backends import registry
     from harness.catalog.adhoc import with_asked
     from harness.catalog.environments import load_environments
     from harness.catalog.project import Project
-    from harness.cli import gpus, preflight
+    from harness.machine.doctor.surroundings import gpu, gpu_driver
+    from harness.machine.gpu.chosen import cards as meant
     from harness.model.environment import Device
+    from harness.plan.availability import gpu_rows
     from harness.plan.selection import resolve
 
-    project, found = Project.find(), host()
+    project = Project.find()
+    found = registry.gpu_host(project.root)
     catalog, typed = with_asked(load_environments(project), names)
     chosen = [catalog[name] for name in resolve(typed or ["*"], list(catalog), "environment")]
     device = Device.GPU if wanted else Device.CPU
     asked = _locked(project, chosen, device) if names else []
-    containers, engine = preflight.containers(project.root, asked, wanted=bool(wanted))
-    checks = [*containers, *preflight.gpus(found, engine, wanted=bool(wanted))]
-    cards = gpus.cards(wanted, found) if wanted else found.cards[:1]
-    return checks, cards, preflight.environments(chosen, catalog, cards, found) if cards else []
+    engines = [check for each in registry.opened(project.root) for check in each.findings(asked, wanted=bool(wanted))]
+    # what an engine elsewhere has, only a launch can tell
+    own = [gpu_driver(found, wanted=bool(wanted) and found.is_here), *(gpu(each) for each in found.cards)]
+    cards = meant(wanted, found) if wanted else found.cards[:1]
+    return [*engines, *own], cards, gpu_rows(chosen, catalog, cards, found) if cards else []
 
 
 def _locked(project: "Project", chosen: Sequence["Environment"], device: "Device") -> list["Requirement"]:

@@ -1,7 +1,8 @@
 """`harness matrix --dry-run`: what would be launched, in words or as JSON."""
 
-from harness.cli import gpus, problems
+from harness.cli import problems
 from harness.cli.request import Request, prepare
+from harness.machine.gpu import chosen as gpus
 from harness.model.errors import Exit
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from harness.backends.registry import AUTO
 from harness.cli import options
-from harness.cli.choice import BackendName
 from harness.cli.gate import FailOn
 from harness.model.errors import UsageError
 from harness.model.job import Protocol
@@ -19,7 +19,7 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     environments: options.Environments = None,
     scenarios: options.Scenarios = None,
     axes: options.Axes = None,
-    backend: options.Backend = BackendName.AUTO,
+    backend: options.Backend = AUTO,
     gpu: options.Gpu = False,
     gpus: options.Gpus = "",
     cpus: options.Cpus = "",

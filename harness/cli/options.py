@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.choice import BackendName
+from harness.backends.registry import CHOICES, known
 from harness.model.suite import DEFAULT_SUITE
 
 Suite = Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")]
@@ -19,7 +19,9 @@ Environments = Annotated[
 ]
 Scenarios = Annotated[list[str] | None, typer.Option("-s", "--scenario", help="A scenario, a glob or a file.")]
 Axes = Annotated[list[str] | None, typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.")]
-Backend = Annotated[BackendName, typer.Option(help="What executes the launches.")]
+Backend = Annotated[
+    str, typer.Option(metavar=f"[{'|'.join(CHOICES)}]", callback=known, help="What executes the launches.")
+]
 Gpu = Annotated[bool, typer.Option("--gpu", help="Run on a GPU: the first one, unless --gpus names others.")]
 Gpus = Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")]
 Cpus = Annotated[

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from harness.backends.registry import AUTO
 from harness.cli import options
-from harness.cli.choice import BackendName
 from harness.model.suite import DEFAULT_SUITE
 
 
@@ -16,7 +16,7 @@ def profile(  # noqa: PLR0917 - typer reads a command's options from its paramet
     scenarios: options.Scenarios = None,
     axes: options.Axes = None,
     calls: Annotated[int, typer.Option(min=1, help="How many calls after the first are profiled.")] = 50,
-    backend: options.Backend = BackendName.AUTO,
+    backend: options.Backend = AUTO,
     gpu: options.Gpu = False,
     gpus: options.Gpus = "",
     cpus: options.Cpus = "",

@@ -28,6 +28,7 @@ def report(
     ] = None,
 ) -> None:
     """Make a run's report again from its launches, or write it in another tool's format."""
+    from harness.backends import registry
     from harness.machine.directories import cache_dir
     from harness.report import formats
     from harness.store.folder import RunFolder, uncollected
@@ -43,7 +44,7 @@ def report(
         write(folder)
         return
     with uncollected():
-        text = formats.render(format, stored, folder.read_launches(), cache=cache_dir())
+        text = formats.render(format, stored, folder.read_launches(), cache=cache_dir(), by_hand=registry.by_hand)
     # encoded here: CSV has line ends of its own, and a terminal's encoding is no concern of a file format
     if output:
         _save(output, text.encode())
@@ -59,6 +60,7 @@ def write(folder: "RunFolder", *, show: bool = True) -> None:
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    from harness.backends import registry
     from harness.machine.directories import cache_dir
     from harness.report import markdown, terminal
     from harness.report.charts import svg
@@ -70,7 +72,7 @@ def write(folder: "RunFolder", *, show: bool = True) -> None:
     with ThreadPoolExecutor(max_workers=1) as beside:
         beside.submit(svg.start)
         run, launches = folder.read_run(), folder.read_launches()
-        document = build(run, launches)
+        document = build(run, launches, registry.by_hand)
         drawn = pictures(document)
         drawing = {f"{picture.name}.svg": beside.submit(svg.draw, picture) for picture in drawn}
         path = folder.write_report("report.md", markdown.lay_out(document, drawn))

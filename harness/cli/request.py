@@ -5,18 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_files
 from harness.catalog.suites import load_suites
-from harness.cli import gpus, problems, quantities
+from harness.cli import problems, quantities
 from harness.machine import cpus
+from harness.machine.gpu import chosen as gpus
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.job import Limits, Protocol, Sampling
 from harness.model.problem import FileError
 from harness.model.run import Plan
@@ -100,7 +102,8 @@ def prepare(request: Request) -> Prepared:
     """
     project = Project.find()
     limits = _limits(request)
-    cards, gpu_host = gpus.found(limits.gpus)
+    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites = load_suites(project)

@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import __version__
-from harness.cli import building, gate, gpus, problems
-from harness.cli.choice import BackendName, announce, choose
+from harness.backends import registry
+from harness.backends.registry import AUTO
+from harness.cli import building, gate, problems
 from harness.cli.gate import FailOn
 from harness.cli.interruption import interruptible
 from harness.cli.jobs import JobMaker
 from harness.cli.request import Prepared, Request, prepare
 from harness.machine import cpus, host, topology
+from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.job import Limits
 from harness.model.launch import BROKEN, Launch
 from harness.model.run import Group, Run, Unavailable
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
     from harness.store.folder import RunFolder
 
 
-def measure(
-    request: Request, backend_name: BackendName, results: Path, *, json: bool, fail_on: FailOn | None = None
-) -> Exit:
+def measure(request: Request, backend_name: str, results: Path, *, json: bool, fail_on: FailOn | None = None) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
     prepared = prepare(request)
     with machine_to_itself():
@@ -58,31 +58,32 @@ class Session:
     watch: "Watch | None"
 
 
-def begin(request: Request, prepared: Prepared, backend_name: BackendName, results: Path) -> Session:
+def begin(request: Request, prepared: Prepared, backend_name: str, results: Path) -> Session:
     """Choose the backend, prepare the environments, and make the run's folder; nothing is launched yet."""
-    from harness.cli import preflight
     from harness.store.folder import RunFolder
 
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
-    backend, why = choose(
+    backend, why = registry.choose(
         backend_name,
         prepared.project.root,
         identity,
-        strangers=prepared.has_strangers,
+        untrusted=prepared.has_strangers,
         gpus=prepared.plan.limits.gpus,
     )
-    announce(why)
+    _say(f"Backend: {why}.")
     if prepared.plan.limits.gpus:
-        preflight.check(prepared.project.root, prepared.needed, prepared.cards, _say)
+        backend.check_room(prepared.needed)
+        for sentence in gpus.shared(prepared.cards):
+            _say(sentence)
     folder = RunFolder.create(results, identity)
     try:
         with interruptible(), building.show() as progress:
-            images = backend.prepare(prepared.needed, progress)
+            preparation = backend.prepare(prepared.needed, progress)
     except BaseException:
         folder.discard()
         raise
-    prepared = _without_unavailable(prepared, images)
+    prepared = _without_unavailable(prepared, preparation.unavailable)
     requirements = prepared.requirements
     jobs = JobMaker(prepared.project, prepared.scenarios, prepared.plan.limits)
     run = Run(
@@ -94,12 +95,12 @@ def begin(request: Request, prepared: Prepared, backend_name: BackendName, resul
         reference=prepared.reference,
         environments=prepared.environments,
         scenarios=list(prepared.scenarios.values()),
-        backend={"name": backend.name, "why": why, **backend.facts()},
+        backend=replace(backend.facts(), why=why),
         host=_host(prepared.plan.limits, prepared.cards, prepared.gpu_host),
         folder=str(folder.path),
         commit=_commit(prepared.project.root),
         suite=request.suite,
-        images={name: image for name, image in images.items() if isinstance(image, str)},
+        images=preparation.images,
         pins={name: requirement.lock.pins for name, requirement in requirements.items()},
         sources=jobs.sources(),
     )
@@ -107,13 +108,13 @@ def begin(request: Request, prepared: Prepared, backend_name: BackendName, resul
     return Session(folder, run, requirements, jobs, backend, gpus.watch(prepared.cards, prepared.gpu_host))
 
 
-def resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailOn | None = None) -> Exit:
+def resume(path: Path, backend_name: str, *, json: bool, fail_on: FailOn | None = None) -> Exit:
     """Go on with the run in a folder. Raises UsageError where what it measures has changed since it began."""
     with machine_to_itself():
         return _resume(path, backend_name, json=json, fail_on=fail_on)
 
 
-def _resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailOn | None) -> Exit:
+def _resume(path: Path, backend_name: str, *, json: bool, fail_on: FailOn | None) -> Exit:
     from harness.catalog.locks import load_lock
     from harness.catalog.project import Project
     from harness.store.folder import RunFolder
@@ -129,10 +130,11 @@ def _resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailO
     }
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     jobs = JobMaker(project, scenarios, run.plan.limits)
-    name = BackendName(str(run.backend["name"]))
-    if backend_name not in (BackendName.AUTO, name):
-        raise UsageError(f"{path} was begun with the backend {name.value}; it cannot go on with {backend_name.value}.")
-    cards, gpu_host = gpus.found(run.plan.limits.gpus)
+    name = run.backend.name
+    if backend_name not in (AUTO, name):
+        raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {backend_name}.")
+    gpu_host = registry.gpu_host(project.root) if run.plan.limits.gpus else CPU_ALONE
+    cards = gpus.cards(run.plan.limits.gpus, gpu_host)
     changed = host.same_machine(dict(run.host), _host(run.plan.limits, cards, gpu_host))
     if changed:
         raise CannotRunHereError(
@@ -143,12 +145,12 @@ def _resume(path: Path, backend_name: BackendName, *, json: bool, fail_on: FailO
         raise UsageError(
             f"Since {path} was begun, the scenario {', '.join(different)} has changed.", "Start a new run."
         )
-    # the backend is the one that the run was begun with: a stranger's program was allowed or refused then
-    backend, why = choose(name, project.root, run.id, strangers=False, gpus=run.plan.limits.gpus)
-    announce(why)
+    # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
+    backend, why = registry.choose(name, project.root, run.id, gpus=run.plan.limits.gpus)
+    _say(f"Backend: {why}.")
     with interruptible(), building.show() as progress:
-        images = backend.prepare([requirements[entry] for entry in run.images], progress)
-    moved = [entry for entry, image in run.images.items() if images.get(entry) != image]
+        preparation = backend.prepare([requirements[entry] for entry in run.images], progress)
+    moved = [entry for entry, image in run.images.items() if preparation.images.get(entry) != image]
     if moved:
         raise UsageError(f"Since {path} was begun, the image of {', '.join(moved)} has changed.", "Start a new run.")
     session = Session(folder, run, requirements, jobs, backend, gpus.watch(cards, gpu_host))
@@ -207,9 +209,8 @@ def _exit(launches: list[Launch]) -> Exit:
     return Exit.CELLS_FAILED if any(launch.status in BROKEN for launch in launches) else Exit.OK
 
 
-def _without_unavailable(prepared: Prepared, images: dict[str, str | Exception]) -> Prepared:
+def _without_unavailable(prepared: Prepared, missing: Mapping[str, UnavailableError]) -> Prepared:
     """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
-    missing = {name: error for name, error in images.items() if isinstance(error, UnavailableError)}
     if not missing:
         return prepared
     plan = prepared.plan

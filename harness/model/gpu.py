@@ -43,13 +43,15 @@ class GpuHost:
     """The GPUs of a machine and its driver.
 
     `driver` is the driver's version (`535.104.05`), `cuda` the newest CUDA that it knows. `absent` says, in a clause,
-    why nothing is known where that is so; then the rest is empty.
+    why nothing is known where that is so; then the rest is empty. `is_here` is False of another machine than this one:
+    what it has, only a launch can tell.
     """
 
     cards: Sequence[Card] = ()
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
+    is_here: bool = True
 
     def chosen(self, gpus: Sequence[str]) -> list[Card]:
         """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over."""
@@ -84,3 +86,7 @@ class GpuCode:
     def compiles_for(self, capability: Capability) -> bool:
         """Whether some of the PTX can be compiled for it: for its own capability and all newer ones."""
         return any(capability >= own for own in self.ptx)
+
+
+#: What a run on the CPU knows of GPUs.
+CPU_ALONE = GpuHost(absent="the run is on the CPU")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
@@ -131,3 +132,17 @@ def _release(environment: Environment) -> tuple[int, int, int]:
 
     version = Version(environment.tensorflow)
     return version.major, version.minor, version.micro
+
+
+def gpu_rows(
+    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
+) -> list[dict[str, Any]]:
+    """How each environment with GPU code runs on the cards: its name, the way, the reason and what to do."""
+    rows = []
+    for environment in chosen:
+        if Device.GPU not in environment.devices:
+            continue
+        found = fit(environment, cards, host)
+        told = gpu_advice(found, environment, catalog.values(), cards, host) if found.is_impossible else found.advice
+        rows.append({"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": told})
+    return rows

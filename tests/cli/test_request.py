@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends import gpus
+from harness.backends import registry
 from harness.catalog.project import Project
 from harness.cli.request import Prepared, Request, prepare
 from harness.model.environment import Device
@@ -41,7 +41,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pre
 
     def make(card: Card | None = V100, **typed: Any) -> Prepared:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
-        monkeypatch.setattr(gpus, "host", lambda: host)
+        monkeypatch.setattr(registry, "gpu_host", lambda root: host)
         options: dict[str, Any] = dict.fromkeys(Request.__dataclass_fields__, "")
         options |= {"environments": [], "scenarios": ["ways"], "axes": ["way=fine"], "gpu": False, "rounds": None}
         options |= {"margin": "3%", "protocol": Protocol.TIME, "warmup": "auto", "measure": "auto", "seed": 1}

@@ -4,11 +4,9 @@ import json
 import re
 from dataclasses import replace
 
-import pytest
-
+from harness.analysis.flames import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
-from harness.analysis.flames import Frame
 from harness.report import markdown
 from harness.report.blocks import Drawing, Items, Table, Where
 from harness.report.flames import draw

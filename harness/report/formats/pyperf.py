@@ -53,7 +53,7 @@ def _suite(run: Run) -> dict[str, str | int]:
                 "harness_run": run.id,
                 "harness_commit": run.commit,
                 **{f"host_{name}": text for name, text in pairs(run.host)},
-                **{f"backend_{name}": text for name, text in pairs(run.backend)},
+                **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
             }
         ),
     }

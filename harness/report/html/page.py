@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.lookup import lookup
 from harness.model.cell import Cell
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.report import escape
 from harness.report.charts.picture import Picture
 from harness.report.charts.pictures import pictures
@@ -21,12 +21,19 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None, *, cache: Path | None = None) -> str:
+def render(
+    run: Run,
+    launches: Sequence[Launch],
+    templates: Path | None = None,
+    *,
+    cache: Path | None = None,
+    by_hand: AskByHand = nothing_by_hand,
+) -> str:
     """The page of a run.
 
     `templates` is the folder of the templates, the project's own by default; `cache` is one for what can be made again.
     """
-    document = build(run, launches)
+    document = build(run, launches, by_hand)
     return lay_out(document, pictures(document, templates), launches, templates, cache=cache)
 
 

@@ -21,7 +21,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     run = results.run
     # by hand all environments run the same scenario, that of the first answer
     answered = sorted(results.answers, key=lambda each: each.table is not results.answers[0].table)
-    made = again(run, results.found, answered)
+    made = again(run, results.found, answered, results.by_hand)
     own = [scenario.path.name for scenario in run.scenarios if scenario.name in run.scripts]
     if own:
         files = joined(own)

@@ -87,8 +87,8 @@ def script(scenario: Scenario, text: str) -> Folded:
 
 def machine(run: Run) -> str:
     """The machine that launches ran on, the engine's where that is another one than this; empty where not known."""
-    remote = run.backend.get("where") == "remote"
-    known = run.backend if remote else run.host
+    remote = run.backend.is_remote
+    known = run.backend.told() if remote else run.host
     cpu = str(known.get("cpu") or known.get("architecture") or "")
     cores = int(known.get("cpus" if remote else "cores") or 0)
     memory, cards = known.get("memory_bytes"), run.host.get("gpus")
@@ -99,13 +99,13 @@ def machine(run: Run) -> str:
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
         *gpus,
     ]
-    engine = str(run.backend.get("engine") or run.backend.get("name") or "")
+    engine = run.backend.engine or run.backend.name
     return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
     """All that was recorded of the machine and of the backend: of which of them, what it is called, and as text."""
-    of = {"machine": run.host, "backend": run.backend}
+    of = {"machine": run.host, "backend": run.backend.told()}
     return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
 
 
