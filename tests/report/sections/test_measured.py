@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.results import Results
+from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.job import Limits
 from harness.report.blocks import Code, Items, Link, Where
@@ -82,23 +83,24 @@ def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
 
 def test_an_engine_elsewhere_has_its_own_machine():
     there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64", "cpus": 64}
-    assert machine(run(backend={**there, "memory_bytes": 2**36})) == "x86_64, 64 cores, 64.0 GiB; Docker Engine 28"
+    told = machine(run(backend=BackendFacts.of({**there, "memory_bytes": 2**36})))
+    assert told == "x86_64, 64 cores, 64.0 GiB; Docker Engine 28"
 
 
 def test_what_is_not_known_of_a_machine_is_left_out():
-    assert machine(run(host={}, backend={})) == ""
-    assert machine(run(host={"cores": 1}, backend={})) == "1 core"
-    assert "Machine:" not in items(run(host={}, backend={}))
-    assert not summaries(made(run(host={}, backend={})))
+    assert machine(run(host={}, backend=BackendFacts(""))) == ""
+    assert machine(run(host={"cores": 1}, backend=BackendFacts(""))) == "1 core"
+    assert "Machine:" not in items(run(host={}, backend=BackendFacts("")))
+    assert not summaries(made(run(host={}, backend=BackendFacts(""))))
 
 
 def test_local_environments_are_called_so():
-    assert machine(run(host={"cpu": "Some CPU"}, backend={"name": "local"})) == "Some CPU; local environments"
+    assert machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local environments"
 
 
 def test_the_gpus_are_part_of_the_machine():
-    assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend={})) == "NVIDIA H100"
-    assert machine(run(host={"gpus": "not known: no driver"}, backend={})) == ""
+    assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend=BackendFacts(""))) == "NVIDIA H100"
+    assert machine(run(host={"gpus": "not known: no driver"}, backend=BackendFacts(""))) == ""
 
 
 def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
@@ -123,7 +125,7 @@ def test_the_gpus_of_every_launch_are_named():
 
 
 def test_every_fact_says_whose_it_is():
-    assert facts(run(host={"cpu": "x"}, backend={"name": "docker"})) == [
+    assert facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
         ("machine", "CPU", "x"),
         ("backend", "name", "docker"),
     ]
