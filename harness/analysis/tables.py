@@ -60,6 +60,14 @@ class Table:
         """The cell of a row on one side of a column."""
         return _cell(self.scenario, row.device, row.axes, side)
 
+    def values(self, row: Row) -> list[tuple[Column, Value]]:
+        """A row's values, each with its column."""
+        return list(zip(self.columns, row.values, strict=True))
+
+    def times(self) -> list[tuple[Row, Column, Value]]:
+        """Every time of the table, row by row."""
+        return [(row, head, value) for row in self.rows for head, value in self.values(row) if head.other is None]
+
     @property
     def rounds(self) -> int:
         """How many rounds the best-measured number has; 0 in an empty table."""

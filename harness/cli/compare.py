@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.gate import FailOn, nothing_judged
+from harness.cli.options import FailOn
 from harness.model.errors import Exit, NothingSelectedError, UsageError
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def compare(  # noqa: PLR0917 - the command's options
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
     """Say which cells of RUN_B are faster or slower than in RUN_A, and what else differs."""
-    from harness.cli import quantities
     from harness.report import changes, changes_json, changes_terminal
+    from harness.session import quantities
 
     share = quantities.share(margin, "--margin")
     one, other = _runs(first, second, any_host=any_host)
@@ -84,10 +84,9 @@ def _lookups(one: "Stored", other: "Stored") -> tuple["Lookup", "Lookup"]:
 
 def _exit(view: "View") -> Exit:
     """1 wins over 5; a gate that judged nothing does not pass either."""
-    from harness.analysis.verdicts import Verdict
+    from harness.cli import exits
+    from harness.session.gating import judged
 
     if view.changes.broken:
         return Exit.CELLS_FAILED
-    if not view.changes.deciding:
-        return nothing_judged("No cell has a verdict")
-    return Exit.SLOWER if Verdict.SLOWER in view.changes.deciding else Exit.OK
+    return exits.of_gate(judged(view.changes.deciding), "No cell has a verdict")

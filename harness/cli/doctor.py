@@ -47,12 +47,12 @@ def listened(cpus: str, seconds: str) -> dict[str, Any]:
     """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
     import os
 
-    from harness.cli import quantities
     from harness.machine import topology
     from harness.machine.cpus import choose
     from harness.machine.lock import machine_to_itself
     from harness.machine.probes.checks import findings
     from harness.machine.probes.listening import Place, listen
+    from harness.session import quantities
 
     long, allowed, known = quantities.seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     chosen = choose(cpus, allowed, known)
