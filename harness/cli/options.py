@@ -3,14 +3,13 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
 from harness.cli.choice import BackendName
-from harness.session.request import LaunchRequest, Option
+from harness.session.request import FieldOption, LaunchRequest, options
 
 Asked = TypeVar("Asked", bound=LaunchRequest)
 
@@ -36,19 +35,18 @@ def of(kind: type[Asked]) -> Callable[[Callable[..., None]], Callable[..., None]
 
     What is not typed is the field's default. The command's own options come after these; its docstring is its help.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    options = [_Typed(each.name, *get_args(hints[each.name])) for each in fields(kind)]
+    fields = options(kind).values()
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def expanded(**typed: Any) -> None:
-            given = [(option, typed.pop(option.name)) for option in options]
-            asked = {option.name: option.read(value) for option, value in given if value not in (None, False)}
+            given = [(each, typed.pop(each.name)) for each in fields]
+            asked = {each.name: _value(each, value) for each, value in given if value not in (None, False)}
             command(kind(**asked), **typed)
 
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
         parameters = [
-            *(option.parameter for option in options),
+            *map(_parameter, fields),
             *(each.replace(kind=each.KEYWORD_ONLY) for each in own),
         ]
         expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -58,40 +56,30 @@ def of(kind: type[Asked]) -> Callable[[Callable[..., None]], Callable[..., None]
     return decorate
 
 
-class _Typed:
-    """A request's field as an option of a command."""
+def _parameter(of: FieldOption) -> inspect.Parameter:
+    """The command's parameter: None where the option is left out, False of a switch."""
+    option, is_switch = of.option, of.type is bool
+    told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
+    made = typer.Option(*of.flags, help=told, show_default=False, min=option.least)
+    return inspect.Parameter(
+        of.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if is_switch else None,
+        annotation=Annotated[bool if is_switch else _text(of) | None, made],
+    )
 
-    def __init__(self, name: str, of: Any, option: Option) -> None:
-        self.name = name
-        self._type = of
-        self._option = option
-        self._flags = option.flags or (f"--{name.replace('_', '-')}",)
 
-    @property
-    def parameter(self) -> inspect.Parameter:
-        """The command's parameter: None where the option is left out, False of a switch."""
-        option, is_switch = self._option, self._type is bool
-        told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
-        made = typer.Option(*self._flags, help=told, show_default=False, min=option.least)
-        typed = bool if is_switch else self._typed | None
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False if is_switch else None,
-            annotation=Annotated[typed, made],
-        )
+def _text(of: FieldOption) -> Any:
+    """What typer makes of the text, before it is read."""
+    if get_origin(of.type) in (Sequence, Mapping):
+        return list[str]
+    if of.option.read:
+        return str
+    # of a number or None, the number
+    kinds = [kind for kind in get_args(of.type) if kind is not type(None)]
+    return _TYPES.get(of.name, *(kinds or [of.type]))
 
-    @property
-    def _typed(self) -> Any:
-        """What typer makes of the text, before it is read."""
-        if get_origin(self._type) in (Sequence, Mapping):
-            return list[str]
-        if self._option.read:
-            return str
-        # of a number or None, the number
-        kinds = [kind for kind in get_args(self._type) if kind is not type(None)]
-        return _TYPES.get(self.name, *(kinds or [self._type]))
 
-    def read(self, typed: Any) -> Any:
-        """The field's value. Raises UsageError, which names the option."""
-        return self._option.read(typed, self._flags[-1]) if self._option.read else typed
+def _value(of: FieldOption, typed: Any) -> Any:
+    """The field's value. Raises UsageError, which names the option."""
+    return of.option.read(typed, of.flags[-1]) if of.option.read else typed

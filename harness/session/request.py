@@ -5,9 +5,9 @@ Light to import: the command line makes its options of these fields, and `harnes
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 from harness.model.job import Protocol
 from harness.model.suite import DEFAULT_SUITE
@@ -23,13 +23,14 @@ class Option:
     """How a command line calls a field.
 
     `flags` are `--NAME` unless they are given. `read` makes the field's value of what was typed (a text; of a field
-    that is a list or a mapping, all its texts) and the option's name; it raises UsageError. `least` is the least
-    number, and `shown` what help shows as the default, where that is no text itself.
+    that is a list or a mapping, all its texts) and the option's name; it raises UsageError. `text` makes a text of the
+    value again. `least` is the least number, and `shown` what help shows as the default, where that is no text itself.
     """
 
     help: str
     flags: Sequence[str] = ()
     read: Callable[[Any, str], Any] | None = None
+    text: Callable[[Any], str] = str
     least: int | None = None
     shown: str = ""
 
@@ -54,6 +55,14 @@ def names(typed: Sequence[str], option: str) -> list[str]:
 #: A comma that is not between extras, and what is in requirements and in no name.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g}s"
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:g}%"
 
 
 def _axes(typed: Sequence[str], option: str) -> dict[str, list[str]]:
@@ -97,15 +106,59 @@ class LaunchRequest:
         ""
     )
     reference: Annotated[str, Option("What the others are set against; else the first.")] = ""
-    timeout: Annotated[float | None, Option("When a launch is ended: 10m.", read=quantities.seconds, shown="10m")] = (
-        None
-    )
+    timeout: Annotated[
+        float | None, Option("When a launch is ended: 10m.", read=quantities.seconds, text=_seconds, shown="10m")
+    ] = None
     memory: Annotated[
         int | None,
-        Option("What a container may use: 8g; four fifths of the machine without it.", read=quantities.size),
+        Option(
+            "What a container may use: 8g; four fifths of the machine without it.",
+            read=quantities.size,
+            text="{}b".format,
+        ),
     ] = None
     seed: Annotated[int | None, Option("Orders the launches; drawn where left out.", least=0)] = None
     results: Annotated[Path, Option("Where runs are kept.", shown="results")] = Path("results")
+
+    def command(self) -> list[str]:
+        """The command line that asks for the same."""
+        words = ["harness", "profile" if isinstance(self, ProfileRequest) else "matrix"]
+        usual = type(self)()
+        for name, option in options(type(self)).items():
+            value = getattr(self, name)
+            if value != getattr(usual, name):
+                words += option.words(value)
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOption:
+    """The option of a request's field: its name, its type, and how a command line calls it."""
+
+    name: str
+    type: Any
+    option: Option
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """What is typed, the long form last."""
+        return self.option.flags or (f"--{self.name}",)
+
+    def words(self, value: Any) -> list[str]:
+        """What is typed for a value that is not the usual one."""
+        flag = self.flags[0]
+        if value is True:
+            return [flag]
+        if isinstance(value, Mapping):
+            return [word for axis, values in value.items() for word in (flag, f"{axis}={','.join(values)}")]
+        values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+        return [word for each in values for word in (flag, self.option.text(each))]
+
+
+def options(kind: "type[LaunchRequest]") -> dict[str, FieldOption]:
+    """The options of a kind of request, by field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: FieldOption(each.name, *get_args(hints[each.name])) for each in fields(kind)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,25 +176,31 @@ class Request(LaunchRequest):
         ),
     ] = None
     precision: Annotated[
-        float | None, Option("Measure until every ratio is known to this: 2%.", read=quantities.share)
+        float | None, Option("Measure until every ratio is known to this: 2%.", read=quantities.share, text=_share)
     ] = None
     budget: Annotated[
-        float | None, Option("Begin no round that would end after so long: 10m.", read=quantities.seconds)
+        float | None,
+        Option("Begin no round that would end after so long: 10m.", read=quantities.seconds, text=_seconds),
     ] = None
     margin: Annotated[
         float,
-        Option("The difference below which two cells are the same.", read=quantities.share, shown="3%"),
+        Option("The difference below which two cells are the same.", read=quantities.share, text=_share, shown="3%"),
     ] = 0.03
     sampling: Annotated[
         Protocol, Option("Bounded by time, or the source document's iterations.", shown=Protocol.TIME.value)
     ] = Protocol.TIME
     warmup: Annotated[
         float | None,
-        Option("How long a launch warms up, 0s or more; auto: as its group's pilot says.", read=_warmup, shown=AUTO),
+        Option(
+            "How long a launch warms up, 0s or more; auto: as its group's pilot says.",
+            read=_warmup,
+            text=_seconds,
+            shown=AUTO,
+        ),
     ] = None
     measure: Annotated[
         float | None,
-        Option("How long a launch measures; auto: as its group's pilot says.", read=_length, shown=AUTO),
+        Option("How long a launch measures; auto: as its group's pilot says.", read=_length, text=_seconds, shown=AUTO),
     ] = None
 
 

@@ -80,10 +80,10 @@ def run(
 ) -> Ended:
     """Prepare the environments, launch what was planned, in a new run's folder, and report it.
 
-    `command` is what the report says was typed. An interruption (KeyboardInterrupt) ends it early, with what was
-    finished until then; a second one passes through. Raises CannotRunHereError where another run measures on this
-    machine, unless it is to `wait`, and where the machine cannot run any of it; UsageError for a backend that cannot
-    do what is asked.
+    `command` is what the report says was typed; left out, what asks for the same. An interruption (KeyboardInterrupt)
+    ends it early, with what was finished until then; a second one passes through. Raises CannotRunHereError where
+    another run measures on this machine, unless it is to `wait`, and where the machine cannot run any of it; UsageError
+    for a backend that cannot do what is asked.
     """
     told = listener or Listener()
     with _machine(told, wait=wait):
@@ -124,7 +124,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     begun = Run(
         id=identity,
         started=now.isoformat(timespec="seconds"),
-        command=list(command),
+        command=list(command) or planned.request.command(),
         harness=__version__,
         plan=planned.plan,
         reference=planned.reference,

@@ -33,6 +33,8 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     ended = names["ended"]
     assert isinstance(ended, session.Ended)
     assert session.read(ended.folder).run == ended.results.run
+    again = "harness matrix --suite quick --backend local --seed 1 --rounds 4"
+    assert again in (ended.folder / "report.md").read_text()
     assert [path.name for path in ended.written.files] == ["report.md", "report.html"]
 
 
