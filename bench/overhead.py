@@ -15,13 +15,13 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenarios
-from harness.cli.jobs import JobMaker
 from harness.machine.cpus import choose
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.job import Job, Limits
 from harness.runner.walk import SHORT
+from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 
 #: What an import and nothing else is, as a scenario.

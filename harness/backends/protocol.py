@@ -17,10 +17,11 @@ class RegisteredBackend(Backend, Protocol):
     """A backend by its registry entry. What is said here holds where a backend has nothing of its own to say.
 
     It is made with `root`, the project's folder, and `run`, a run's id. Nothing is asked of an engine before it is
-    needed. `leftovers` is what `clean` removes, in plural.
+    needed. `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes of an environment.
     """
 
     leftovers: str
+    makes: str
 
     def __init__(self, root: Path, run: str) -> None: ...
 
@@ -34,6 +35,10 @@ class RegisteredBackend(Backend, Protocol):
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what an environment has with its lock. Raises CannotRunHereError where it does not start."""
+        ...
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those that `prepare` would first make something for. Raises CannotRunHereError."""
         ...
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:

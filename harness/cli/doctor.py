@@ -51,7 +51,7 @@ def listened(cpus: str, seconds: str) -> dict[str, Any]:
     """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
     import os
 
-    from harness.cli import quantities
+    from harness.session import quantities
     from harness.machine import topology
     from harness.machine.cpus import choose
     from harness.machine.doctor.counters import Place

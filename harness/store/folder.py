@@ -131,8 +131,19 @@ class RunFolder:
             raise self._refused("artifacts", error) from None
         return kept
 
-    def write_report(self, name: str, text: str) -> Path:
-        """Write a report beside the launches; returns its path."""
+    def write_reports(self, texts: Mapping[str, str]) -> list[Path]:
+        """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
+
+        Returns the paths of what is no chart.
+        """
+        charts = {name: text for name, text in texts.items() if name.startswith("charts/")}
+        paths = [self._write_report(name, text) for name, text in texts.items() if name not in charts]
+        if "details.md" not in texts:
+            (self.path / "details.md").unlink(missing_ok=True)
+        self._write_charts({Path(name).name: text for name, text in charts.items()})
+        return paths
+
+    def _write_report(self, name: str, text: str) -> Path:
         path = self.path / name
         try:
             write_atomically(path, text)
@@ -140,7 +151,7 @@ class RunFolder:
             raise self._refused(name, error) from None
         return path
 
-    def write_charts(self, charts: Mapping[str, str]) -> None:
+    def _write_charts(self, charts: Mapping[str, str]) -> None:
         """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
         path, part = self.path / "charts", self.path / "charts.part"
         try:

@@ -18,7 +18,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, LockDifferences, Verification, compare, listed
 from harness.backends.worker import outcome
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import BackendFacts, KeptImage, Preparation, Progress
+from harness.model.backend import BackendFacts, ImageState, KeptImage, Preparation, Progress
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -39,6 +39,7 @@ class DockerBackend(ImageBackend):
 
     name = NAME
     leftovers = "containers"
+    makes = "image"
 
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
@@ -98,6 +99,11 @@ class DockerBackend(ImageBackend):
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Of each image what the engine has, by one question for all, where that can be without the engine's SDK."""
         return recipe.states(self._root, requirements, list_images)
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those whose image is not there, or not as it should be."""
+        states = self.states(requirements)
+        return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""

@@ -35,6 +35,7 @@ class LocalBackend(RegisteredBackend):
 
     name = "local"
     leftovers = "scratch folders"
+    makes = "local environment"
 
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
@@ -44,6 +45,10 @@ class LocalBackend(RegisteredBackend):
     def environments(self) -> Environments:
         """This user's environments."""
         return Environments(self._root)
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those that are not installed."""
+        return [each for each in requirements if not self.environments.is_ready(each)]
 
     def check(self) -> str:
         """What there is; it is there everywhere."""

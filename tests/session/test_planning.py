@@ -1,4 +1,4 @@
-"""From options to a plan, where a GPU is asked for."""
+"""From a request to a plan: devices, lengths, and what of it is refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +7,12 @@ import pytest
 
 from harness.backends import registry
 from harness.catalog.project import Project
-from harness.cli.request import Prepared, Request, prepare
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost
-from harness.model.job import Protocol
+from harness.session.planning import Planned
+from harness.session.planning import plan as make_plan
+from harness.session.request import Request
 from tests.cli.conftest import Harness
 
 BAKE = """
@@ -31,7 +32,7 @@ H100 = Card(0, "GPU-bbbb", "NVIDIA H100", (9, 0), 80 * 2**30)
 
 
 @pytest.fixture
-def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Prepared]:
+def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planned]:
     """A function that plans for a machine with one card, None for one where nothing is known."""
     (harness.root / "docker-bake.hcl").write_text(BAKE)
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
@@ -39,21 +40,19 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pre
         (harness.root / "images" / "locks" / f"{lock}.txt").write_text("# nothing\n")
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
 
-    def make(card: Card | None = V100, **typed: Any) -> Prepared:
+    def make(card: Card | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
         monkeypatch.setattr(registry, "gpu_host", lambda root: host)
-        options: dict[str, Any] = dict.fromkeys(Request.__dataclass_fields__, "")
-        options |= {"environments": [], "scenarios": ["ways"], "axes": ["way=fine"], "gpu": False, "rounds": None}
-        options |= {"margin": "3%", "protocol": Protocol.TIME, "warmup": "auto", "measure": "auto", "seed": 1}
-        return prepare(Request(**{**options, **typed}))
+        options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
+        return make_plan(Request(**{**options, **typed}))
 
     return make
 
 
-Plan = Callable[..., Prepared]
+Plan = Callable[..., Planned]
 
 
-def absent(prepared: Prepared) -> dict[str, str]:
+def absent(prepared: Planned) -> dict[str, str]:
     return {entry.cell.environment: entry.reason for entry in prepared.plan.unavailable}
 
 
@@ -76,7 +75,7 @@ def test_a_gpu_run_has_the_first_gpu_every_core_and_the_gpus_locks(plan: Plan) -
 
 
 def test_what_was_typed_wins(plan: Plan) -> None:
-    limits = plan(environments=["old"], gpus="0", cpus="1", timeout="90s").plan.limits
+    limits = plan(environments=["old"], gpus="0", cpus="1", timeout=90.0).plan.limits
     assert limits.gpus == ("0",)
     assert len(limits.cpus or ()) == 1
     assert (limits.seconds, limits.first_start_seconds) == (90.0, 0.0)
@@ -169,13 +168,13 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
 
-    def lengths(**typed: str) -> tuple[float | None, float | None]:
+    def lengths(**typed: Any) -> tuple[float | None, float | None]:
         sampling = plan(environments=["old"], **typed).plan.sampling
         return sampling.warmup_seconds, sampling.measure_seconds
 
     assert lengths() == (None, None)
     assert lengths(suite="headline") == (0.2, None)
-    assert lengths(suite="headline", warmup="1s", measure="2s") == (1.0, 2.0)
+    assert lengths(suite="headline", warmup=0.0, measure=2.0) == (0.0, 2.0)
     suite.write_text(SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1))
     with pytest.raises(UsageError, match=r"The measure of the suite headline, 'soon' is not a length of time"):
         lengths(suite="headline")

@@ -1,8 +1,8 @@
-"""From the options of `harness matrix` to a plan."""
+"""From a request to a plan: which cells run where, and why the others do not. Nothing is launched or written."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.backends import registry
@@ -12,27 +12,25 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_files
 from harness.catalog.suites import load_suites
-from harness.cli import problems, quantities
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.job import Limits, Protocol, Sampling
+from harness.model.job import Limits, Sampling
 from harness.model.problem import FileError
 from harness.model.run import Plan
 from harness.model.scenario import Scenario
 from harness.model.suite import DEFAULT_SUITE, Suite
 from harness.plan.availability import split
 from harness.plan.groups import group
-from harness.plan.selection import Catalog, Selection, parse_axes, select, without_broken
+from harness.plan.selection import Catalog, Selection, select, without_broken
+from harness.session import quantities
+from harness.session.request import LaunchRequest, ProfileRequest, Request
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
-
-#: What --warmup and --measure are where the pilot sets them.
-AUTO = "auto"
 
 #: What --timeout is where it is left out, in seconds, and for a launch whose GPU code is compiled first: TensorFlow's
 #: own warning says "30 minutes or longer".
@@ -40,38 +38,17 @@ TIMEOUT, FIRST_START = 600.0, 7200.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What was typed, as it was typed; for what was left out what stands here, or nothing."""
-
-    suite: str = ""
-    environments: Sequence[str] = ()
-    scenarios: Sequence[str] = ()
-    axes: Sequence[str] = ()
-    gpu: bool = False
-    gpus: str = ""
-    cpus: str = ""
-    reference: str = ""
-    rounds: int | None = None
-    precision: str = ""
-    budget: str = ""
-    margin: str = "3%"
-    protocol: Protocol = Protocol.TIME
-    warmup: str = "auto"
-    measure: str = "auto"
-    timeout: str = ""
-    memory: str = ""
-    seed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Planned:
     """A plan with what it was made from; `reference` is the environment that the others are set against.
 
-    `environments` are those selected, and `requirements`, by name, those of them that exist for the run's device.
-    `cards` are the GPUs of every launch, as far as `gpu_host` knows them. `refused` are selected scenarios
-    whose files are wrong.
+    `suite` is the one that was asked for or stands for nothing else, empty where scenarios were. `environments` are
+    those selected, and `requirements`, by name, those of them that exist for the run's device. `cards` are the GPUs of
+    every launch, as far as `gpu_host` knows them. `refused` are selected scenarios whose files are wrong: they do not
+    run, and the others do.
     """
 
+    request: LaunchRequest
+    suite: str
     project: Project
     plan: Plan
     environments: Sequence[Environment]
@@ -83,21 +60,26 @@ class Prepared:
     refused: Mapping[str, FileError]
 
     @property
+    def cells(self) -> list[Cell]:
+        """Every cell that will be launched."""
+        return self.plan.cells
+
+    @property
     def needed(self) -> list[Requirement]:
         """The environments that some cell is launched in: no other one is worth a build."""
         used = {cell.environment for cell in self.plan.cells}
         return [requirement for name, requirement in self.requirements.items() if name in used]
 
     @property
-    def has_strangers(self) -> bool:
-        """Whether a scenario lies outside the project's folder: a stranger's program."""
+    def is_untrusted(self) -> bool:
+        """Whether a scenario lies outside the project's folder: an untrusted script."""
         return any(scenario.path.parent != self.project.scenarios for scenario in self.scenarios.values())
 
 
-def prepare(request: Request) -> Prepared:
-    """The plan that the options mean; scenarios that it had to leave out are told on stderr.
+def plan(request: Request | ProfileRequest) -> Planned:
+    """What a request means on this machine.
 
-    Raises UsageError or NothingSelectedError, FileError where nothing but such scenarios was selected, and
+    Raises UsageError or NothingSelectedError, FileError where nothing but scenarios with wrong files was selected, and
     CannotRunHereError for a GPU that this machine does not have.
     """
     project = Project.find()
@@ -107,14 +89,9 @@ def prepare(request: Request) -> Prepared:
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites = load_suites(project)
-    sampling = _sampling(request, suites.get(request.suite))
-    default = suites[DEFAULT_SUITE].environments if not request.suite and DEFAULT_SUITE in suites else ()
-    selection = Selection(
-        suite=request.suite,
-        environments=typed or default,
-        scenarios=chosen,
-        axes=parse_axes(request.axes),
-    )
+    suite = request.suite or ("" if request.scenarios else DEFAULT_SUITE)
+    default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
+    selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _spared(selection, catalog, broken)
     device = Device.GPU if limits.gpus else Device.CPU
@@ -124,21 +101,21 @@ def prepare(request: Request) -> Prepared:
     }
     runnable, unavailable = split(cells, scenarios, requirements, known, cards=cards, host=gpu_host)
     reference = _reference(named, environments, runnable)
-    rounds, budget = _length(request, suites.get(request.suite))
-    plan = Plan(
+    planned = Plan(
         groups=group(runnable, scenarios, reference),
-        rounds=rounds or (MOST_ROUNDS if request.precision or budget else ROUNDS),
+        rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
-        sampling=sampling,
+        sampling=Sampling(),
         limits=limits,
         unavailable=unavailable,
-        precision=quantities.share(request.precision, "--precision") if request.precision else None,
-        budget_seconds=budget,
-        margin=quantities.share(request.margin, "--margin"),
     )
-    return Prepared(
+    return Planned(
+        request=request,
+        suite=suite,
         project=project,
-        plan=plan,
+        plan=_measured(planned, request, suites.get(suite))
+        if isinstance(request, Request)
+        else _profiled(planned, request),
         environments=[known[name] for name in environments],
         requirements=requirements,
         scenarios={cell.scenario: scenarios[cell.scenario] for cell in cells},
@@ -147,6 +124,28 @@ def prepare(request: Request) -> Prepared:
         cards=cards,
         refused=refused,
     )
+
+
+def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
+    """How often, how long and how well: as asked, else as the suite says."""
+    rounds = request.rounds or (suite.rounds if suite else None)
+    budget = request.budget
+    if budget is None and suite and suite.budget:
+        budget = quantities.seconds(suite.budget, f"The budget of the suite {suite.name},")
+    return replace(
+        plan,
+        rounds=rounds or (MOST_ROUNDS if request.precision or budget else ROUNDS),
+        sampling=_sampling(request, suite),
+        precision=request.precision,
+        budget_seconds=budget,
+        margin=request.margin,
+    )
+
+
+def _profiled(plan: Plan, request: ProfileRequest) -> Plan:
+    """Every cell once, and nothing to compare times by."""
+    groups = [replace(group, control=None) for group in plan.groups]
+    return replace(plan, groups=groups, profile_calls=request.calls)
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
@@ -160,42 +159,34 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
 
 
 def _sampling(request: Request, suite: Suite | None) -> Sampling:
-    """How launches sample: as typed, else as the suite says, else as the pilot will."""
+    """How launches sample: as asked, else as the suite says, else as the pilot will."""
 
-    def seconds(typed: str, usual: str, name: str) -> float | None:
-        if typed != AUTO:
-            return quantities.seconds(typed, f"--{name}")
-        return quantities.seconds(usual, f"The {name} of the suite {request.suite},") if usual else None
+    def length(asked: float | None, usual: str, name: str) -> float | None:
+        if asked is None and usual:
+            return quantities.seconds(
+                usual, f"The {name} of the suite {suite.name if suite else ''},", or_none=name == "warmup"
+            )
+        return asked
 
     return Sampling(
-        protocol=request.protocol,
-        warmup_seconds=seconds(request.warmup, suite.warmup if suite else "", "warmup"),
-        measure_seconds=seconds(request.measure, suite.measure if suite else "", "measure"),
+        protocol=request.sampling,
+        warmup_seconds=length(request.warmup, suite.warmup if suite else "", "warmup"),
+        measure_seconds=length(request.measure, suite.measure if suite else "", "measure"),
     )
 
 
-def _limits(request: Request) -> Limits:
+def _limits(request: LaunchRequest) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     wanted = gpus.wish(request.gpu, request.gpus)
     # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
     cores = request.cpus or ("all" if wanted else "1")
     return Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
-        memory_bytes=quantities.size(request.memory, "--memory") if request.memory else installed * 4 // 5,
-        seconds=quantities.seconds(request.timeout, "--timeout") if request.timeout else TIMEOUT,
+        memory_bytes=request.memory or installed * 4 // 5,
+        seconds=request.timeout or TIMEOUT,
         gpus=wanted,
         first_start_seconds=FIRST_START if wanted and not request.timeout else 0.0,
     )
-
-
-def _length(request: Request, suite: Suite | None) -> tuple[int | None, float | None]:
-    """How many rounds were asked for, and how many seconds they may take: as typed, else as the suite says."""
-    rounds = request.rounds or (suite.rounds if suite else None)
-    if request.budget:
-        return rounds, quantities.seconds(request.budget, "--budget")
-    if suite and suite.budget:
-        return rounds, quantities.seconds(suite.budget, f"The budget of the suite {suite.name},")
-    return rounds, None
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
@@ -226,10 +217,9 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _spared(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """What was selected less the scenarios whose files are wrong, and these, which are told on stderr."""
+    """What was selected less the scenarios whose files are wrong, and these."""
     selection, catalog, chosen = without_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):
         raise FileError(problem for error in refused.values() for problem in error.problems)
-    problems.tell_refused(refused)
     return selection, catalog, refused
