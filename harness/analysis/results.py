@@ -30,6 +30,11 @@ class Results:
         self.launches = launches
 
     @property
+    def folder(self) -> str:
+        """The run's folder, as seen from where its command was typed."""
+        return self.run.folder or f"results/{self.run.id}"
+
+    @property
     def margin(self) -> float:
         """The margin of the run's verdicts, on the log scale."""
         return math.log1p(self.run.plan.margin)

@@ -1,6 +1,7 @@
 """`harness report`."""
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,12 +21,15 @@ def report(
         Format | None,
         typer.Option(
             "--format",
-            help="Print the report in this format; without it, write report.md and report.html and show their tables.",
+            help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write what --format makes to this file.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything in report.md, however long, with no details.md beside it.")
+    ] = False,
 ) -> None:
     """Make a run's report again from its launches, or write it in another tool's format."""
     from harness.machine.directories import cache_dir
@@ -34,13 +38,15 @@ def report(
 
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
+    if full and format:
+        raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
     folder = RunFolder.open(run)
     stored = folder.read_run()
     if stored.plan.profile_calls:
         _profile(folder, format)
         return
     if not format:
-        write(folder)
+        write(folder, full=full)
         return
     with uncollected():
         text = formats.render(format, stored, folder.read_launches(), cache=cache_dir())
@@ -52,34 +58,38 @@ def report(
         sys.stdout.flush()
 
 
-def write(folder: "RunFolder", *, show: bool = True) -> None:
-    """Write report.md with its pictures, and report.html, from what is stored; say on stderr where they lie.
+def write(folder: "RunFolder", *, show: bool = True, full: bool = False) -> None:
+    """Write report.md, details.md, report.html and the charts from what is stored; say on stderr where they lie.
 
-    `show`: their tables go to stdout.
+    `show`: the answer and the tables go to stdout. `full`: all is in report.md, and there is no details.md.
     """
-    from concurrent.futures import ThreadPoolExecutor
+    from threading import Thread
 
+    from harness.analysis.results import Results
     from harness.machine.directories import cache_dir
-    from harness.report import markdown, terminal
+    from harness.report import files, sections, terminal
     from harness.report.charts import svg
-    from harness.report.charts.pictures import pictures
-    from harness.report.document import build
-    from harness.report.html import page
 
-    # what draws is no Python: it starts and works beside it
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        beside.submit(svg.start)
-        run, launches = folder.read_run(), folder.read_launches()
-        document = build(run, launches)
-        drawn = pictures(document)
-        drawing = {f"{picture.name}.svg": beside.submit(svg.draw, picture) for picture in drawn}
-        path = folder.write_report("report.md", markdown.lay_out(document, drawn))
-        folder.write_report("report.html", page.lay_out(document, drawn, launches, cache=cache_dir()))
-        folder.write_charts({name: chart.result() for name, chart in drawing.items()})
+    # what draws takes as long to start as launches to read
+    Thread(target=svg.start).start()
+    results = Results(folder.read_run(), folder.read_launches())
+    told = sections.build(results)
+    _replace(folder, files.made(results, told, full=full, cache=cache_dir()))
     if show:
-        terminal.lay_out(document)
+        terminal.show(told)
         sys.stdout.flush()
-    print(f"Report: {path} (and report.html)", file=sys.stderr)
+    others = [name for name in ("details.md", "report.html") if (folder.path / name).exists()]
+    print(f"Report: {folder.path / 'report.md'} (and {', '.join(others)})", file=sys.stderr)
+
+
+def _replace(folder: "RunFolder", made: Mapping[str, str]) -> None:
+    """Write a report's files; what is left of an older report goes."""
+    for name, text in made.items():
+        if not name.startswith("charts/"):
+            folder.write_report(name, text)
+    if "details.md" not in made:
+        (folder.path / "details.md").unlink(missing_ok=True)
+    folder.write_charts({Path(name).name: text for name, text in made.items() if name.startswith("charts/")})
 
 
 def _profile(folder: "RunFolder", format: Format | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from harness.report.changes import Line, View
 from harness.report.comparisons import REMARKS
 from harness.report.escape import plain
-from harness.report.lines import GAP
+from harness.report.terminal import GAP
 from harness.report.templates import environment
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import re
 import unicodedata
 from urllib.parse import quote, urlsplit
 
-#: More of one string than this is not shown in a line.
-LINE_CHARACTERS = 500
+#: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several.
+LINE_CHARACTERS, PARAGRAPH_CHARACTERS = 500, 4000
 
 # CSI, OSC and other strings up to their end, then the two-character escapes; ECMA-48 (5.4, 5.6), both 7 and 8 bit
 _ANSI = re.compile(
@@ -29,25 +29,25 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
-def plain(text: str) -> str:
-    """One line for a terminal: clean, white space made single spaces, bounded."""
+def plain(text: str, most: int = LINE_CHARACTERS) -> str:
+    """One line for a terminal: clean, white space made single spaces, of at most so many characters."""
     # bounded twice: cleaning 10 MB to show a line of it would take seconds
-    line = " ".join(clean(text[: 4 * LINE_CHARACTERS]).split())
-    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
+    line = " ".join(clean(text[: 4 * most]).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
     """One line for GitHub's Markdown, in a table's cell too, that shows the text as it is.
 
     A space of no width after an @ keeps a pasted report from calling people.
     """
-    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text))
+    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text, most))
     return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
 
 
-def html(text: str) -> str:
+def html(text: str, most: int = LINE_CHARACTERS) -> str:
     """One line of text or attribute in HTML, where Markdown's own escapes would be shown."""
-    return entities(plain(text))
+    return entities(plain(text, most))
 
 
 def entities(text: str) -> str:

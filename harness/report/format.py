@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
+from harness.analysis.tables import Table, Value
+
+#: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
+UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
@@ -33,6 +37,11 @@ def unit(seconds: Sequence[float]) -> Unit:
     if median >= 10.0:
         return SECONDS
     return MILLISECONDS if median >= 1e-4 else MICROSECONDS
+
+
+def unit_of(table: Table) -> Unit:
+    """The unit of a table's times."""
+    return unit([value.estimate.value for *_, value in table.times() if value.estimate])
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:
@@ -75,6 +84,17 @@ def ratio(value: Estimate) -> str:
 def between(interval: Interval | None) -> str:
     """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+
+
+def marks(value: Value) -> list[str]:
+    """The marks of a time, in order."""
+    shape = value.shape
+    told = (
+        (UNEVEN, shape and shape.modes.count),
+        (OUTLYING, shape and shape.outliers.count),
+        (UNDONE, value.undone),
+    )
+    return [mark for mark, holds in told if holds]
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from harness.analysis.columns import Column, Side
 from harness.analysis.tables import Row, Table
+from harness.model.cell import Cell
 from harness.model.scenario import ENVIRONMENT, Scenario
 
 # values that say nothing without the name of their axis
@@ -36,6 +37,12 @@ def side_name(table: Table, side: Side) -> str:
 def values(table: Table, side: Side) -> str:
     """A column's values of the compared axes: `graph`; empty where nothing but environments is compared."""
     return " ".join(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)
+
+
+def full_name(cell: Cell) -> str:
+    """All that identifies a cell, whatever else its run has: `step tf1.14 cpu call=fit mode=graph`."""
+    axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
+    return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 
 def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:

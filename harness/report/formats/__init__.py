@@ -27,13 +27,11 @@ def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path 
 
     Raises NothingSelectedError where that format cannot say that no cell gave a number.
     """
-    from harness.report import markdown
     from harness.report.formats import benchmark_action, junit, launches_csv, pyperf_suite, report_json, summary
-    from harness.report.html import page
 
     renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
-        Format.MD: markdown.render,
-        Format.HTML: partial(page.render, cache=cache),
+        Format.MD: _markdown,
+        Format.HTML: partial(_page, cache=cache),
         Format.JSON: report_json.render,
         Format.CSV: launches_csv.render,
         Format.JUNIT: junit.render,
@@ -42,3 +40,20 @@ def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path 
         Format.SUMMARY: summary.render,
     }
     return renderers[format](run, launches)
+
+
+def _markdown(run: Run, launches: Sequence[Launch]) -> str:
+    from harness.analysis.results import Results
+    from harness.report import markdown, sections
+
+    results = Results(run, launches)
+    return markdown.files(sections.build(results), results.folder).report
+
+
+def _page(run: Run, launches: Sequence[Launch], *, cache: Path | None) -> str:
+    from harness.analysis.results import Results
+    from harness.report import sections
+    from harness.report.html import page
+
+    results = Results(run, launches)
+    return page.render(results, sections.build(results), cache=cache)

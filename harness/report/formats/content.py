@@ -36,7 +36,7 @@ class CellResult:
     @property
     def name(self) -> str:
         """The cell's name."""
-        return cell_name(self.cell)
+        return names.full_name(self.cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,6 @@ def with_numbers(content: Content, format: str) -> list[CellResult]:
             f"No cell gave a number, and a file of {format} holds nothing else.", "harness report RUN says why."
         )
     return numbered
-
-
-def cell_name(cell: Cell) -> str:
-    """All that identifies a cell, whatever else its run has: `step tf1.14 cpu call=fit mode=graph`."""
-    axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
-    return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 
 def _cell(cell: Cell, value: Value | None, cause: Missing | None, found: Lookup) -> CellResult:

@@ -18,13 +18,13 @@ from harness.analysis.sweeps import Race
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT
-from harness.report import course, sweeps
+from harness.report import course, names, sweeps
 from harness.report.answers import sentences
 from harness.report.attribution import view
 from harness.report.course import Resolution
 from harness.report.escape import plain
 from harness.report.formats import schema
-from harness.report.formats.content import CellResult, ComparisonResult, Content, cell_name, gather
+from harness.report.formats.content import CellResult, ComparisonResult, Content, gather
 from harness.report.formats.strings import dumps
 from harness.report.sweeps import RaceView, SweepView
 from harness.report.templates import environment
@@ -71,7 +71,7 @@ def build(run: Run, launches: Sequence[Launch]) -> schema.Report:
                 scenario=each.scenario.name,
                 observation=each.expectation.observation,
                 stated=each.expectation.value,
-                cell=cell_name(check.cell),
+                cell=names.full_name(check.cell),
                 standing=check.standing.value,
                 observed=check.observed.values if check.observed else [],
             )
@@ -85,7 +85,7 @@ def build(run: Run, launches: Sequence[Launch]) -> schema.Report:
                 advice=entry.advice,
                 stderr=entry.stderr,
                 partial=entry.partial,
-                cells=[cell_name(cell) for cell in entry.cells],
+                cells=[names.full_name(cell) for cell in entry.cells],
             )
             for entry in content.missing
         ],
@@ -128,8 +128,8 @@ def _answer(run: Run, answer: Answer, say: Any) -> schema.AnswerFacts:
         subject, base = sides if answer.comparison.along == ENVIRONMENT else reversed(sides)
         findings.append(
             schema.FindingFacts(
-                subject=cell_name(subject),
-                base=cell_name(base),
+                subject=names.full_name(subject),
+                base=names.full_name(base),
                 ratio=finding.ratio.value,
                 interval=finding.ratio.interval,
                 verdict=finding.verdict,
@@ -264,8 +264,8 @@ def _comparison(result: ComparisonResult, resolution: Resolution | None, say: An
         comparison=result.entry.name,
         along=result.entry.along,
         what=result.what,
-        cell=cell_name(compared.cell),
-        other=cell_name(compared.other),
+        cell=names.full_name(compared.cell),
+        other=names.full_name(compared.other),
         rounds=ratio.rounds,
         ratio=ratio.value,
         interval=ends,

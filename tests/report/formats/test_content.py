@@ -5,13 +5,14 @@ import pytest
 from harness.analysis.verdicts import Verdict
 from harness.model.errors import NothingSelectedError
 from harness.model.launch import Role, Status
-from harness.report.formats.content import cell_name, gather, with_numbers
+from harness.report.formats.content import gather, with_numbers
+from harness.report.names import full_name
 from tests.factories import cell
 from tests.report.formats.examples import example, nothing
 
 
 def test_a_name_is_all_that_identifies_a_cell() -> None:
-    assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
+    assert full_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
 
 
 def test_every_cell_of_the_run_is_there_once() -> None:
