@@ -51,12 +51,12 @@ def listened(cpus: str, seconds: str) -> dict[str, Any]:
     """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
     import os
 
-    from harness.session import quantities
     from harness.machine import topology
     from harness.machine.cpus import choose
     from harness.machine.doctor.counters import Place
     from harness.machine.doctor.diagnosis import listen
     from harness.machine.lock import machine_to_itself
+    from harness.session import quantities
 
     long, allowed, known = quantities.seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     chosen = choose(cpus, allowed, known)

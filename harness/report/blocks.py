@@ -190,9 +190,17 @@ def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
             yield block
 
 
+def within(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks in order, each that is folded followed by those in it."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Folded):
+            yield from within(block.blocks)
+
+
 def pictures(sections: Iterable[Section]) -> list[Picture]:
     """The charts of sections, in order."""
-    return [block.picture for section in sections for block in section.blocks if isinstance(block, Figure)]
+    return [block.picture for section in sections for block in within(section.blocks) if isinstance(block, Figure)]
 
 
 Row = TypeVar("Row")

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.analysis.sweeps import Sweep
+from harness.analysis.tables import Table, Value
+
+#: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
+UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
@@ -37,6 +41,11 @@ def unit(seconds: Sequence[float]) -> Unit:
     if median >= 10.0:
         return SECONDS
     return MILLISECONDS if median >= 1e-4 else MICROSECONDS
+
+
+def unit_of(table: Table) -> Unit:
+    """The unit of a table's times."""
+    return unit([value.estimate.value for *_, value in table.times() if value.estimate])
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:
@@ -93,6 +102,17 @@ def size(value: float, sweep: Sweep) -> str:
     if value >= 10.0 and all(each.is_integer() for each in sweep.sizes):
         return f"{float(f'{value:.3g}'):,.0f}"
     return number(value)
+
+
+def marks(value: Value) -> list[str]:
+    """The marks of a time, in order."""
+    shape = value.shape
+    told = (
+        (UNEVEN, shape and shape.modes.count),
+        (OUTLYING, shape and shape.outliers.count),
+        (UNDONE, value.undone),
+    )
+    return [mark for mark, holds in told if holds]
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:

@@ -150,7 +150,7 @@ def _block(block: Block) -> str:
 
 def _words(words: Words) -> str:
     if isinstance(words, str):
-        return escape.markdown(words)
+        return escape.markdown(words, escape.PARAGRAPH_CHARACTERS)
     return "".join(_span(span) for span in words)
 
 
@@ -162,7 +162,7 @@ def _span(span: str | Strong | Link) -> str:
             return escape.link(span.text, span.address)
     # the spaces at its ends are between it and its neighbours
     before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{escape.markdown(span)}{after}"
+    return f"{before}{escape.markdown(span, escape.PARAGRAPH_CHARACTERS)}{after}"
 
 
 def _folded(summary: str, text: str) -> str:

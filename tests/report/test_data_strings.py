@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.escape import DATA_CHARACTERS, dumps, harmless
+from harness.report.escape import PARAGRAPH_CHARACTERS, dumps, harmless
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -29,7 +29,7 @@ def test_names_are_cleaned_as_values_are() -> None:
 
 
 def test_strings_are_bounded() -> None:
-    assert harmless("x" * 10_000_000) == "x" * DATA_CHARACTERS
+    assert harmless("x" * 10_000_000) == "x" * PARAGRAPH_CHARACTERS
 
 
 def test_numbers_that_are_not_finite_become_null() -> None:

@@ -12,8 +12,8 @@ from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
 from harness.report.charts import pictures
 from harness.report.charts.picture import Picture
-from harness.report.format import Unit
-from harness.report.sections.scenarios import REMARKS, unit_of
+from harness.report.format import Unit, unit_of
+from harness.report.sections.scenarios import REMARKS
 from harness.report.sentences import remarks
 
 #: What the spreads over launches of a table are.

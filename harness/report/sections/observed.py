@@ -7,7 +7,7 @@ from harness.analysis.observations import Observed, observations
 from harness.analysis.results import Results
 from harness.report import format, names, values
 from harness.report.blocks import REST, Block, Entry, Head, Heading, Section, Text, Where
-from harness.report.sections.scenarios import unit_of
+from harness.report.format import unit_of
 from harness.report.sentences import SIDE_BY_SIDE, part
 from harness.report.values import Line, Value
 

@@ -8,18 +8,15 @@ from harness.analysis.comparisons import Compared, Withheld
 from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.tables import Row, Table, Value
+from harness.analysis.tables import Row, Table
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.scenario import ENVIRONMENT
 from harness.report import blocks, format, names, plots
 from harness.report.blocks import REPORT, Block, Column, Entry, Figure, Section, Text, Where, tabulate
 from harness.report.charts import pictures
 from harness.report.comparisons import Line, lines, tally, too_few_rounds
-from harness.report.format import Unit
+from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sentences import counted, listed, pythons, remarks
-
-#: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
-UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
 COLUMNS = 8
@@ -184,11 +181,6 @@ def times(results: Results, table: Table) -> Iterator[Block]:
         yield Text(told, True, where=REPORT)
 
 
-def unit_of(table: Table) -> Unit:
-    """The unit of a table's times."""
-    return format.unit([value.estimate.value for *_, value in table.times() if value.estimate])
-
-
 def _is_wide(table: Table) -> bool:
     heads = [head for head in table.columns if head.other is None]
     return len(heads) > COLUMNS and len({head.side.environment for head in heads}) > 1
@@ -270,17 +262,6 @@ def _time(table: Table, at: int, unit: Unit, row: Row) -> Entry:
     return Entry(
         " ".join(filter(None, told)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
     )
-
-
-def marks(value: Value) -> list[str]:
-    """The marks of a number, in order."""
-    shape = value.shape
-    told = (
-        (UNEVEN, shape and shape.modes.count),
-        (OUTLYING, shape and shape.outliers.count),
-        (UNDONE, value.undone),
-    )
-    return [mark for mark, holds in told if holds]
 
 
 def intervals(table: Table, unit: Unit) -> str:
