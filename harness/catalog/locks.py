@@ -53,6 +53,11 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
     path, text = lock_file(project, environment, device), resolve(environment, device)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
+    if project.is_installed and not environment.asked:
+        raise CannotRunHereError(
+            f"The lock of {environment.name} would change, and it is part of the installed harness.",
+            "Make locks in a clone of the project, or set HARNESS_PROJECT to one.",
+        )
     try:
         write_atomically(path, text)
     except OSError as error:

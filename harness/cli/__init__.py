@@ -4,10 +4,11 @@ Start-up is part of the design: a command's modules are imported when the comman
 """
 
 import sys
+from typing import Annotated
 
 import typer
 
-from harness.cli import problems
+from harness.cli import problems, version
 from harness.cli.clean import clean as clean_command
 from harness.cli.compare import compare as compare_command
 from harness.cli.doctor import doctor as doctor_command
@@ -21,12 +22,22 @@ from harness.model.problem import FileError
 
 app = typer.Typer(
     name="harness",
-    help="Measure one piece of TensorFlow work across TensorFlow releases.",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def harness(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=version.show, is_eager=True, help="Show version and machine.")
+    ] = False,
+) -> None:
+    """Measure one piece of TensorFlow work across TensorFlow releases."""
+
+
 app.command(name="matrix")(matrix_command)
 app.command(name="profile")(profile_command)
 app.command(name="report")(report_command)

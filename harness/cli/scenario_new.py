@@ -11,8 +11,8 @@ from harness.model.errors import CannotRunHereError, UsageError
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
 
 
-def write(name: str, title: str, folder: Path) -> Path:
-    """Write the skeleton of the scenario `name` and return its path.
+def write(name: str, title: str, folder: Path, *, make: bool = False) -> Path:
+    """Write the skeleton of the scenario `name` and return its path; `make` the folder where there is none.
 
     Raises UsageError for a name that cannot be one, or where the file is there already, and CannotRunHereError where it
     cannot be written.
@@ -24,6 +24,8 @@ def write(name: str, title: str, folder: Path) -> Path:
     path = folder / f"{name}.py"
     text = _skeleton(name, title or name.replace("_", " ").capitalize())
     try:
+        if make and not folder.exists():
+            folder.mkdir()
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

@@ -1,5 +1,6 @@
 """`harness scenarios`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -73,18 +74,20 @@ def new(
     name: Annotated[str, typer.Argument(help="The scenario's name: one for a Python module.")],
     title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
     directory: Annotated[
-        Path | None, typer.Option(help="Where it is written; the project's scenarios/ without.")
+        Path | None, typer.Option(help="Where it is written; without, scenarios/ of the project, or of this folder.")
     ] = None,
 ) -> None:
     """Write the skeleton of a scenario, which can be run as it is."""
     from harness.catalog.project import Project
     from harness.cli import scenario_new
 
-    scenarios = Project.find().scenarios
-    path = scenario_new.write(name, title, directory or scenarios)
-    is_ours = path.parent.resolve() == scenarios.resolve()
+    project = Project.find()
+    path = scenario_new.write(name, title, directory or project.new_scenarios, make=not directory)
+    folder = path.parent.resolve()
+    is_known = folder in (project.scenarios.resolve(), project.new_scenarios.resolve())
+    beside = "" if folder == project.scenarios.resolve() else f"PYTHONPATH={shlex.quote(str(project.scenarios))} "
     shown = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
     typer.echo(f"{shown} is written.")
-    typer.echo(f"check it:     harness scenarios check {name if is_ours else shown}")
-    typer.echo(f"by hand:      {'' if is_ours else f'PYTHONPATH={scenarios} '}python {shown}, where TensorFlow is")
-    typer.echo(f"in releases:  harness matrix -s {name if is_ours else shown} -e tf1.14 -e tf2.21")
+    typer.echo(f"check it:     harness scenarios check {name if is_known else shown}")
+    typer.echo(f"by hand:      {beside}python {shown}, where TensorFlow is")
+    typer.echo(f"in releases:  harness matrix -s {name if is_known else shown} -e tf1.14 -e tf2.21")

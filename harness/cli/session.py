@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import __version__
+from harness import __version__, shipped
 from harness.cli import building, gate, gpus, problems
 from harness.cli.choice import BackendName, announce, choose
 from harness.cli.gate import FailOn
@@ -232,6 +232,8 @@ def _less(group: Group, gone: set[Cell], reference: str) -> Group:
 
 def _commit(root: Path) -> str:
     """The project's git commit, with `+` where the work tree differs; empty outside a checkout."""
+    if shipped.IS_INSTALLED and root == shipped.FOLDER:
+        return ""  # whatever repository the installation lies in, it is not the harness's
     try:
         git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
         return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
