@@ -28,6 +28,19 @@ _RESERVED = {ENVIRONMENT, "device", "scenario", "bench"}
 
 def parse(text: str, path: Path) -> Scenario:
     """The scenario that the text of the file `path` describes. Raises FileError, which has all that is wrong."""
+    document, header = _read(text, path)
+    scenario = header.scenario(document, path)
+    signature.check(text, scenario, header.findings)
+    header.findings.check()
+    return scenario
+
+
+def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
+    """The axes alone, as far as they are right, for what has to be quick. Raises FileError without a header."""
+    return _read(text, path)[1].axes
+
+
+def _read(text: str, path: Path) -> tuple[Mapping[str, Any], "_Header"]:
     found = block.read(text, path)
     findings = Findings(path, found.places)
     tool = found.table.get("tool")
@@ -38,10 +51,7 @@ def parse(text: str, path: Path) -> Scenario:
     if not isinstance(table, dict):
         findings.add(_TABLE, "The header has no [tool.harness] table.", "It holds `title`, `axes` and `compare`.")
         raise FileError(findings.problems)
-    scenario = _Header(table, findings).scenario(found.table, path)
-    signature.check(text, scenario, findings)
-    findings.check()
-    return scenario
+    return found.table, _Header(table, findings)
 
 
 class _Header:

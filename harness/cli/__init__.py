@@ -3,12 +3,13 @@
 Start-up is part of the design: a command's modules are imported when the command runs, not for `--help`.
 """
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
-from harness.cli import problems, version
+from harness.cli import completion, problems, version
 from harness.cli.clean import clean as clean_command
 from harness.cli.compare import compare as compare_command
 from harness.cli.doctor import doctor as doctor_command
@@ -42,6 +43,7 @@ app.command(name="matrix")(matrix_command)
 app.command(name="profile")(profile_command)
 app.command(name="report")(report_command)
 app.command(name="compare")(compare_command)
+app.command(name="completion")(completion.script)
 app.command(name="doctor")(doctor_command)
 app.command(name="clean")(clean_command)
 app.add_typer(images_app, name="images")
@@ -50,6 +52,9 @@ app.add_typer(scenarios_app, name="scenarios")
 
 def main() -> None:
     """Run the command that was typed. Expected errors are sentences on stderr, with the exit code of their kind."""
+    if completion.VARIABLE in os.environ:
+        print("\n".join(completion.answer(app, os.environ[completion.VARIABLE])))
+        return
     try:
         app()
     except FileError as error:

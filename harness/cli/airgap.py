@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 
@@ -25,7 +26,10 @@ _OPTION = typer.Option("--no-images", help="Packages only: enough for --backend 
 
 def pack(
     folder: Annotated[Path, typer.Argument(help="Where to put it; what is there already is not fetched again.")],
-    names: Annotated[list[str] | None, typer.Argument(help="Environments or globs; all where left out.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Environments or globs; all where left out.", autocompletion=completion.environments),
+    ] = None,
     device: Annotated[Device, typer.Option("--device", help="Which of their images.")] = Device.CPU,
     no_images: Annotated[bool, _OPTION] = False,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.cli.gate import FailOn, nothing_judged
 from harness.model.errors import Exit, NothingSelectedError, UsageError
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 
 
 def compare(  # noqa: PLR0917 - the command's options
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="A run's folder, under results/.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run that is set against it.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="RUN_A", help="A run's folder, under results/.", autocompletion=completion.runs)
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="RUN_B", help="The run that is set against it.", autocompletion=completion.runs)
+    ],
     margin: Annotated[str, typer.Option(help="The difference below which two times are the same.")] = "3%",
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="Exit with 5 where a cell of B is slower, 1 where one broke.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 from harness.cli.choice import BackendName
 from harness.cli.gate import FailOn
 from harness.model.errors import UsageError
@@ -46,7 +46,9 @@ def matrix(  # noqa: PLR0917 - typer reads a command's options from its paramete
     ] = None,
     seed: options.Seed = None,
     results: options.Results = Path("results"),
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the run in this folder.", autocompletion=completion.runs)
+    ] = None,
     dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.report.formats import Format
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.")],
+    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
     format: Annotated[
         Format | None,
         typer.Option(

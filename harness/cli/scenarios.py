@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.model.errors import Exit
 
 app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_markup_mode=None)
@@ -30,7 +31,7 @@ def list_scenarios() -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.")],
+    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
     """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
@@ -60,7 +61,12 @@ def show(
 @app.command()
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Names, globs or files; all without any.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME|FILE]...",
+            help="Names, globs or files; all without any.",
+            autocompletion=completion.scenarios,
+        ),
     ] = None,
 ) -> None:
     """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
