@@ -6,10 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import block, signature
-from harness.catalog.findings import Findings, choices
-from harness.catalog.numerals import is_json, is_number, number_text
-from harness.catalog.places import Key
+from harness.catalog import signature, toml
+from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
 from harness.model.nearest import nearest
 from harness.model.problem import FileError
 from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
@@ -41,7 +39,7 @@ def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
 
 
 def _read(text: str, path: Path) -> tuple[Mapping[str, Any], "_Header"]:
-    found = block.read(text, path)
+    found = toml.read_header(text, path)
     findings = Findings(path, found.places)
     tool = found.table.get("tool")
     table = tool.get("harness") if isinstance(tool, dict) else None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.catalog import document, header
+from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.model.problem import FileError, Problem
 from harness.model.scenario import Scenario
@@ -65,7 +65,7 @@ def _may_have_header(path: Path) -> bool:
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in one file. Raises FileError where it cannot be read or is wrong, with all that is."""
-    return header.parse(document.read_file(path), path)
+    return header.parse(toml.read_file(path), path)
 
 
 def kit_files(project: Project) -> dict[str, bytes]:

@@ -80,7 +80,7 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
 def _wheels(project: "Project", requirements: "Sequence[Requirement]", folder: Path) -> dict[str, str]:
     """Fetch the packages of the locks, of images/uv.txt and of the harness itself; returns name to sha256."""
     from harness.catalog import index
-    from harness.catalog.download import download
+    from harness.catalog.pack import download
 
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
@@ -95,7 +95,7 @@ def _wheels(project: "Project", requirements: "Sequence[Requirement]", folder: P
 def _locks(requirements: "Sequence[Requirement]", folder: Path) -> dict[str, str]:
     """Copy the locks that are not in the project, those of ad-hoc environments; returns file to sha256."""
     from harness.catalog import adhoc
-    from harness.catalog.download import sha256
+    from harness.catalog.pack import sha256
 
     files = {}
     for requirement in requirements:
@@ -115,7 +115,7 @@ def _images(
     """Save the base images; returns file to `reference`, `id` and `sha256`."""
     from harness.backends import bases
     from harness.backends.engine import connect
-    from harness.catalog.download import sha256
+    from harness.catalog.pack import sha256
 
     engine = connect()
     had: Mapping[str, Mapping[str, str]] = before.images if before else {}

@@ -241,7 +241,7 @@ def _chosen(typed: Sequence[str]) -> Iterator[Mapping[str, Sequence[str]]]:
     """The axes of each scenario that matches what was typed, of all where that is nothing."""
     from fnmatch import fnmatchcase
 
-    from harness.catalog import document, header
+    from harness.catalog import header, toml
     from harness.catalog.project import Project
     from harness.catalog.scenarios import scenario_files
 
@@ -253,6 +253,6 @@ def _chosen(typed: Sequence[str]) -> Iterator[Mapping[str, Sequence[str]]]:
     files += [path for path in known if not typed or any(fnmatchcase(path.stem, each) for each in typed)]
     for path in files:
         try:
-            yield header.axes(document.read_file(path), path)
+            yield header.axes(toml.read_file(path), path)
         except HarnessError:
             continue
