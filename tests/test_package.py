@@ -136,6 +136,9 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     installed.printed("scenarios", "check", "mine")
     plan = ["matrix", "-s", "mine", "-e", "tf2.0", "--backend", "local", "--dry-run"]
     assert "mine" in installed.printed(*plan)
+    refused = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
+    assert refused.returncode == 4, refused.stderr
+    assert "needs a container" in refused.stderr
     (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("by hand"))
     assert "PYTHONPATH=" in by_hand
 
@@ -158,11 +161,11 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
 
 def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Installed) -> None:
     change = (
-        "from harness.catalog import locks, resolve\n"
+        "from harness.catalog import locks\n"
         "from harness.catalog.environments import load_environments\n"
         "from harness.catalog.project import Project\n"
         "from harness.model.environment import Device\n"
-        "resolve.resolve = lambda *_: 'another'\n"
+        "locks.resolve = lambda *_: 'another'\n"
         "project = Project.find()\n"
         "locks.write_lock(project, load_environments(project)['tf2.0'], Device.CPU)\n"
     )

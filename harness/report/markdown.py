@@ -1,6 +1,7 @@
 """report.md: right on GitHub, readable as it is in a terminal."""
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -54,8 +55,6 @@ def report(run: Run, launches: Sequence[Launch], templates: Path | None = None) 
 
 def lay_out(document: Document, drawn: Sequence[Picture], templates: Path | None = None) -> str:
     """The text of report.md, which shows the pictures `drawn` of the document."""
-    import shlex
-
     jinja = _environment(templates)
     text = jinja.get_template("report.md.j2").render(
         document=document,
