@@ -6,10 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import block, signature
-from harness.catalog.findings import Findings, choices
-from harness.catalog.numerals import is_json, is_number, number_text
-from harness.catalog.places import Key
+from harness.catalog import signature, toml
+from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
 from harness.model.nearest import nearest
 from harness.model.problem import FileError
 from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
@@ -28,7 +26,20 @@ _RESERVED = {ENVIRONMENT, "device", "scenario", "bench"}
 
 def parse(text: str, path: Path) -> Scenario:
     """The scenario that the text of the file `path` describes. Raises FileError, which has all that is wrong."""
-    found = block.read(text, path)
+    document, header = _read(text, path)
+    scenario = header.scenario(document, path)
+    signature.check(text, scenario, header.findings)
+    header.findings.check()
+    return scenario
+
+
+def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
+    """The axes alone, as far as they are right, for what has to be quick. Raises FileError without a header."""
+    return _read(text, path)[1].axes
+
+
+def _read(text: str, path: Path) -> tuple[Mapping[str, Any], "_Header"]:
+    found = toml.read_header(text, path)
     findings = Findings(path, found.places)
     tool = found.table.get("tool")
     table = tool.get("harness") if isinstance(tool, dict) else None
@@ -38,10 +49,7 @@ def parse(text: str, path: Path) -> Scenario:
     if not isinstance(table, dict):
         findings.add(_TABLE, "The header has no [tool.harness] table.", "It holds `title`, `axes` and `compare`.")
         raise FileError(findings.problems)
-    scenario = _Header(table, findings).scenario(found.table, path)
-    signature.check(text, scenario, findings)
-    findings.check()
-    return scenario
+    return found.table, _Header(table, findings)
 
 
 class _Header:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from harness.machine.uv import last_words, run_uv
 from harness.model.errors import CannotRunHereError
@@ -33,8 +34,6 @@ class File:
     @property
     def name(self) -> str:
         """The file's own name, as the index writes it."""
-        from urllib.parse import unquote, urlsplit
-
         return unquote(urlsplit(self.url).path.rpartition("/")[2])
 
 

@@ -1,22 +1,46 @@
-"""Reads locks: hashed requirements files, one for each environment and device."""
+"""Locks, hashed requirements files, one for each environment and device: reads them, and makes them.
+
+A lock has the packages that users had when a release was new.
+"""
 
 import hashlib
 import shlex
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from packaging.version import Version
+
+from harness.catalog import adhoc, index
+from harness.catalog.asked import NIGHTLIES, Asked, parse
+from harness.catalog.index import PLATFORM
 from harness.catalog.project import Project
 from harness.files import write_atomically
+from harness.machine.interpreters import find_python
+from harness.machine.uv import last_words, run_uv
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.requirements import pins
+
+#: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
+#: `tensorflow` has none, and the GPU's code is a package of its own.
+_FIRST_CPU_PACKAGE = Version("2.1")
+
+#: From here on CUDA can be had as packages: CUDA 11 is compatible within itself from 11.2 on.
+_FIRST_CUDA_PACKAGES = Version("2.5")
+#: From here on a release names its CUDA packages itself. 2.14 does too, with a TensorRT that no Python 3.11 has.
+_FIRST_CUDA_EXTRA = Version("2.15")
+
+#: What TensorFlow loads of CUDA; CUPTI is its profiler's, nvcc has the assembler and the device library of XLA.
+_CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
+#: ... and what those need, or newer releases beside them.
+_CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
     """Where the lock of an environment for a device lies: in the project; of what was typed, in the user's cache."""
     if not environment.asked:
         return project.lock_file(environment.name, device)
-    from harness.catalog import adhoc
-
     return adhoc.lock_file(environment, device)
 
 
@@ -46,15 +70,115 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
 def write_lock(project: Project, environment: Environment, device: Device) -> bool:
     """Resolve an environment and write its lock; returns whether that changed it.
 
-    Raises what `harness.catalog.resolve.resolve` raises, and CannotRunHereError where the lock cannot be written.
+    Raises what `resolve` raises, and CannotRunHereError where the lock cannot be written.
     """
-    from harness.catalog.resolve import resolve
-
     path, text = lock_file(project, environment, device), resolve(environment, device)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
+    if project.is_installed and not environment.asked:
+        raise CannotRunHereError(
+            f"The lock of {environment.name} would change, and it is part of the installed harness.",
+            "Make locks in a clone of the project, or set HARNESS_PROJECT to one.",
+        )
     try:
         write_atomically(path, text)
     except OSError as error:
         raise CannotRunHereError(f"The lock {path} cannot be written: {error.strerror}.") from None
     return True
+
+
+def inputs(environment: Environment, device: Device) -> list[str]:
+    """What is asked of the resolver: the release, its Keras, its CUDA, and the tools that build old source packages.
+
+    For what was typed, with all else that was typed. Of a nightly, the index is asked whether there is a package for
+    the CPU; raises CannotRunHereError where it does not answer.
+    """
+    asked = parse(environment.asked) if environment.asked else None
+    keras = [f"keras=={environment.keras}"] if environment.keras else []
+    if environment.gpu_image:
+        # TensorFlow and what it needs are in the image, and are to stay as they are
+        return [*keras, "keras-applications", "keras-preprocessing"]
+    release = _asked(asked, environment, device) if asked else _tensorflow(environment, device)
+    return [*release, *keras, *(asked.others if asked else ()), "setuptools", "wheel"]
+
+
+def _asked(asked: Asked, environment: Environment, device: Device) -> list[str]:
+    """The packages of a release that was typed: the catalogue's for the device, unless one of them was typed itself."""
+    exact = f"{asked.package}=={asked.version}"
+    if asked.package == "tf-nightly":
+        if device is Device.GPU:
+            return [f"tf-nightly[and-cuda]=={asked.version}"]
+        small = f"tf-nightly-cpu=={asked.version}"
+        return [small if index.find(small, environment.python) else exact]
+    if asked.package in (*NIGHTLIES, "tensorflow-cpu"):
+        return [exact]
+    release = _tensorflow(environment, device)
+    if asked.package == "tensorflow-gpu" and device is Device.GPU:
+        return [exact, *release[1:]]
+    return release
+
+
+def _tensorflow(environment: Environment, device: Device) -> list[str]:
+    release, version = Version(environment.tensorflow), environment.tensorflow
+    if device is Device.CPU:
+        return [f"{'tensorflow-cpu' if release >= _FIRST_CPU_PACKAGE else 'tensorflow'}=={version}"]
+    if release < _FIRST_CPU_PACKAGE:
+        return [f"tensorflow-gpu=={version}"]
+    if release < _FIRST_CUDA_PACKAGES:
+        return [f"tensorflow=={version}"]
+    if release < _FIRST_CUDA_EXTRA:
+        return [f"tensorflow=={version}", *(f"nvidia-{name}-cu11" for name in _CUDA)]
+    return [f"tensorflow[and-cuda]=={version}"]
+
+
+def resolve(environment: Environment, device: Device) -> str:
+    """The text of the lock as of `environment.as_of`: the same whenever and wherever it is made.
+
+    Raises UnavailableError without an interpreter of that Python (old source packages are built to read their
+    dependencies), CannotRunHereError, with the resolver's own words, for what does not resolve: a UsageError where it
+    was typed.
+    """
+    python = find_python(environment.python)
+    with tempfile.TemporaryDirectory() as folder:
+        asked, lock = Path(folder) / "asked.txt", Path(folder) / "lock.txt"
+        asked.write_text("\n".join(inputs(environment, device)) + "\n", encoding="utf-8")
+        done = run_uv(
+            [
+                "pip",
+                "compile",
+                str(asked),
+                f"--output-file={lock}",
+                *_instants(environment),
+                f"--python={python}",
+                f"--python-platform={PLATFORM}",
+                "--generate-hashes",
+                "--no-emit-index-url",
+                "--no-header",
+                "--no-annotate",
+                "--quiet",
+                *(["--no-deps"] if environment.gpu_image else []),
+            ]
+        )
+        if done.returncode:
+            typed = environment.asked and done.returncode == index.NO_SOLUTION
+            error = UsageError if typed else CannotRunHereError
+            raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
+        return _heading(environment, device) + lock.read_text(encoding="utf-8")
+
+
+def _instants(environment: Environment) -> Sequence[str]:
+    """Until when packages are taken: NVIDIA's have an instant of their own where they are younger than the release."""
+    packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
+    younger = environment.cuda_as_of
+    apart = [f"--exclude-newer-package={package}={younger}" for package in packages] if younger else []
+    return [f"--exclude-newer={environment.as_of}", *apart]
+
+
+def _heading(environment: Environment, device: Device) -> str:
+    cuda = (
+        f", NVIDIA's packages as of {environment.cuda_as_of}" if device is Device.GPU and environment.cuda_as_of else ""
+    )
+    return (
+        f"# {environment.title} for the {device.value}, Python {environment.python}, as of {environment.as_of}{cuda}.\n"
+        f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"
+    )

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import shipped
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 
@@ -12,9 +13,13 @@ BAKE_FILE = "docker-bake.hcl"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The folder that holds docker-bake.hcl, images/, scenarios/ and templates/."""
+    """The folder that holds docker-bake.hcl, images/ and scenarios/.
+
+    `own` is a second folder of scenarios, the user's, where the first is the harness's own; it need not exist.
+    """
 
     root: Path
+    own: Path | None = None
 
     @property
     def bake_file(self) -> Path:
@@ -26,15 +31,25 @@ class Project:
         """The folder of the scenarios, with the kit and suites.toml."""
         return self.root / "scenarios"
 
+    @property
+    def new_scenarios(self) -> Path:
+        """The folder that a new scenario is written to."""
+        return self.own or self.scenarios
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its files are those of an installed wheel, which nothing may write to."""
+        return shipped.IS_INSTALLED and self.root == shipped.FOLDER
+
     def lock_file(self, environment: str, device: Device) -> Path:
         """Where the lock of an environment for a device lies."""
         return self.root / "images" / "locks" / f"{environment}-{device.value}.txt"
 
     @classmethod
     def find(cls) -> "Project":
-        """`HARNESS_PROJECT`, else the nearest folder upwards that has a catalogue, else the harness's own checkout.
+        """`HARNESS_PROJECT`, else the nearest folder upwards that has a catalogue, else what comes with the harness.
 
-        Raises UsageError where none of these has one.
+        To the last the scenarios in `./scenarios` are added. Raises UsageError where HARNESS_PROJECT has no catalogue.
         """
         named = os.environ.get("HARNESS_PROJECT")
         if named:
@@ -42,10 +57,7 @@ class Project:
                 raise UsageError(f"HARNESS_PROJECT names {named}, which has no {BAKE_FILE}.")
             return cls(Path(named).resolve())
         here = Path.cwd()
-        for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        for folder in (here, *here.parents):
             if (folder / BAKE_FILE).is_file() and (folder / "scenarios").is_dir():
                 return cls(folder)
-        raise UsageError(
-            f"No {BAKE_FILE} in {here} or above it.",
-            "Run this inside a clone of the project, or set HARNESS_PROJECT to one.",
-        )
+        return cls(shipped.FOLDER, own=here / "scenarios")

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.catalog import document, header
+from harness.catalog import header, toml
 from harness.catalog.project import Project
-from harness.model.problem import FileError
+from harness.model.problem import FileError, Problem
 from harness.model.scenario import Scenario
 
 
@@ -36,13 +36,36 @@ def load_scenarios(project: Project) -> dict[str, Scenario]:
 
 
 def scenario_files(project: Project) -> list[Path]:
-    """The project's files that hold a scenario, in the order of the names."""
-    return [path for path in sorted(project.scenarios.glob("*.py")) if not path.name.startswith("_")]
+    """The files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
+
+    A user's file without a script's header is another tool's. Raises FileError where one has the name of one of ours:
+    a suite would measure another program than it says.
+    """
+    files = {path.stem: path for path in _modules(project.scenarios)}
+    own = [path for path in _modules(project.own) if _may_have_header(path)] if project.own else []
+    taken = [path for path in own if path.stem in files]
+    if taken:
+        raise FileError(
+            Problem(path, 0, f"The harness has a scenario {path.stem} of its own.", "Give the file another name.")
+            for path in taken
+        )
+    return sorted([*files.values(), *own], key=lambda path: path.stem)
+
+
+def _modules(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+
+
+def _may_have_header(path: Path) -> bool:
+    try:
+        return b"# /// script" in path.read_bytes()
+    except OSError:  # said with its reason by what reads it next
+        return True
 
 
 def load_scenario(path: Path) -> Scenario:
     """The scenario in one file. Raises FileError where it cannot be read or is wrong, with all that is."""
-    return header.parse(document.read_file(path), path)
+    return header.parse(toml.read_file(path), path)
 
 
 def kit_files(project: Project) -> dict[str, bytes]:

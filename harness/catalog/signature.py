@@ -4,7 +4,7 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 
-from harness.catalog.findings import Findings, choices
+from harness.catalog.toml import Findings, choices
 from harness.model.scenario import Scenario
 
 _NAME = "scenario"

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from harness.catalog import document
-from harness.catalog.findings import Findings
-from harness.catalog.numerals import is_number, number_text
-from harness.catalog.places import Key
+from harness.catalog import toml
 from harness.catalog.project import Project
+from harness.catalog.toml import Findings, Key, is_number, number_text
 from harness.model.scenario import ENVIRONMENT
 from harness.model.suite import Suite, SuitePart
 
@@ -24,7 +22,7 @@ def load_suites(project: Project) -> dict[str, Suite]:
 def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
     """Every suite by name as far as it can be read, and what is wrong. Raises FileError for what is no TOML."""
     path = project.scenarios / "suites.toml"
-    read = document.read(document.read_file(path) if path.exists() else "", path)
+    read = toml.read(toml.read_file(path) if path.exists() else "", path)
     findings = Findings(path, read.places)
     return {name: _suite(name, table, findings) for name, table in read.table.items()}, findings
 

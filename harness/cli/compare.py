@@ -5,12 +5,17 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.cli.options import FailOn
 
 
 def compare(  # noqa: PLR0917 - the command's options
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="A run's folder, under results/.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The run that is compared with it.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="RUN_A", help="A run's folder, under results/.", autocompletion=completion.runs)
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="RUN_B", help="The run that is compared with it.", autocompletion=completion.runs)
+    ],
     margin: Annotated[str, typer.Option(help="The difference below which two times are the same.")] = "3%",
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="Exit with 5 where a cell of B is slower, 1 where one broke.")

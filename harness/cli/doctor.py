@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import completion
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -22,7 +24,12 @@ def doctor(  # noqa: PLR0917 - the command's options
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Whether to listen to the CPUs at all.")] = True,
     environments: Annotated[
         list[str] | None,
-        typer.Option("--env", "-e", help="Environments or globs: room for their images, and whether they run here."),
+        typer.Option(
+            "--env",
+            "-e",
+            help="Environments or globs: room for their images, and whether they run here.",
+            autocompletion=completion.environments,
+        ),
     ] = None,
     gpu: Annotated[
         bool, typer.Option("--gpu", help="Look at what a run on a GPU needs; 4 where it cannot run.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.model.environment import Device
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The environments' locks and images.", no_args_is_help=True, rich_markup_mode=None)
 
-Names = Annotated[list[str] | None, typer.Argument(help="Environments or globs; all where left out.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Environments or globs; all where left out.", autocompletion=completion.environments),
+]
 OfDevice = Annotated[Device, typer.Option("--device", help="Which of their images.")]
 
 #: Resolving waits for the network as long as it computes.

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import completion, options
 from harness.model.errors import UsageError
 from harness.session.request import Request
 
@@ -19,7 +19,9 @@ def matrix(
         options.FailOn | None,
         typer.Option("--fail-on", help="Exit with 5 where an environment is slower than the reference; 1 wins."),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the run in this folder.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the run in this folder.", autocompletion=completion.runs)
+    ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,

@@ -9,12 +9,23 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 import typer
 
 from harness.backends.registry import CHOICES
+from harness.cli import completion
 from harness.session.request import FieldOption, LaunchRequest, options
 
 Asked = TypeVar("Asked", bound=LaunchRequest)
 
 #: What the command line knows better than a request: the names that a value is one of.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
+
+
+#: What a shell completes, by field.
+_COMPLETED: Mapping[str, Callable[..., Any]] = {
+    "suite": completion.suites,
+    "environments": completion.environments,
+    "reference": completion.environments,
+    "scenarios": completion.scenarios,
+    "axes": completion.axes,
+}
 
 
 class FailOn(StrEnum):
@@ -60,7 +71,9 @@ def _parameter(of: FieldOption) -> inspect.Parameter:
     """The command's parameter: None where the option is left out, False of a switch."""
     option, is_switch = of.option, of.type is bool
     told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
-    made = typer.Option(*of.flags, help=told, show_default=False, min=option.least)
+    made = typer.Option(
+        *of.flags, help=told, show_default=False, min=option.least, autocompletion=_COMPLETED.get(of.name)
+    )
     return inspect.Parameter(
         of.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import completion
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.report.formats import names
@@ -19,7 +20,7 @@ def _known(format: str | None) -> str | None:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.")],
+    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
     format: Annotated[
         str | None,
         typer.Option(

@@ -1,11 +1,13 @@
 """`harness scenarios`."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import completion
 from harness.model.errors import Exit
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def list_scenarios() -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.")],
+    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
     """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
@@ -64,7 +66,12 @@ def show(
 @app.command()
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Names, globs or files; all without any.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME|FILE]...",
+            help="Names, globs or files; all without any.",
+            autocompletion=completion.scenarios,
+        ),
     ] = None,
 ) -> None:
     """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
@@ -79,21 +86,23 @@ def new(
     name: Annotated[str, typer.Argument(help="The scenario's name: one for a Python module.")],
     title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
     directory: Annotated[
-        Path | None, typer.Option(help="Where it is written; the project's scenarios/ without.")
+        Path | None, typer.Option(help="Where it is written; without, scenarios/ of the project, or of this folder.")
     ] = None,
 ) -> None:
     """Write the skeleton of a scenario, which can be run as it is."""
     from harness.catalog.project import Project
     from harness.session.scenarios import new as write
 
-    scenarios = Project.find().scenarios
-    path = write(name, title, directory or scenarios)
-    is_ours = path.parent.resolve() == scenarios.resolve()
+    project = Project.find()
+    path = write(name, title, directory or project.new_scenarios, make=not directory)
+    folder = path.parent.resolve()
+    is_known = folder in (project.scenarios.resolve(), project.new_scenarios.resolve())
+    beside = "" if folder == project.scenarios.resolve() else f"PYTHONPATH={shlex.quote(str(project.scenarios))} "
     shown = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
     typer.echo(f"{shown} is written.")
-    typer.echo(f"check it:     harness scenarios check {name if is_ours else shown}")
-    typer.echo(f"by hand:      {'' if is_ours else f'PYTHONPATH={scenarios} '}python {shown}, where TensorFlow is")
-    typer.echo(f"in releases:  harness matrix -s {name if is_ours else shown} -e tf1.14 -e tf2.21")
+    typer.echo(f"check it:     harness scenarios check {name if is_known else shown}")
+    typer.echo(f"by hand:      {beside}python {shown}, where TensorFlow is")
+    typer.echo(f"in releases:  harness matrix -s {name if is_known else shown} -e tf1.14 -e tf2.21")
 
 
 def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from harness.catalog.findings import Findings, choices
-from harness.catalog.places import Key
+from harness.catalog.toml import Findings, Key, choices
 from harness.model.errors import UsageError
 from harness.model.scenario import ENVIRONMENT, Scenario
 from harness.model.suite import Suite, SuitePart

@@ -1,6 +1,7 @@
 """Two runs side by side: which cells changed from A to B, what moved them all, and what else differs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.comparisons import Withheld
@@ -245,8 +246,6 @@ def _text(name: str, value: object) -> str:
 
 def document(pair: Pair) -> dict[str, Any]:
     """The pair as JSON values: times in seconds per step, ratios as time(first) / time(second). See docs/compare.md."""
-    from dataclasses import asdict
-
     return {
         "schema": SCHEMA,
         "first": _head(pair.first),
@@ -259,7 +258,5 @@ def document(pair: Pair) -> dict[str, Any]:
 
 
 def _head(results: Results) -> dict[str, Any]:
-    from dataclasses import asdict
-
     run, found = results.run, results.found.control
     return {"id": run.id, "started": run.started, "folder": run.folder, "control": found and asdict(found)}

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from harness.analysis import flames as trees
 from harness.analysis.columns import columns as compared_columns
-from harness.analysis.profiles import Class, Filed, Move, Taken, filed, matching, moves, top
+from harness.analysis.profiles import Class, Filed, Move, Taken, filed, matching, moves, name, top
 from harness.model.cell import Cell
 from harness.model.cpus import shown as cpu_list
 from harness.model.launch import Launch, Status
@@ -353,8 +353,6 @@ def speedscope(report: Report) -> str:
 
     https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources: weights are seconds.
     """
-    from harness.analysis.profiles import name
-
     frames: dict[tuple[str, str, int], int] = {}
     profiles = []
     for cell in report.cells:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import shipped
 from harness.report import format
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: The project's `templates/`, beside the package.
-FOLDER = Path(__file__).resolve().parents[2] / "templates"
+#: The harness's own `templates/`, whichever project it works in.
+FOLDER = shipped.FOLDER / "templates"
 
 
 def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":

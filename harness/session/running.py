@@ -137,7 +137,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
         backend=replace(backend.facts(), why=why),
         host=_host(limits, planned.cards, planned.gpu_host),
         folder=str(folder.path),
-        commit=_commit(root),
+        commit="" if planned.project.is_installed else _commit(root),
         suite=planned.suite,
         images=made.images,
         pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},

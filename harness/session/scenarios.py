@@ -142,8 +142,8 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
     return {**found, "cells": len(able), "not_available": absent}
 
 
-def new(name: str, title: str, folder: Path) -> Path:
-    """Write the skeleton of the scenario `name` and return its path.
+def new(name: str, title: str, folder: Path, *, make: bool = False) -> Path:
+    """Write the skeleton of the scenario `name` and return its path; `make` the folder where there is none.
 
     Raises UsageError for a name that cannot be one, or where the file is there already, and CannotRunHereError where it
     cannot be written.
@@ -164,6 +164,8 @@ def new(name: str, title: str, folder: Path) -> Path:
     path = folder / f"{name}.py"
     text = _skeleton(name, title or name.replace("_", " ").capitalize())
     try:
+        if make:
+            folder.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

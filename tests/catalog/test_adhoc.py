@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.catalog import adhoc
-from harness.catalog.locks import load_lock, write_lock
+from harness.catalog.locks import inputs, load_lock, write_lock
 from harness.catalog.project import Project
-from harness.catalog.resolve import inputs
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.requirements import installed

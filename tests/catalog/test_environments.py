@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,19 +25,34 @@ GOOD = (
 )
 
 
-def test_the_projects_own_catalogue_has_every_minor_release_and_the_bridges_between_pythons(project: Project) -> None:
+def test_the_projects_own_catalogue_has_no_gap_between_its_releases(project: Project) -> None:
+    minors = {Version(each.tensorflow).release[:2] for each in load_environments(project).values()}
+    for major in {major for major, _ in minors}:
+        numbers = sorted(minor for each, minor in minors if each == major)
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
+def test_a_name_is_the_release_and_what_sets_it_apart(project: Project) -> None:
     environments = load_environments(project)
-    minors = [f"tf1.{minor}" for minor in (14, 15)] + [f"tf2.{minor}" for minor in range(22)]
-    assert set(environments) == {*minors, "tf2.2-py3.7", "tf2.13-py3.11", "tf1.15-ngc"}
-    for name in minors:
-        assert environments[name].tensorflow.startswith(name.removeprefix("tf") + ".")
-    for bridge, name in (("tf2.2-py3.7", "tf2.2"), ("tf2.13-py3.11", "tf2.13")):
-        there, here = environments[bridge], environments[name]
-        assert there.python != here.python
-        assert replace(there, name=here.name, python=here.python) == here
-    assert environments["tf1.14"].title == "TensorFlow 1.14.0 + Keras 2.2.5"
-    assert environments["tf2.15"].keras == ""
-    assert environments["tf1.15-ngc"].devices == (Device.GPU,)
+    for name, environment in environments.items():
+        minor = "tf{}.{}".format(*Version(environment.tensorflow).release)
+        first = environments[minor]
+        if environment.gpu_image:
+            assert name.startswith(f"{minor}-")
+            assert environment.devices == (Device.GPU,)
+        else:
+            assert name == minor or environment == replace(first, name=name, python=environment.python)
+            assert name == (minor if environment == first else f"{minor}-py{environment.python}")
+        assert environment.title.startswith(f"TensorFlow {environment.tensorflow}")
+
+
+def test_where_python_changes_between_two_releases_one_is_on_both_sides(project: Project) -> None:
+    ours = [each for each in load_environments(project).values() if not each.gpu_image]
+    pythons: dict[tuple[int, ...], set[str]] = {}
+    for each in sorted(ours, key=lambda each: Version(each.tensorflow)):
+        pythons.setdefault(Version(each.tensorflow).release[:2], set()).add(each.python)
+    for (before, older), (after, newer) in pairwise(pythons.items()):
+        assert older & newer, f"No Python has both {before} and {after}."
 
 
 def test_cuda_comes_from_an_image_or_from_packages_that_were_there(project: Project) -> None:

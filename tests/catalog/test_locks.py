@@ -27,7 +27,9 @@ def test_every_environment_has_a_lock_that_holds_its_tensorflow_and_keras(projec
 
 
 def test_a_gpus_lock_has_cuda_where_no_image_brings_it(project: Project) -> None:
-    for environment in load_environments(project).values():
+    with_gpu = [each for each in load_environments(project).values() if Device.GPU in each.devices]
+    assert with_gpu
+    for environment in with_gpu:
         pins = load_lock(project, environment, Device.GPU).lock.pins
         brought = environment.cuda_image or environment.gpu_image
         assert any(name.startswith("nvidia-cudnn-cu") for name in pins) == (not brought), environment.name
@@ -46,3 +48,12 @@ def test_a_missing_lock_says_how_to_make_it(project: Project) -> None:
     environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
     with pytest.raises(UsageError, match=r"harness images lock tf9\.9"):
         load_lock(project, environment, Device.CPU)
+
+
+def test_no_lock_is_left_of_what_is_no_environment(project: Project) -> None:
+    known = {
+        project.lock_file(name, device)
+        for name, environment in load_environments(project).items()
+        for device in environment.devices
+    }
+    assert known == set((project.root / "images" / "locks").iterdir())

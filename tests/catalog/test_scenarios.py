@@ -1,10 +1,11 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import fingerprint, kit_files, load_scenario, load_scenarios
+from harness.catalog.scenarios import fingerprint, kit_files, load_scenario, load_scenarios, scenario_files
 from harness.catalog.suites import load_suites
 from harness.model.environment import Device
 from harness.model.errors import UsageError
@@ -41,3 +42,18 @@ def test_a_fingerprint_tells_names_and_contents_apart() -> None:
 def test_a_scenario_that_cannot_be_read_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         load_scenario(tmp_path / "none.py")
+
+
+def test_a_users_scenarios_stand_beside_those_of_the_harness(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("# /// script\n# ///\n")
+    (tmp_path / "another_tools.py").write_text("print('nothing of ours')\n")
+    both = scenario_files(replace(project, own=tmp_path))
+    assert set(both) - set(scenario_files(project)) == {tmp_path / "mine.py"}
+    assert both == sorted(both, key=lambda path: path.stem)
+    assert scenario_files(replace(project, own=tmp_path / "none")) == scenario_files(project)
+
+
+def test_a_users_scenario_with_the_name_of_one_of_ours_is_refused(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "keras_step.py").write_text("# /// script\n# ///\n")
+    with pytest.raises(UsageError, match="has a scenario keras_step of its own"):
+        scenario_files(replace(project, own=tmp_path))

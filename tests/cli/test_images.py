@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.environments import load_environments
+from harness.catalog.locks import inputs, resolve
 from harness.catalog.project import Project
-from harness.catalog.resolve import inputs, resolve
 from harness.machine.interpreters import find_python
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UnavailableError

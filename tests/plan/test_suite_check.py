@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.findings import Findings
-from harness.catalog.places import Places
+from harness.catalog.toml import Findings, Places
 from harness.model.suite import Suite, SuitePart
 from harness.plan.selection import Catalog
 from harness.plan.suite_check import check

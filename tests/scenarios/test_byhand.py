@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.byhand import choices
 
-from harness.catalog.numerals import number_text
+from harness.catalog.toml import number_text
 
 SCENARIO = """
 # /// script

@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from harness import shipped
+from harness.catalog.project import BAKE_FILE, Project
+from harness.model.errors import UsageError
+
+
+def make(folder: Path) -> Path:
+    """A project's folder, as far as it is looked at."""
+    (folder / "scenarios").mkdir(parents=True)
+    (folder / BAKE_FILE).touch()
+    return folder
+
+
+def test_a_folder_upwards_wins_over_what_comes_with_the_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, below = make(tmp_path / "project"), tmp_path / "project" / "below"
+    (below / "scenarios").mkdir(parents=True)
+    monkeypatch.chdir(below)
+    assert Project.find() == Project(root)
+    assert Project.find().new_scenarios == root / "scenarios"
+
+
+def test_elsewhere_a_users_scenarios_are_added_to_the_harnesss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Project.find() == Project(shipped.FOLDER, own=tmp_path / "scenarios")
+    assert Project.find().new_scenarios == tmp_path / "scenarios"
+
+
+def test_the_variable_wins_over_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = make(tmp_path / "named")
+    monkeypatch.chdir(make(tmp_path / "here"))
+    monkeypatch.setenv("HARNESS_PROJECT", str(named))
+    assert Project.find() == Project(named)
+    monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))
+    with pytest.raises(UsageError, match=f"which has no {BAKE_FILE}"):
+        Project.find()

@@ -1,0 +1,171 @@
+import datetime
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog.toml import Places, is_json, is_number, number_text, read_header
+from harness.model.problem import FileError
+
+TOML = '''\
+# a comment
+requires-python = ">=3.6"
+
+[tool.harness]
+title = "A step"
+text = """
+[not.a.table]
+title = "nor a key"
+"""
+
+[tool.harness.axes]
+mode = [
+  "graph",
+  "eager",        # the default of TensorFlow 2
+]
+"size" = { sweep = [1, 32], unit = "values" }
+
+[[tool.harness.exclude]]
+mode = "eager"
+[[tool.harness.exclude]]
+mode = "graph"
+
+[[tool.harness.compare]]
+along = "environment"
+pick = [
+  { requires = ["tensorflow<2"], mode = "graph" },
+  { requires = ["tensorflow>=2"], mode = "eager" },
+]
+[[tool.harness.compare.more]]
+deep.er = 1
+'''
+HARNESS = ("tool", "harness")
+
+
+def found(*key: str | int, value: str = "", first: int = 1) -> str:
+    """The line that a key, or a value, is found at."""
+    return TOML.split("\n")[Places(TOML, first).line(key, value) - first]
+
+
+def test_a_key_is_found_where_it_stands() -> None:
+    assert found("requires-python") == 'requires-python = ">=3.6"'
+    assert found(*HARNESS) == "[tool.harness]"
+    assert found(*HARNESS, "title") == 'title = "A step"'
+    assert found(*HARNESS, "axes", "size").startswith('"size"')
+    assert found(*HARNESS, "compare", 0, "more", 0, "deep", "er") == "deep.er = 1"
+
+
+def test_a_key_within_a_value_is_found_in_its_line() -> None:
+    assert found(*HARNESS, "axes", "size", "unit").startswith('"size"')
+    assert found(*HARNESS, "compare", 0, "pick", 0, "requires") == '  { requires = ["tensorflow<2"], mode = "graph" },'
+
+
+def test_the_entries_of_a_list_of_tables_are_told_apart() -> None:
+    places = Places(TOML)
+    assert places.line((*HARNESS, "exclude", 1, "mode")) == places.line((*HARNESS, "exclude", 0, "mode")) + 2
+
+
+def test_a_value_is_found_in_its_own_line() -> None:
+    assert found(*HARNESS, "axes", "mode", value="eager").strip().startswith('"eager"')
+    assert found(*HARNESS, "compare", 0, "pick", 1, "mode", value="eager").endswith('mode = "eager" },')
+
+
+def test_a_key_that_is_not_there_is_looked_for_in_its_table() -> None:
+    assert found(*HARNESS, "exclude", 1, "model") == "[[tool.harness.exclude]]"
+    assert found("nothing") == "# a comment"
+
+
+def test_lines_are_counted_in_the_file() -> None:
+    assert Places(TOML, 10).line(("requires-python",)) == 11
+
+
+@given(st.lists(st.sampled_from(["mode", "size", "model"]), unique=True, min_size=1), st.integers(0, 3))
+def test_every_key_of_every_table_is_found(keys: list[str], comments: int) -> None:
+    lines = []
+    for table in ("one", "two"):
+        lines += [f"[{table}]", *["#"] * comments, *(f'{key} = "{table}"' for key in keys)]
+    for table in ("one", "two"):
+        for key in keys:
+            line = lines[Places("\n".join(lines)).line((table, key)) - 1]
+            assert re.fullmatch(f'{key} = "{table}"', line)
+
+
+SCRIPT = """\
+#!/usr/bin/env python
+# /// script
+# requires-python = ">=3.6"
+#
+# [tool.harness]
+# title = "A step"
+# ///
+import this
+"""
+
+
+def problem(text: str) -> str:
+    with pytest.raises(FileError) as caught:
+        read_header(text, Path("step.py"))
+    (found,) = caught.value.problems
+    return str(found)
+
+
+def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
+    found = read_header(SCRIPT, Path("step.py"))
+    assert found.table == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
+    assert found.places.line(("tool", "harness", "title")) == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (SCRIPT, "import this\n", "step.py:1: There is no `# /// script` header (PEP 723). Begin the file with"),
+        (SCRIPT, "", "step.py:1: There is no"),
+        ("# /// script", "# /// other", "step.py:1: There is no"),
+        ("# [tool", "#[tool", "step.py:5: The header that begins in line 2 is broken off here. Begin each"),
+        ("#\n", "\n", "step.py:4: The header that begins in line 2 is broken off here."),
+        ("# ///\nimport", "import", "step.py:7: The header that begins in line 2 is broken off here."),
+        ("import this\n", SCRIPT, "step.py:9: This is a second `# /// script` header. A file has one"),
+        ('"A step"', "A step", "step.py:6: This is not valid TOML: Invalid value. The line is `title = A step`"),
+        ('"A step"', '"A step', "step.py:6: This is not valid TOML:"),
+        ('"A step"', '["A step"', "step.py:6: This is not valid TOML:"),
+        ("title", "requires = 1\n# requires", "step.py:7: This is not valid TOML: Cannot overwrite a value"),
+    ],
+)
+def test_what_is_no_header_is_told_with_its_line(old: str, new: str, told: str) -> None:
+    assert old in SCRIPT
+    assert problem(SCRIPT.replace(old, new, 1)).startswith(told)
+
+
+def test_a_header_of_nothing_is_told() -> None:
+    assert problem("# /// script\n# ///\n").startswith("step.py:1: The header has no end, or nothing in it.")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1"), (1024.0, "1024"), (0.5, "0.5"), (1e-05, "1e-05"), (-3.0, "-3"), (2**60 + 1, "1152921504606846977")],
+)
+def test_a_number_has_no_zeros_that_say_nothing(number: float, text: str) -> None:
+    assert number_text(number) == text
+
+
+@given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
+def test_the_text_is_the_number_again(number: float) -> None:
+    assert float(number_text(number)) == number
+
+
+def test_what_is_no_finite_number() -> None:
+    assert not any(map(is_number, [True, "1", None, math.inf, math.nan, [1], 10**400]))
+
+
+@given(st.recursive(st.booleans() | st.text() | st.integers() | st.floats() | st.dates(), st.lists))
+def test_what_is_json_can_be_written_as_it(value: object) -> None:
+    if is_json(value):
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+
+
+def test_a_date_is_no_json() -> None:
+    assert not is_json({"day": [datetime.date(2026, 11, 21)]})

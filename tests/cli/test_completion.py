@@ -1,0 +1,150 @@
+"""What the shells complete; in bash, fish and zsh themselves, too."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.cli import app
+from harness.cli.completion import VARIABLE, Shell, answer
+from harness.store.folder import RunFolder
+from tests.cli.conftest import Harness
+from tests.lacking import lacking
+from tests.runs import run
+
+#: Sets what readline sets: its words end at spaces and at `=`.
+BASH = """
+source /dev/stdin <<<"$SCRIPT"
+compopt() { :; }
+COMP_LINE=$1 COMP_POINT=${#1}
+mapfile -t COMP_WORDS < <(sed -E 's/=/\\n=\\n/g; s/ +/\\n/g' <<<"$1")
+COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
+_harness_completion harness
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+FISH = "echo $SCRIPT | source; complete -C $argv[1]"
+
+#: Types the line and TAB into a shell of its own, and prints what stands on its line then. A quoted marker is not one.
+ZSH = """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'autoload -Uz compinit; compinit -u -D; eval "$SCRIPT"'
+zpty -w shell 'finish() { print -r -- $BUFFER >$OUT; print do""ne; }; zle -N finish; bindkey "^Y" finish; print re""ady'
+zpty -r -m shell seen '*ready*'
+zpty -w -n shell "$1"$'\\t\\C-y'
+zpty -r -m shell seen '*done*'
+zpty -d shell
+cat $OUT
+"""
+
+
+@pytest.fixture
+def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    """A project with a suite and two runs, in which this process stands."""
+    monkeypatch.chdir(harness.root)
+    (harness.root / "scenarios" / "suites.toml").write_text(
+        '[fast]\ntitle = "The fast ones"\nselect = [{ scenario = "ways", speed = ["fast"] }]\n'
+    )
+    for name in ("2026-11-21", "2026-11-22"):
+        RunFolder.create(Path("results"), name).write_run(run())
+    return harness
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("harness mat", ["matrix"]),
+        ("harness images bui", ["build"]),
+        ("harness none ", []),
+        ("harness matrix --fail", ["--fail-on"]),
+        ("harness matrix --backend d", ["docker"]),
+        ("harness matrix --backend=d", ["--backend=docker"]),
+        ("harness matrix -e ", ["old", "new"]),
+        ("harness matrix --reference n", ["new"]),
+        ("harness images build old ", ["old", "new"]),
+        ("harness doctor -e o", ["old"]),
+        ("harness profile -s w", ["ways"]),
+        ("harness matrix -s ./scenarios/", ["./scenarios/kit/", "./scenarios/ways.py"]),
+        ("harness scenarios show ", ["ways"]),
+        ("harness matrix --suite ", ["fast"]),
+        ("harness matrix -a ", ["way=", "speed="]),
+        ("harness matrix -s none -a ", []),
+        ("harness matrix -s 'w*' -a sp", ["speed="]),
+        ("harness matrix --suite fast -a speed=", ["speed=fast", "speed=slow"]),
+        ("harness matrix -a way=fine,ex", ["way=fine,exits"]),
+        ("harness matrix -a 'way=gar", ["way=garbage"]),
+        ("harness report ", ["results/2026-11-22", "results/2026-11-21"]),
+        ("harness compare results/2026-11-21 results/", ["results/2026-11-22", "results/2026-11-21"]),
+        ("harness compare a b ", []),
+        ("harness matrix --results elsewhere --resume ", []),
+        ("harness report ./res", ["./results/"]),
+        ("", ["matrix", "profile", "report", "compare", "completion", "doctor", "clean", "images", "scenarios"]),
+    ],
+)
+def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:
+    assert [each.split("\t")[0] for each in answer(app, line)] == words
+
+
+def test_a_word_has_its_help(here: Harness) -> None:
+    assert answer(app, "harness matrix -e o") == ["old\tTensorFlow 1.0.0"]
+    assert answer(app, "harness matrix -a s") == ["speed=\tfast, slow"]
+
+
+def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
+    (here.root / "docker-bake.hcl").write_text("variable {")
+    (here.root / "scenarios" / "suites.toml").write_text("[")
+    (here.root / "scenarios" / "ways.py").write_text("")
+    for option in ("-e", "--suite", "-a"):
+        assert answer(app, f"harness matrix {option} ") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("harness matrix --suite f", "fast"),
+        ("harness matrix -s ways -a sp", "speed="),
+        ("harness matrix -s ways -a speed=s", "speed=slow"),
+        ("harness matrix -a way=fine,ex", "way=fine,exits"),
+    ],
+)
+@pytest.mark.parametrize("shell", list(Shell))
+def test_the_shells_complete(here: Harness, shell: Shell, line: str, completed: str) -> None:
+    if shutil.which(shell) is None:
+        lacking(f"there is no {shell}", "HARNESS_REQUIRE_ALL")
+    script = {Shell.BASH: BASH, Shell.FISH: FISH, Shell.ZSH: ZSH}[shell]
+    plain = {Shell.BASH: ["--norc"], Shell.FISH: ["--no-config"], Shell.ZSH: ["-f"]}[shell]
+    environ = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "SCRIPT": here("completion", shell).stdout,
+        "OUT": str(here.root / "line"),
+    }
+    # bash passes the line as $1, the others too, after a name for $0
+    name = [] if shell is Shell.FISH else [shell]
+    done = subprocess.run(
+        [shell, *plain, "-c", script, *name, line], env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    typed = line.rpartition(" ")[2]
+    # what bash replaces begins after the last `=`
+    expected = {
+        Shell.BASH: completed.removeprefix(typed[: typed.rfind("=") + 1]),
+        Shell.FISH: completed,
+        Shell.ZSH: line.removesuffix(typed) + completed,
+    }[shell]
+    assert done.stdout.split("\t")[0].strip() == expected, done.stderr
+
+
+def test_nothing_heavy_is_imported(here: Harness) -> None:
+    heavy = "{'pydantic', 'scipy', 'numpy', 'docker', 'jinja2', 'rich', 'altair', 'hcl2', 'requests', 'packaging'}"
+    code = f"import sys; from harness.cli import main; main(); print(*{heavy} & sys.modules.keys())"
+    load_environments(Project.find())
+    for line in ("harness ", "harness matrix -e ", "harness matrix -a ", "harness matrix --suite ", "harness report "):
+        environ = {**os.environ, VARIABLE: line}
+        done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == ""

@@ -1,0 +1,173 @@
+"""The wheel, installed not editable in an environment of its own, works from any folder."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness import __version__
+from harness.store.folder import RunFolder
+from tests.runs import launch, run
+
+ROOT = Path(__file__).parents[1]
+
+#: What an image's labels and an environment's folder are made from.
+MADE_FROM = """
+import json
+from harness.backends import recipe
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+
+project = Project.find()
+locks = [load_lock(project, one, device) for one in load_environments(project).values() for device in one.devices]
+print(json.dumps([[lock.lock.sha256, recipe.digest(recipe.dockerfile(project.root, lock))] for lock in locks]))
+"""
+
+
+@dataclass
+class Installed:
+    """A folder with nothing in it, and the programs of an environment that the wheel was installed in."""
+
+    programs: Path
+    here: Path
+
+    def __call__(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return self.run(str(self.programs / "harness"), *arguments, **environ)
+
+    def run(self, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder; PYTHONPATH, which pytest's callers may set, would find the checkout."""
+        known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run(
+            command, cwd=self.here, env={**known, **environ}, capture_output=True, text=True, check=False
+        )
+
+    def printed(self, *arguments: str, **environ: str) -> str:
+        """What a command that goes well prints on stdout."""
+        done = self(*arguments, **environ)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def in_checkout(*command: str) -> str:
+    return subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel; what the wheel needs is taken from the environment that the tests run in."""
+    folder = tmp_path_factory.mktemp("package")
+    uv = [sys.executable, "-m", "uv", "--quiet"]
+    build = [*uv, "build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(ROOT)]
+    subprocess.run([*build, "--python", sys.executable], check=True)
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "environment"
+    venv.create(environment)
+    python = environment / "bin" / "python"
+    subprocess.run([*uv, "pip", "install", "--offline", "--no-deps", "--python", str(python), str(wheel)], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python.parent
+
+
+@pytest.fixture
+def installed(programs: Path, tmp_path: Path) -> Installed:
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    return Installed(programs, here)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A run's folder."""
+    folder = RunFolder.create(tmp_path, "run")
+    folder.write_run(run())
+    folder.append(launch())
+    return folder.path
+
+
+def test_it_is_the_wheel_that_is_tried_and_it_says_so(installed: Installed) -> None:
+    text = installed.printed("--version")
+    assert text.startswith(f"harness {__version__} (installed: {installed.programs.parent}")
+    assert len(text.splitlines()) == 3
+
+
+def test_everything_that_there_is_to_measure_is_there(installed: Installed) -> None:
+    assert installed.printed("scenarios", "list") == in_checkout("-m", "harness", "scenarios", "list")
+    check = installed("scenarios", "check")
+    assert check.returncode == 0, check.stderr
+
+
+def test_the_plan_is_the_checkouts(installed: Installed) -> None:
+    plan = ["matrix", "--suite", "quick", "--backend", "local", "--dry-run", "--seed", "1"]
+    assert installed.printed(*plan) == in_checkout("-m", "harness", *plan)
+
+
+def test_images_and_environments_are_the_checkouts(installed: Installed) -> None:
+    there = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
+    assert there.returncode == 0, there.stderr
+    assert json.loads(there.stdout) == json.loads(in_checkout("-c", MADE_FROM))
+
+
+def test_the_doctor_looks_at_the_machine(installed: Installed) -> None:
+    assert installed.printed("doctor", "--no-listen")
+
+
+def test_a_report_is_made_of_a_stored_run(installed: Installed, stored: Path) -> None:
+    installed.printed("report", str(stored))
+    assert (stored / "report.md").read_text()
+    assert (stored / "report.html").read_text()
+
+
+def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
+    told = installed.printed("scenarios", "new", "mine")
+    assert "scenarios/mine.py is written" in told
+    assert (installed.here / "scenarios" / "mine.py").is_file()
+    listed = installed.printed("scenarios", "list")
+    assert "mine: " in listed
+    assert "keras_step: " in listed
+    installed.printed("scenarios", "check", "mine")
+    plan = ["matrix", "-s", "mine", "-e", "tf2.0", "--backend", "local", "--dry-run"]
+    assert "mine" in installed.printed(*plan)
+    refused = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
+    assert refused.returncode == 4, refused.stderr
+    assert "needs a container" in refused.stderr
+    (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("by hand"))
+    assert "PYTHONPATH=" in by_hand
+
+
+def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
+    installed: Installed, stored: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    for name in ("images", "scenarios"):
+        shutil.copytree(ROOT / name, project / name)
+    shutil.copy(ROOT / "docker-bake.hcl", project)
+    (project / "scenarios" / "train_batch.py").unlink()
+    named = {"HARNESS_PROJECT": str(project)}
+    assert "train_batch: " not in installed.printed("scenarios", "list", **named)
+    installed.printed("report", str(stored), **named)
+    installed.printed("doctor", "--no-listen", **named)
+    installed.printed("scenarios", "new", "mine", **named)
+    assert (project / "scenarios" / "mine.py").is_file()
+
+
+def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Installed) -> None:
+    change = (
+        "from harness.catalog import locks\n"
+        "from harness.catalog.environments import load_environments\n"
+        "from harness.catalog.project import Project\n"
+        "from harness.model.environment import Device\n"
+        "locks.resolve = lambda *_: 'another'\n"
+        "project = Project.find()\n"
+        "locks.write_lock(project, load_environments(project)['tf2.0'], Device.CPU)\n"
+    )
+    done = installed.run(str(installed.programs / "python"), "-I", "-c", change)
+    assert "part of the installed harness" in done.stderr
