@@ -17,7 +17,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BackendEntry:
     """One backend: what `--backend` calls it, and its class, which is imported when it is needed.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
@@ -40,8 +40,8 @@ class Entry:
 
 #: All of them, in the order in which `auto` prefers them.
 ENTRIES = (
-    Entry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
-    Entry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
+    BackendEntry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
+    BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
 
 #: What `--backend` takes.
@@ -66,7 +66,11 @@ def choose(
     """
     if name != AUTO:
         backend = _entry(name).open(root, run)
-        return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+        try:
+            return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+        except CannotRunHereError as error:
+            advice = [error.advice, *([] if gpus else [f"Or measure without it: {_without_containers(name)}"])]
+            raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in ENTRIES:
         if (untrusted or gpus) and not entry.in_containers:
@@ -105,7 +109,7 @@ def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
     return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> BackendEntry:
     for entry in ENTRIES:
         if entry.name == name:
             return entry
@@ -135,11 +139,15 @@ def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> Can
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     if gpus:
         return CannotRunHereError("\n".join([*messages, "--gpu needs containers."]), f"{start}.")
-    others = " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers)
+    reason = "A scenario from outside the project's scenarios/ is an untrusted script: it needs a container."
     return CannotRunHereError(
-        "\n".join([*messages, "A scenario from outside the project's scenarios/ is untrusted: it needs a container."]),
-        f"{start}, or, if you trust the file, type {others}.",
+        "\n".join([*messages, reason]), f"{start}, or, if you trust the file, type {_without_containers()}."
     )
+
+
+def _without_containers(but: str = "") -> str:
+    """The options that need no engine."""
+    return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
 
 
 def _clause(text: str) -> str:
