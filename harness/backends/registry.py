@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from harness.backends.protocol import ImageBackend, RegisteredBackend
-from harness.model.cell import Cell
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import GpuHost
 from harness.model.run import ByHand, Run
+
+# the command line asks for the names alone, and is to start fast
+if TYPE_CHECKING:
+    from harness.backends.protocol import ImageBackend, RegisteredBackend
+    from harness.model.cell import Cell
+    from harness.model.gpu import GpuHost
 
 #: What `--backend` takes beside the names: the first that can be used here.
 AUTO = "auto"
@@ -29,11 +32,11 @@ class BackendEntry:
     kind: str
     in_containers: bool = False
 
-    def open(self, root: Path, run: str) -> RegisteredBackend:
+    def open(self, root: Path, run: str) -> "RegisteredBackend":
         """The backend for a run's id, with the project's folder."""
         return self.load()(root, run)
 
-    def load(self) -> type[RegisteredBackend]:
+    def load(self) -> "type[RegisteredBackend]":
         """Its class."""
         return cast("type[RegisteredBackend]", resolve_name(self.kind))
 
@@ -57,7 +60,7 @@ def known(name: str) -> str:
 
 def choose(
     name: str, root: Path, run: str, *, untrusted: bool = False, gpus: Sequence[str] = ()
-) -> tuple[RegisteredBackend, str]:
+) -> "tuple[RegisteredBackend, str]":
     """The backend and why it was taken.
 
     `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container or, where the user typed a
@@ -86,24 +89,24 @@ def choose(
     raise _refusal(refusals, gpus)
 
 
-def opened(root: Path, run: str = "") -> list[RegisteredBackend]:
+def opened(root: Path, run: str = "") -> "list[RegisteredBackend]":
     """All backends."""
     return [entry.open(root, run) for entry in ENTRIES]
 
 
-def image_backend(root: Path, run: str = "images") -> ImageBackend:
+def image_backend(root: Path, run: str = "images") -> "ImageBackend":
     """The first backend with images that can be used here; where none can, the first, whose own error says so."""
     found = [cast("ImageBackend", entry.open(root, run)) for entry in ENTRIES if entry.in_containers]
     # to ask takes longer than what some commands do with the answer
     return found[0] if len(found) == 1 else next(filter(_answers, found), found[0])
 
 
-def gpu_host(root: Path) -> GpuHost:
+def gpu_host(root: Path) -> "GpuHost":
     """What is known of the GPUs of the machine that launches on GPUs would run on, without asking its engine."""
     return next(entry.open(root, "") for entry in ENTRIES if entry.in_containers).gpu_host
 
 
-def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
     """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
     entries = {entry.name: entry for entry in ENTRIES}
     return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
@@ -116,7 +119,7 @@ def _entry(name: str) -> BackendEntry:
     raise UsageError(f"There is no backend {name!r}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
 
 
-def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:
+def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
     """What launches run on, in words, and how they get their GPUs."""
     if not gpus:
         return backend.check()
@@ -125,7 +128,7 @@ def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:
     return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
 
 
-def _answers(backend: RegisteredBackend) -> bool:
+def _answers(backend: "RegisteredBackend") -> bool:
     try:
         backend.check()
     except CannotRunHereError:
