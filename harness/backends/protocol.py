@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import Backend, BaseImages, KeptImage, Preparation, Progress
+from harness.model.backend import Backend, ImageStore, KeptImage, Preparation, Progress
 from harness.model.cell import Cell
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
@@ -71,8 +71,8 @@ class ImageBackend(RegisteredBackend, Protocol):
     """A backend whose environments are images."""
 
     @property
-    def bases(self) -> BaseImages:
-        """The images that environments' images are made from."""
+    def images(self) -> ImageStore:
+        """Its engine's images. Raises CannotRunHereError where none answers."""
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
@@ -85,8 +85,4 @@ class ImageBackend(RegisteredBackend, Protocol):
 
     def check_push(self) -> None:
         """Raise UsageError where there is no registry to push to."""
-        ...
-
-    def push(self, requirements: Sequence[Requirement], progress: Progress) -> None:
-        """Push images. Raises CannotRunHereError with the registry's own words."""
         ...

@@ -4,20 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from harness.backends.protocol import ImageBackend, RegisteredBackend
-from harness.model.cell import Cell
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import GpuHost
 from harness.model.run import ByHand, Run
+
+# the command line asks for the names alone, and is to start fast
+if TYPE_CHECKING:
+    from harness.backends.protocol import ImageBackend, RegisteredBackend
+    from harness.model.cell import Cell
+    from harness.model.gpu import GpuHost
 
 #: What `--backend` takes beside the names: the first that can be used here.
 AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BackendEntry:
     """One backend: what `--backend` calls it, and its class, which is imported when it is needed.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
@@ -29,19 +32,19 @@ class Entry:
     kind: str
     in_containers: bool = False
 
-    def open(self, root: Path, run: str) -> RegisteredBackend:
+    def open(self, root: Path, run: str) -> "RegisteredBackend":
         """The backend for a run's id, with the project's folder."""
         return self.load()(root, run)
 
-    def load(self) -> type[RegisteredBackend]:
+    def load(self) -> "type[RegisteredBackend]":
         """Its class."""
         return cast("type[RegisteredBackend]", resolve_name(self.kind))
 
 
 #: All of them, in the order in which `auto` prefers them.
 ENTRIES = (
-    Entry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
-    Entry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
+    BackendEntry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
+    BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
 
 #: What `--backend` takes.
@@ -57,7 +60,7 @@ def known(name: str) -> str:
 
 def choose(
     name: str, root: Path, run: str, *, untrusted: bool = False, gpus: Sequence[str] = ()
-) -> tuple[RegisteredBackend, str]:
+) -> "tuple[RegisteredBackend, str]":
     """The backend and why it was taken.
 
     `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container or, where the user typed a
@@ -66,7 +69,11 @@ def choose(
     """
     if name != AUTO:
         backend = _entry(name).open(root, run)
-        return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+        try:
+            return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+        except CannotRunHereError as error:
+            advice = [error.advice, *([] if gpus else [f"Or measure without it: {_without_containers(name)}"])]
+            raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in ENTRIES:
         if (untrusted or gpus) and not entry.in_containers:
@@ -82,37 +89,37 @@ def choose(
     raise _refusal(refusals, gpus)
 
 
-def opened(root: Path, run: str = "") -> list[RegisteredBackend]:
+def opened(root: Path, run: str = "") -> "list[RegisteredBackend]":
     """All backends."""
     return [entry.open(root, run) for entry in ENTRIES]
 
 
-def image_backend(root: Path, run: str = "images") -> ImageBackend:
+def image_backend(root: Path, run: str = "images") -> "ImageBackend":
     """The first backend with images that can be used here; where none can, the first, whose own error says so."""
     found = [cast("ImageBackend", entry.open(root, run)) for entry in ENTRIES if entry.in_containers]
     # to ask takes longer than what some commands do with the answer
     return found[0] if len(found) == 1 else next(filter(_answers, found), found[0])
 
 
-def gpu_host(root: Path) -> GpuHost:
+def gpu_host(root: Path) -> "GpuHost":
     """What is known of the GPUs of the machine that launches on GPUs would run on, without asking its engine."""
     return next(entry.open(root, "") for entry in ENTRIES if entry.in_containers).gpu_host
 
 
-def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
     """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
     entries = {entry.name: entry for entry in ENTRIES}
     return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> BackendEntry:
     for entry in ENTRIES:
         if entry.name == name:
             return entry
     raise UsageError(f"There is no backend {name!r}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
 
 
-def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:
+def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
     """What launches run on, in words, and how they get their GPUs."""
     if not gpus:
         return backend.check()
@@ -121,7 +128,7 @@ def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:
     return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
 
 
-def _answers(backend: RegisteredBackend) -> bool:
+def _answers(backend: "RegisteredBackend") -> bool:
     try:
         backend.check()
     except CannotRunHereError:
@@ -135,11 +142,15 @@ def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> Can
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     if gpus:
         return CannotRunHereError("\n".join([*messages, "--gpu needs containers."]), f"{start}.")
-    others = " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers)
+    reason = "A scenario from outside the project's scenarios/ is an untrusted script: it needs a container."
     return CannotRunHereError(
-        "\n".join([*messages, "A scenario from outside the project's scenarios/ is untrusted: it needs a container."]),
-        f"{start}, or, if you trust the file, type {others}.",
+        "\n".join([*messages, reason]), f"{start}, or, if you trust the file, type {_without_containers()}."
     )
+
+
+def _without_containers(but: str = "") -> str:
+    """The options that need no engine."""
+    return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
 
 
 def _clause(text: str) -> str:

@@ -18,7 +18,7 @@ from harness.catalog import adhoc, index
 from harness.catalog.index import File
 from harness.catalog.project import Project
 from harness.files import replacing, write_atomically
-from harness.model.backend import BaseImages
+from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
@@ -99,12 +99,12 @@ def fill(
     folder: Path,
     project: Project,
     requirements: Sequence[Requirement],
-    bases: BaseImages | None,
+    images: ImageStore | None,
     say: Callable[[str], object],
 ) -> list[Path]:
     """Fetch all that builds of these environments need into a folder; what is there already is not fetched again.
 
-    `bases` gives base images, None leaves them out; `say` is told, in a line, of each thing that was fetched. Returns
+    `images` gives base images, None leaves them out; `say` is told, in a line, of each thing that was fetched. Returns
     the files. Raises CannotRunHereError where something cannot be had or written.
     """
     try:
@@ -113,24 +113,24 @@ def fill(
         raise CannotRunHereError(f"The folder {folder} cannot be made: {error.strerror}.") from None
     before = read(folder) if (folder / FILE).is_file() else None
     # the images first: where one cannot be had, that is known before gigabytes are fetched
-    images = {} if bases is None else _save_images(bases, requirements, folder, before, say)
-    files = {name: sha256(folder / name) for name in images}
+    saved = {} if images is None else _save_images(images, requirements, folder, before, say)
+    files = {name: sha256(folder / name) for name in saved}
     wheels = _wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
     named = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
-    write(folder, Manifest(__version__, named, images, files).over(before))
+    write(folder, Manifest(__version__, named, saved, files).over(before))
     return [folder / name for name in files]
 
 
-def use(folder: Path, bases: Callable[[], BaseImages], say: Callable[[str], object]) -> Path:
+def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], object]) -> Path:
     """Check a pack, give its base images to the engine, and keep its locks; returns the folder of its packages.
 
-    `bases` is called where there are images. Raises UsageError for what is not as it was packed, CannotRunHereError.
+    `images` is called where the pack has some. Raises UsageError for what is not as it was packed, CannotRunHereError.
     """
     manifest = read(folder)
     check(folder, manifest)
     if manifest.images:
-        engine = bases()
+        engine = images()
         for name, image in manifest.images.items():
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
@@ -141,7 +141,7 @@ def use(folder: Path, bases: Callable[[], BaseImages], say: Callable[[str], obje
 
 
 def _save_images(
-    bases: BaseImages,
+    store: ImageStore,
     requirements: Sequence[Requirement],
     folder: Path,
     before: Manifest | None,
@@ -150,11 +150,11 @@ def _save_images(
     """Save the base images that are not there as they are; returns file to `reference` and `id`."""
     had = before.images if before else {}
     images = {}
-    for reference in bases.named(requirements):
-        identity = bases.obtain(reference)
+    for reference in store.bases(requirements):
+        identity = store.obtain(reference)
         name = f"images/{re.sub(r'[^A-Za-z0-9.-]', '-', reference)}.tar"
         if had.get(name, {}).get("id") != identity or not (folder / name).is_file():
-            bases.save(reference, folder / name)
+            store.save(reference, folder / name)
             say(f"saved {reference}")
         images[name] = {"reference": reference, "id": identity}
     return images

@@ -1,7 +1,6 @@
 """What to type in place of a command or a name that is none: errors with advice, where typer has none."""
 
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -46,6 +45,8 @@ class Group(TyperGroup):
     def _meant(self, ctx: Any, typed: str) -> str:
         if ctx.parent is None and typed in _WORDS:
             return f" What does that is: harness {_WORDS[typed]}"
+        from difflib import get_close_matches
+
         near = get_close_matches(typed, self.list_commands(ctx), 1)
         return f" Did you mean {near[0]}?" if near else ""
 

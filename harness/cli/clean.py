@@ -34,6 +34,7 @@ def clean(
                 kept += backend.caches()
             except CannotRunHereError as error:
                 removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
-    typer.echo(f"Removed {', '.join(removed[:-1])} and {removed[-1]}.")
+    *most, last = removed
+    typer.echo(f"Removed {', '.join(most)} and {last}." if most else f"Removed {last}.")
     if kept:
         typer.echo(f"Kept {len(kept)} caches of compiled GPU code (such as {kept[0]}): --caches removes them.")

@@ -85,7 +85,7 @@ def build(
     with interruptible(), building.show() as progress:
         made = backend.prepare(requirements, progress, jobs)
         if push:
-            backend.push([each for each in requirements if each.environment.name in made.images], progress)
+            backend.images.push([each for each in requirements if each.environment.name in made.images], progress)
     for name in (each.environment.name for each in requirements):
         typer.echo(f"{name}: {made.images.get(name) or made.unavailable[name]}")
     if made.unavailable:
@@ -126,8 +126,8 @@ def pack(
 
     project, environments = _chosen(names)
     requirements = _locked(project, environments, device)
-    bases = None if no_images else registry.image_backend(project.root).bases
-    files = fill(folder, project, requirements, bases, _say)
+    images = None if no_images else registry.image_backend(project.root).images
+    files = fill(folder, project, requirements, images, _say)
     size = sum(path.stat().st_size for path in files)
     typer.echo(f"{folder}: {len(requirements)} environments, {len(files)} files, {size / 1e9:.2f} GB.")
 
@@ -142,7 +142,7 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
     from harness.catalog.pack import use
     from harness.catalog.project import Project
 
-    wheels = use(folder, lambda: registry.image_backend(Project.find().root).bases, _say)
+    wheels = use(folder, lambda: registry.image_backend(Project.find().root).images, _say)
     _say("What is packed is whole. Builds and local environments take packages from it with:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
 

@@ -58,11 +58,6 @@ class BackendFacts:
         known = {name: getattr(self, name) for name in _NAMES}
         return {name: value for name, value in known.items() if value or value is False} | dict(self.more)
 
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Self:
-        """The facts of a mapping as `told` gives it; names that are not known here come into `more`."""
-        return cls(**_gathered(stored))
-
     # how the store reads and writes them: flat, and with whatever another version of the harness has put there
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
@@ -155,23 +150,27 @@ class KeptImage:
     size_bytes: int = 0
 
 
-class BaseImages(Protocol):
-    """The images that environments' images are made from, to and from files: for a machine that reaches no registry."""
+class ImageStore(Protocol):
+    """Images to and from a registry, and to and from files, for a machine that reaches none."""
 
-    def named(self, requirements: Iterable[Requirement]) -> list[str]:
-        """The references of those that builds of these environments need, each once."""
+    def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
+        """Push environments' images. Raises CannotRunHereError with the registry's own words."""
+        ...
+
+    def bases(self, requirements: Iterable[Requirement]) -> list[str]:
+        """The references of the images that builds of these environments' images start from, each once."""
         ...
 
     def obtain(self, reference: str) -> str:
-        """The id of one that the engine has, or pulls now. Raises CannotRunHereError."""
+        """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
         ...
 
     def save(self, reference: str, path: Path) -> None:
-        """Write one that the engine has to a file. Raises CannotRunHereError."""
+        """Write an image that the engine has to a file. Raises CannotRunHereError."""
         ...
 
     def load(self, path: Path, reference: str) -> None:
-        """Give the engine the one in a file. Raises CannotRunHereError where the file does not hold it."""
+        """Give the engine the image in a file. Raises CannotRunHereError where the file does not hold it."""
         ...
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness.backends import registry
 from harness.backends.protocol import ImageBackend, RegisteredBackend
-from harness.backends.registry import ENTRIES, Entry
+from harness.backends.registry import ENTRIES, BackendEntry
 from harness.model.backend import BackendFacts
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import ByHand
@@ -46,7 +46,10 @@ class Raft(Fake):
 def choose(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function that chooses of two backends, the first in containers, and gives the class that was taken and why."""
     here = f"{__name__}:"
-    made = (Entry("ship", "Ship", f"{here}Ship", in_containers=True), Entry("raft", "Raft", f"{here}Raft"))
+    made = (
+        BackendEntry("ship", "Ship", f"{here}Ship", in_containers=True),
+        BackendEntry("raft", "Raft", f"{here}Raft"),
+    )
     monkeypatch.setattr(registry, "ENTRIES", made)
 
     def choose(name: str = registry.AUTO, **asked: Any) -> tuple[type, str]:
@@ -76,8 +79,13 @@ def test_what_was_typed_is_taken(choose: Any) -> None:
 
 @pytest.mark.usefixtures("no_ship")
 def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
-    with pytest.raises(CannotRunHereError, match="No engine answers at all"):
+    with pytest.raises(CannotRunHereError) as refused:
         choose("ship")
+    assert refused.value.message.startswith("No engine answers at all")
+    assert refused.value.advice == "Start it.\nOr measure without it: --backend raft"
+    with pytest.raises(CannotRunHereError) as refused:
+        choose("ship", gpus=["0"])
+    assert "raft" not in refused.value.advice
 
 
 def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
@@ -89,7 +97,7 @@ def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
 def test_an_untrusted_script_goes_without_a_container_only_where_that_was_typed(choose: Any) -> None:
     with pytest.raises(CannotRunHereError) as refused:
         choose(untrusted=True)
-    assert "untrusted: it needs a container" in refused.value.message
+    assert "an untrusted script: it needs a container" in refused.value.message
     assert refused.value.advice == "Start Ship, or, if you trust the file, type --backend raft."
 
 
@@ -110,7 +118,7 @@ def test_an_engine_that_answers_and_has_no_gpu_is_not_passed_over(choose: Any, m
 
 
 def test_the_images_are_those_of_the_first_that_answers(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (Entry("tug", "Tug", f"{__name__}:Raft", in_containers=True), *registry.ENTRIES)
+    more = (BackendEntry("tug", "Tug", f"{__name__}:Raft", in_containers=True), *registry.ENTRIES)
     monkeypatch.setattr(registry, "ENTRIES", more)
     assert type(registry.image_backend(Path())) is Raft
     monkeypatch.setattr(Raft, "there", False)
@@ -120,7 +128,7 @@ def test_the_images_are_those_of_the_first_that_answers(choose: Any, monkeypatch
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_every_entry_keeps_the_protocol(entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_entry_keeps_the_protocol(entry: BackendEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is asked of an engine to make one."""
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     backend = entry.open(tmp_path, "run")

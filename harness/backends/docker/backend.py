@@ -11,7 +11,7 @@ from harness.backends.docker import by_hand, gpus, preflight, recipe
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.backends.docker.cuda import check_cuda
 from harness.backends.docker.engine import NAME, Engine, connect, list_images, sentences
-from harness.backends.docker.images import DockerBases, Images, check_registry
+from harness.backends.docker.images import Images, check_registry
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.text import Tail
@@ -57,11 +57,6 @@ class DockerBackend(ImageBackend):
     def images(self) -> Images:
         """The engine's images of our environments."""
         return Images(self.engine, self._root)
-
-    @cached_property
-    def bases(self) -> DockerBases:
-        """The images that those are made from."""
-        return DockerBases(self.engine, self._root)
 
     @cached_property
     def access(self) -> gpus.GpuAccess:
@@ -115,10 +110,6 @@ class DockerBackend(ImageBackend):
     def check_push(self) -> None:
         """Raise UsageError where there is no registry to push to."""
         check_registry()
-
-    def push(self, requirements: Sequence[Requirement], progress: Progress) -> None:
-        """Push images to REGISTRY. Raises CannotRunHereError with the registry's own words."""
-        self.images.push(requirements, progress)
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
         """Execute one launch in a container, and remove it."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: What the registry calls this backend.
 NAME = "docker"
 
-ADVICE = "Start it (`sudo systemctl start docker`, or Docker Desktop), or measure without one: --backend local"
+ADVICE = "Start it: `sudo systemctl start docker`, or Docker Desktop."
 
 #: What `docker info` says an engine can limit, by the name it has here.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
@@ -165,7 +165,7 @@ def _cause(error: BaseException) -> str:
 
 def _advice(error: BaseException) -> str:
     if isinstance(_root(error), PermissionError):
-        return "Let your user talk to it (`sudo usermod -aG docker $USER`, then log in anew), or: --backend local"
+        return "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
     return ADVICE
 
 

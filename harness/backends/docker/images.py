@@ -1,4 +1,4 @@
-"""The images of one engine: pulled or built where they are not right, pushed; and bases, to and from files."""
+"""The images of one engine: pulled or built where they are not right, pushed; and their bases, to and from files."""
 
 import os
 import threading
@@ -76,6 +76,44 @@ class Images:
             push(self._engine, tag)
             progress(Step(name, "pushed", Stage.READY))
 
+    def bases(self, requirements: Iterable[Requirement]) -> list[str]:
+        """What builds of these environments' images start from, each once."""
+        return list(dict.fromkeys(base for each in requirements for base in recipe.all_bases(self._root, each)))
+
+    def obtain(self, reference: str) -> str:
+        """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
+        found = self._inspect(reference)
+        if found is None:
+            advice = f"Where a registry answers: docker pull {reference}. Or leave images out: --no-images"
+            try:
+                pull(self._engine, reference)
+            except CannotRunHereError as error:
+                raise CannotRunHereError(error.message, advice) from None
+            found = self._inspect(reference)
+            if found is None:
+                raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.", advice)
+        return found.id
+
+    def save(self, reference: str, path: Path) -> None:
+        """Write an image that the engine has to a file. Raises CannotRunHereError."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        try:
+            with sentences(f"save {reference}"), part.open("wb") as out:
+                for block in self._engine.api.get_image(reference):
+                    out.write(block)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def load(self, path: Path, reference: str) -> None:
+        """Give the engine the image in a file. Raises CannotRunHereError where it is not there after that."""
+        with sentences(f"load {path}"), path.open("rb") as file:
+            for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
+                pass
+        if self._inspect(reference) is None:
+            raise CannotRunHereError(f"{path} does not hold the image {reference}.")
+
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
         """What is said of an image that could not be built, with the builder's last `words`."""
         lacking = [base for base in recipe.all_bases(self._root, requirement) if base in words]
@@ -147,19 +185,14 @@ class Images:
         return self.right(requirement) is not None
 
     def _inspect(self, name: str) -> Image | None:
-        return inspect(self._engine, name)
+        from docker.errors import ImageNotFound
 
-
-def inspect(engine: Engine, name: str) -> Image | None:
-    """The image of this name, None where the engine does not have it."""
-    from docker.errors import ImageNotFound
-
-    with sentences(f"inspect {name}"):
-        try:
-            found: dict[str, Any] = engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
-        except ImageNotFound:
-            return None
-    return Image(found["Id"], found["Config"].get("Labels") or {}, found.get("Size", 0))
+        with sentences(f"inspect {name}"):
+            try:
+                found: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
+            except ImageNotFound:
+                return None
+        return Image(found["Id"], found["Config"].get("Labels") or {}, found.get("Size", 0))
 
 
 def check_registry() -> None:
@@ -200,49 +233,3 @@ def _heed(messages: Iterable[Mapping[str, Any]], what: str, is_stopped: Callable
             raise CannotRunHereError(f"The Docker Engine would not {what}: {one_line(str(message['error']))}")
         if is_stopped():
             return
-
-
-class DockerBases:
-    """The images that others are made from, to and from files: for a machine that reaches no registry."""
-
-    def __init__(self, engine: Engine, root: Path) -> None:
-        self._engine = engine
-        self._root = root
-
-    def named(self, requirements: Iterable[Requirement]) -> list[str]:
-        """What builds of these environments' images start from, each once."""
-        return list(dict.fromkeys(base for each in requirements for base in recipe.all_bases(self._root, each)))
-
-    def obtain(self, reference: str) -> str:
-        """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
-        found = inspect(self._engine, reference)
-        if found is None:
-            advice = "Pull it where a registry answers, or leave images out: --no-images"
-            try:
-                pull(self._engine, reference)
-            except CannotRunHereError as error:
-                raise CannotRunHereError(error.message, advice) from None
-            found = inspect(self._engine, reference)
-            if found is None:
-                raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.", advice)
-        return found.id
-
-    def save(self, reference: str, path: Path) -> None:
-        """Write an image that the engine has to a file. Raises CannotRunHereError."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        try:
-            with sentences(f"save {reference}"), part.open("wb") as out:
-                for block in self._engine.api.get_image(reference):
-                    out.write(block)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-
-    def load(self, path: Path, reference: str) -> None:
-        """Give the engine the image in a file. Raises CannotRunHereError where it is not there after that."""
-        with sentences(f"load {path}"), path.open("rb") as file:
-            for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
-                pass
-        if inspect(self._engine, reference) is None:
-            raise CannotRunHereError(f"{path} does not hold the image {reference}.")

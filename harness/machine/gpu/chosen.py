@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.machine.gpu.watch import EVERY, Watch, choose
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost, shown
-
-if TYPE_CHECKING:
-    from harness.machine.gpu.watch import Watch
 
 #: What every launch gets where no GPU is named: one is what a launch measures on.
 FIRST = "0"
@@ -33,12 +31,10 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
 
 
-def watch(chosen: Sequence[Card], host: GpuHost) -> "Watch | None":
+def watch(chosen: Sequence[Card], host: GpuHost) -> Watch | None:
     """What watches the GPUs of every launch; `facts` says why where there is none."""
     if host.absent:
         return None
-    from harness.machine.gpu.watch import choose
-
     return choose(chosen, host)[0]
 
 
@@ -60,8 +56,6 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
 
 def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
     """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one."""
-    from harness.machine.gpu.watch import EVERY, choose
-
     watch, why = choose(chosen, host)
     telemetry = f"NVML, every {EVERY:g} s" if watch else f"none: {why}"
     if host.absent:

@@ -29,7 +29,7 @@ def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch):
     assert error.value.message == (
         f"No Docker Engine answers at DOCKER_HOST (unix://{home}/none.sock): No such file or directory."
     )
-    assert "--backend local" in error.value.advice
+    assert "systemctl start docker" in error.value.advice
 
 
 def test_a_machine_that_refuses_is_named(home, monkeypatch):
