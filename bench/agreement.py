@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.overhead import AXES
 from bench.pairs import run
-from harness.backends.local import LocalBackend
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

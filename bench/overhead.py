@@ -8,8 +8,9 @@ from pathlib import Path
 
 from bench.pairs import Pairs, pairs, run
 from harness.backends import worker
-from harness.backends.docker import DockerBackend
-from harness.backends.local import LocalBackend
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.recipe import tag
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -118,7 +119,7 @@ def container(count: int) -> Pairs:
     files = JobMaker(project, {}, Limits()).kit | {"bare.py": IMPORT}
     cell = Cell("bare", "tf1.14", Device.CPU, {})
     job = Job(cell, "bare.py", files, SHORT, Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
-    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", docker.images.tag(requirement)]
+    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", tag(requirement)]
     return pairs(
         lambda: docker.launch(requirement, job), lambda: run([*plain, "python", "-c", "import tensorflow"]), count
     )

@@ -1,7 +1,9 @@
-"""What the numbers answer: of each table, the comparison that its scenario is about."""
+"""What the numbers answer: the comparisons that each scenario's header asks for."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from harness.analysis.columns import Column, Side
 from harness.analysis.comparisons import Compared
@@ -19,6 +21,11 @@ class Finding:
     ratio: Estimate
     verdict: Verdict | None
     compared: Compared
+
+    @property
+    def distance(self) -> float:
+        """How far its ratio lies from 1, on the log scale."""
+        return abs(math.log(self.ratio.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +53,36 @@ class Answer:
         first, *others = (finding.row.axes for finding in self.findings)
         return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in others)}
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether some row has a verdict that says something: faster, slower or the same."""
+        return any(each.verdict in (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME) for each in self.findings)
+
+    @property
+    def distance(self) -> float:
+        """How far its farthest row lies from equal, on the log scale; 0 where no row did the same work."""
+        return max((each.distance for each in self.findings if each.verdict is not Verdict.DIFFERENT_WORK), default=0.0)
+
 
 def answers(table: Table) -> list[Answer]:
-    """A sentence for each column of the table's leading comparison; none where the table compares nothing."""
-    entry = _leading(table)
-    if entry is None:
-        return []
-    return [_answer(table, entry, index, head) for index, head in enumerate(table.columns) if head.comparison is entry]
+    """A sentence for each comparison of the table that has a ratio, in the order in which they are told.
+
+    First those that are decided in some row, then in the header's order; of one entry of the header, what lies farthest
+    from equal first.
+    """
+    entries = list(table.scenario.compare)
+    found = [
+        _answer(table, head.comparison, index, head)
+        for index, head in enumerate(table.columns)
+        if head.comparison and any(row.values[index].compared for row in table.rows)
+    ]
+    return sorted(found, key=lambda each: (not each.is_decided, entries.index(each.comparison), -each.distance))
 
 
-def _leading(table: Table) -> Comparison | None:
-    """What the scenario is about: environments as users meet them, else environments, else the header's first."""
-    entries = [entry for entry in table.scenario.compare if any(head.comparison is entry for head in table.columns)]
-    return min(entries, key=lambda entry: (entry.along != ENVIRONMENT, not entry.pick), default=None)
+def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
+    """The answers of several tables: the first of each, then the second of each; in a turn, the decided ones first."""
+    turns = ([each for each in turn if each is not None] for turn in zip_longest(*answered))
+    return [each for turn in turns for each in sorted(turn, key=lambda each: not each.is_decided)]
 
 
 def _answer(table: Table, entry: Comparison, index: int, head: Column) -> Answer:

@@ -61,6 +61,11 @@ class Compared:
     pythons: tuple[str, str] | None
 
     @property
+    def takes(self) -> Estimate:
+        """How many times as long `cell` takes as `other`."""
+        return self.estimate.inverse
+
+    @property
     def judged(self) -> bool:
         """Whether its level was divided with the others' of its table."""
         return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
@@ -149,7 +154,7 @@ def _judged(pair: _Pair, judged: Judged, index: int, *, settle: int, found: Look
         withheld=withheld,
         settling=None if withheld else settling,
         work=pair.work,
-        pythons=found.pythons(pair.cell, pair.other),
+        pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )
 
 
@@ -182,5 +187,5 @@ def _unjudged(pair: _Pair, found: Lookup) -> Compared:
         withheld=None if different else Withheld.FEW_ROUNDS,
         settling=None,
         work=pair.work,
-        pythons=found.pythons(pair.cell, pair.other),
+        pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )

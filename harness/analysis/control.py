@@ -26,6 +26,10 @@ class Control:
         ends = self.estimate.interval
         return max(abs(math.log(ends.low)), abs(math.log(ends.high))) if ends else math.inf
 
+    def hides(self, ratio: float) -> bool:
+        """Whether a ratio is within what identical cells differ by."""
+        return abs(math.log(ratio)) <= self.reach
+
     def beyond(self, margin: float) -> bool:
         """Whether the whole interval lies outside `margin` (log scale): then the run calls nothing a difference."""
         ends = self.estimate.interval

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from harness import session
-from harness.cli import gpus, problems
+from harness.cli import problems
+from harness.machine.gpu import chosen as gpus
 from harness.model.errors import Exit
 
 
@@ -98,12 +99,11 @@ def _first(outlook: session.Outlook) -> str:
     """What is built or installed before the first launch."""
     if outlook.unprepared is None:
         return f"What is built first is not known: {outlook.unasked}"
-    what, made = ("image", "built or pulled") if outlook.containers else ("environment", "installed")
     count = len(outlook.unprepared)
     if not count:
-        return f"Every {what} is ready."
+        return f"Every {outlook.makes} is ready."
     are = "is" if count == 1 else "are"
-    return f"Before that, {_counted(count, what)} {are} {made}: {', '.join(outlook.unprepared)}."
+    return f"Before that, {_counted(count, outlook.makes)} {are} made: {', '.join(outlook.unprepared)}."
 
 
 def _counted(count: int, noun: str) -> str:

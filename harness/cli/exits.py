@@ -2,9 +2,11 @@
 
 import sys
 
+from harness.analysis.runs import Changes
 from harness.cli.options import FailOn
 from harness.model.errors import Exit
 from harness.session import Ended, Gate, gate
+from harness.session.gating import judged
 
 
 def of_run(ended: Ended, fail_on: FailOn | None) -> Exit:
@@ -15,6 +17,11 @@ def of_run(ended: Ended, fail_on: FailOn | None) -> Exit:
         return Exit.CELLS_FAILED
     found = of_gate(gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
     return Exit.CELLS_FAILED if ended.refused and found is Exit.OK else found
+
+
+def of_changes(changes: Changes) -> Exit:
+    """What two runs side by side amount to. What broke wins over what is slower; a gate judges something."""
+    return Exit.CELLS_FAILED if changes.broken else of_gate(judged(changes.deciding), "No cell has a verdict")
 
 
 def of_gate(found: Gate, nothing: str) -> Exit:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.choice import BackendName
 from harness.model.errors import UsageError
 from harness.session.request import Request
 
@@ -34,8 +33,7 @@ def matrix(
 
     if resume:
         _refuse_beside_resume(context)
-        backend = BackendName(request.backend)
-        raise typer.Exit(running.resume(resume, backend, wait=wait, json=json, fail_on=fail_on))
+        raise typer.Exit(running.resume(resume, request.backend, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
 
 

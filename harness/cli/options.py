@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
-from harness.cli.choice import BackendName
+from harness.backends.registry import CHOICES
 from harness.session.request import FieldOption, LaunchRequest, options
 
 Asked = TypeVar("Asked", bound=LaunchRequest)
 
 #: What the command line knows better than a request: the names that a value is one of.
-_TYPES: Mapping[str, Any] = {"backend": BackendName}
+_TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
 
 class FailOn(StrEnum):

@@ -1,28 +1,33 @@
 """`harness report`."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
+from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.report.formats import Format
+from harness.report.formats import names
 
 
 def report(
     run: Annotated[Path, typer.Argument(help="A run's folder, under results/.")],
     format: Annotated[
-        Format | None,
+        str | None,
         typer.Option(
             "--format",
-            help="Print the report in this format; without it, write report.md and report.html and show their tables.",
+            click_type=click.Choice(names()),
+            help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write what --format makes to this file.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything in report.md, however long, with no details.md beside it.")
+    ] = False,
 ) -> None:
     """Make a run's report again from its launches, or write it in another tool's format."""
     from harness import session
@@ -30,8 +35,10 @@ def report(
 
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
+    if full and format:
+        raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
     if not format:
-        reports.show(session.report(run))
+        reports.show(session.report(run, full=full))
     elif output:
         _save(output, session.export(run, format))
     else:
@@ -41,13 +48,9 @@ def report(
 
 def _save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
-    part = path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(data)
-        part.replace(path)
+        write_atomically(path, data)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise CannotRunHereError(
             f"{path} cannot be written: {error.strerror}.", "Name another file with --output."
         ) from None

@@ -8,13 +8,9 @@ from harness.session import Written
 
 def show(written: Written, *, tables: bool = True) -> None:
     """Print the tables on stdout, and on stderr where the reports are."""
-    kind = "Report"
-    if isinstance(written.shown, str):
-        kind = "Profile"
-        if tables:
-            print(written.shown)
-    elif tables:
-        terminal.lay_out(written.shown)
-    sys.stdout.flush()
-    first, *others = written.files
-    print(f"{kind}: {first} (and {', '.join(each.name for each in others)})", file=sys.stderr)
+    if tables:
+        terminal.show(written.sections)
+        sys.stdout.flush()
+    first, *others = [path for path in written.files if path.parent.name != "charts"]
+    beside = f" (and {', '.join(each.name for each in others)})" if others else ""
+    print(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}", file=sys.stderr)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from harness import session
 from harness.cli import building, exits, problems, progress, reports
-from harness.cli.choice import BackendName
 from harness.cli.interruption import interruptible
 from harness.cli.options import FailOn
 from harness.model.backend import Progress
@@ -33,7 +32,7 @@ def run(
         return _show(ended, json=json, fail_on=fail_on)
 
 
-def resume(folder: Path, backend: BackendName, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
+def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
     """Go on with the run in a folder. Returns the exit code."""
     heard = Heard()
     with interruptible(heard.interrupted):

@@ -40,7 +40,7 @@ def show(
     from harness.catalog.project import Project
     from harness.catalog.scenarios import find_scenarios
     from harness.cli import problems
-    from harness.plan.names import resolve
+    from harness.plan.selection import resolve
     from harness.session.scenarios import describe
 
     project = Project.find()

@@ -53,6 +53,7 @@ class Comparison:
     plus: str = ""
     against: str = ""
     pick: Sequence[Pick] = ()
+    percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

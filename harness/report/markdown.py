@@ -1,68 +1,191 @@
-"""report.md: right on GitHub, readable as it is in a terminal."""
+"""report.md, which people paste, and details.md, with the rest: right on GitHub, readable as they are in a terminal."""
 
-import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.model.scenario import Scenario
 from harness.report import escape
-from harness.report.attribution import AttributionView
-from harness.report.cells import Cells
-from harness.report.charts.picture import Picture
-from harness.report.charts.pictures import pictures
-from harness.report.comparisons import REMARKS, Comparisons
-from harness.report.course import Resolution
-from harness.report.differences import Differences, Text
-from harness.report.document import Document, build
-from harness.report.facts import Machine
-from harness.report.grid import Grid, without_empty
-from harness.report.observed import Told
-from harness.report.sweeps import SweepView
-from harness.report.templates import environment
+from harness.report.blocks import (
+    Block,
+    Code,
+    Entry,
+    Figure,
+    Folded,
+    Heading,
+    Items,
+    Link,
+    Section,
+    Strong,
+    Table,
+    Text,
+    Where,
+    Words,
+)
+from harness.report.sentences import counted, joined
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
+#: GitHub refuses a comment of more than 65,536 characters; somebody who pastes a report adds some words.
+LIMIT = 60_000
+
+#: A table with more lines than this is folded.
+LONG = 40
+
+#: So many of the blocks that are left out are named, in so many characters each; the others are counted.
+NAMED, NAME_CHARACTERS = 20, 100
+
+#: What the sentences about what is left out may take.
+ROOM = 4_000
 
 #: Cells wider than this are not padded for: one long reason would push every line of its table apart.
 PADDED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """report.md, and the pictures that it shows."""
+class Files:
+    """The two files; `details` is empty where everything is in the report."""
 
-    text: str
-    pictures: Sequence[Picture]
-
-
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> str:
-    """The Markdown report of a run, without its pictures."""
-    return report(run, launches, templates).text
+    report: str
+    details: str
 
 
-def report(run: Run, launches: Sequence[Launch], templates: Path | None = None) -> Report:
-    """The report of a run. `templates` is the folder of the templates, the project's own by default."""
-    document = build(run, launches)
-    drawn = pictures(document)
-    return Report(lay_out(document, drawn, templates), drawn)
+def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files:
+    """The report, in fewer characters than `limit`, and the details: the rest, and what the report had no room for.
+
+    `folder` is the run's, for the sentence that says where the details are. The first section stands at the head of
+    both.
+    """
+    pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
+    room = limit - ROOM
+    pieces = [(section, block, _block(block)) for section in pasted for block in section.blocks]
+    total = sum(len(text) + 2 for *_, text in pieces) + sum(len(section.title) + 6 for section in pasted)
+    out: list[tuple[Section, Block]] = []
+    # what is longest first, and sentences last
+    for section, block, text in sorted(pieces, key=lambda piece: (not _is_long(piece[1]), -len(piece[2]))):
+        if total < room:
+            break
+        total -= len(text) + 2
+        out.append((section, block))
+    gone = {id(block) for _, block in out}
+    details = _details(sections, gone)
+    kept = [_without(section, gone) for section in pasted]
+    more = _more(pasted, gone, details[1:], folder) if details else ()
+    report = [*(section for section in kept[:-1] if section), *more, *(section for section in kept[-1:] if section)]
+    return Files(_text(report), _text(details))
 
 
-def lay_out(document: Document, drawn: Sequence[Picture], templates: Path | None = None) -> str:
-    """The text of report.md, which shows the pictures `drawn` of the document."""
-    import shlex
+def full(sections: Sequence[Section]) -> str:
+    """Everything in one text."""
+    return _text([found for section in sections if (found := section.shown(Where.PASTE | Where.DETAILS))])
 
-    jinja = _environment(templates)
-    text = jinja.get_template("report.md.j2").render(
-        document=document,
-        pictures=drawn,
-        report_command=shlex.join(["harness", "report", document.folder]),
-    )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
+    """What only the details have, after the title."""
+    found = []
+    for section in sections:
+        blocks = [block for block in section.blocks if block.where & Where.DETAILS or id(block) in gone]
+        shown = Section(section.title, section.anchor, blocks).shown(Where.PASTE | Where.DETAILS)
+        if shown:
+            found.append(shown)
+    if found and found[0].title != sections[0].title:
+        found.insert(0, Section(f"{sections[0].title}: details", "details", [Text("What report.md leaves out.")]))
+    return found
+
+
+def _without(section: Section, gone: Collection[int]) -> Section | None:
+    blocks = [block for block in section.blocks if id(block) not in gone]
+    return Section(section.title, section.anchor, blocks).shown(Where.PASTE)
+
+
+def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> list[Section]:
+    """Where the rest is, and what of the report itself is there."""
+    names = [
+        f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
+        for section in pasted
+        for block in section.blocks
+        if id(block) in gone and isinstance(block, Table)
+    ]
+    others = len(gone) - len(names) + len(names[NAMED:])
+    rest = [escape.shortened(each.title, NAME_CHARACTERS) for each in details[:NAMED]]
+    words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
+    if gone:
+        told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
+        words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
+    return [Section("More", "more", [Text(each, where=Where.PASTE) for each in words])]
+
+
+def _is_long(block: Block) -> bool:
+    return isinstance(block, Table | Folded)
+
+
+def _text(sections: Sequence[Section]) -> str:
+    if not sections:
+        return ""
+    parts = []
+    for place, section in enumerate(sections):
+        parts.append(f"{'##' if place else '#'} {escape.markdown(section.title)}")
+        parts += [_block(block) for block in section.blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text():
+            text = _words(block.words)
+        case Table():
+            text = _table(block)
+        case Figure():
+            text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
+        case Code():
+            text = escape.fenced(block.text, block.language)
+        case Items():
+            text = "\n".join(f"- {_words(item)}" for item in block.items)
+        case Heading():
+            text = f"**{escape.markdown(block.title)}**"
+        case Folded():
+            inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
+            text = _folded(block.summary, "\n\n".join(inside))
+        case _:
+            raise TypeError(f"Markdown has no {type(block).__name__}")
+    return text
+
+
+def _words(words: Words) -> str:
+    if isinstance(words, str):
+        return escape.markdown(words, escape.PARAGRAPH_CHARACTERS)
+    return "".join(_span(span) for span in words)
+
+
+def _span(span: str | Strong | Link) -> str:
+    match span:
+        case Strong():
+            return f"**{escape.markdown(span.text)}**"
+        case Link():
+            return escape.link(span.text, span.address)
+    # the spaces at its ends are between it and its neighbours
+    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{before}{escape.markdown(span, escape.PARAGRAPH_CHARACTERS)}{after}"
+
+
+def _folded(summary: str, text: str) -> str:
+    return f"<details>\n<summary>{escape.html(summary)}</summary>\n\n{text}\n\n</details>"
+
+
+def _table(block: Table) -> str:
+    text, lines = _grid(block), len(block.lines)
+    return _folded(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+
+
+def _grid(block: Table) -> str:
+    shown = block.shown(Where.PASTE | Where.DETAILS)
+    rows = [[_entry(entry) for entry in line.entries] for line in shown.lines]
+    right = [at for at, head in enumerate(shown.heads) if head.is_number]
+    return table([escape.markdown(head.text) for head in shown.heads], rows, right)
+
+
+def _entry(entry: Entry) -> str:
+    if entry.is_code and entry.text:
+        return f"`{escape.plain(entry.text).replace('`', ' ').replace('|', '¦')}`"
+    text = escape.markdown(entry.text)
+    return f"**{text}**" if entry.stands_out and text else text
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
@@ -71,19 +194,18 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
         max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)
         for index, heading in enumerate(headings)
     ]
-    aligned = [index in right for index in range(len(headings))]
-    rule = [
-        "-" * (width - 1) + ":" if to_right else "-" * width for width, to_right in zip(widths, aligned, strict=True)
-    ]
-    return "\n".join(_line(row, widths, aligned) for row in [headings, rule, *rows])
+    rule = ["-" * (width - 1) + ":" if index in right else "-" * width for index, width in enumerate(widths)]
+    return "\n".join(_line(row, widths, right) for row in [headings, rule, *rows])
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = []
-    for cell, width, to_right in zip(cells, widths, right, strict=True):
+def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
+    return f"| {' | '.join(_padded(cells, widths, right))} |"
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> Iterator[str]:
+    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         space = " " * (width - _width(cell))
-        padded.append(space + cell if to_right else cell + space)
-    return f"| {' | '.join(padded)} |"
+        yield space + cell if index in right else cell + space
 
 
 def _width(text: str) -> int:
@@ -92,141 +214,3 @@ def _width(text: str) -> int:
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
-
-
-def _environment(folder: Path | None) -> "Environment":
-    from markupsafe import Markup
-
-    def safe(function: Callable[..., str]) -> Callable[..., Markup]:
-        return lambda *arguments: Markup(function(*arguments))
-
-    jinja = environment(escape.markdown, folder)
-    jinja.filters["fenced"] = safe(escape.fenced)
-    jinja.filters["html"] = safe(escape.html)
-    jinja.filters["link"] = safe(lambda address, title: escape.link(title, address))
-    jinja.globals["facts"] = safe(_facts)
-    jinja.globals["differences"] = safe(_differences)
-    jinja.globals["changes"] = safe(_changes)
-    jinja.globals["grid"] = safe(_grid)
-    jinja.globals["comparisons"] = safe(_comparisons)
-    jinja.globals["effects"] = safe(_effects)
-    jinja.globals["shapes"] = safe(_shapes)
-    jinja.globals["absences"] = safe(_absences)
-    jinja.globals["told"] = safe(_told)
-    jinja.globals["races"] = safe(_races)
-    jinja.globals["picture"] = safe(_picture)
-    return jinja
-
-
-def _escaped(cells: Sequence[str]) -> list[str]:
-    return [escape.markdown(cell) for cell in cells]
-
-
-def _grid(grid: Grid) -> str:
-    rows = [_escaped([*labels, *values]) for labels, values in grid.rows]
-    first, last = len(grid.labels), len(grid.labels) + len(grid.headings)
-    return table(_escaped([*grid.labels, *grid.headings]), rows, right=range(first, last))
-
-
-def _facts(machine: Machine) -> str:
-    """All that was recorded of a machine and of the backend, a line a fact."""
-    told = [*(("machine", *pair) for pair in machine.host), *(("backend", *pair) for pair in machine.backend)]
-    return table(["of", "fact", "value"], [_escaped(line) for line in told])
-
-
-def _differences(found: Differences) -> str:
-    rows = [
-        [
-            f"**{escape.markdown(cell.text)}**" if cell.stands_out and cell.text else escape.markdown(cell.text)
-            for cell in row
-        ]
-        for row in found.rows
-    ]
-    return table(_escaped(found.headings), rows)
-
-
-def _changes(found: Differences) -> str:
-    return table(["environment", "packages"], [_escaped(line) for line in found.changes])
-
-
-# The sentences in the cells of the next four are macros of the template that `say` is, escaped there.
-
-
-def _comparisons(view: Comparisons, say: Any, resolution: Resolution | None) -> str:
-    told = view.too_few_rounds
-    rows = [[*_escaped(line.cells), str(say.remarks(line.compared, resolution, told))] for line in view.lines]
-    headings = [*_escaped(view.headings), REMARKS]
-    return table(*without_empty(headings, rows, last=2), right=[len(view.labels) + 1])
-
-
-def _effects(view: AttributionView, say: Any, resolution: Resolution | None) -> str:
-    rows = [
-        [
-            str(say.effect(line)),
-            *_escaped([line.factor, line.interval, line.verdict or ""]),
-            str(say.effect_remarks(line, resolution)),
-        ]
-        for line in view.lines
-    ]
-    headings = ["change", "factor", "interval", "verdict", REMARKS]
-    return table(*without_empty(headings, rows, last=2), right=[1, 2])
-
-
-def _races(view: SweepView, say: Any) -> str:
-    """A line for each crossing of each comparison, or one that says that there is none."""
-    rows = []
-    for race in view.races:
-        remarks = str(say.race_remarks(view, race))
-        lines = [
-            (
-                "" if each.opens_low else each.before,
-                each.at,
-                str(say.span_of(each)) if each.low else "",
-                "" if each.opens_high else each.after,
-            )
-            for each in race.crossings
-        ] or [(race.ahead, "", "", race.ahead)]
-        rows += [
-            [*_escaped([race.what, before, at]), interval, *_escaped([after]), remarks]
-            for before, at, interval, after in lines
-        ]
-    headings = ["comparison", "less time before", f"crossing, {view.of}", "interval", "less time after", REMARKS]
-    return table(*without_empty(_escaped(headings), rows), right=[2])
-
-
-def _told(told: Told) -> str:
-    return table(_escaped(told.headings), [[_text(cell) for cell in row] for row in told.rows])
-
-
-def _text(cell: Text) -> str:
-    """A cell's text, in bold where it stands out."""
-    escaped = escape.markdown(cell.text)
-    return f"**{escaped}**" if cell.stands_out and escaped else escaped
-
-
-def _shapes(cells: Cells, say: Any) -> str:
-    rows = [
-        [*_escaped([*names, *values]), str(say.shape_remarks(shape))]
-        for (names, values), shape in zip(cells.shape.rows, cells.shapes, strict=True)
-    ]
-    headings = _escaped([*cells.shape.labels, *cells.shape.headings])
-    return table(*without_empty([*headings, REMARKS], rows), right=range(1, len(headings)))
-
-
-def _picture(drawn: Sequence[Picture], scenario: Scenario, kind: str, device: str = "") -> str:
-    """The scenario's picture of that kind, by what it says; empty where there is none."""
-    found = (each for each in drawn if (each.scenario, each.kind, each.device) == (scenario.name, kind, device))
-    return "".join(f"![{escape.markdown(each.words.alt)}]({each.file})" for each in found)
-
-
-def _absences(document: Document, say: Any) -> str:
-    rows = [
-        [
-            escape.markdown(absence.cause.status.value),
-            str(say.cells(absence)),
-            str(say.reason(absence)),
-            str(say.advice(absence, document.folder)),
-        ]
-        for absence in document.absences
-    ]
-    return table(["status", "cells", "why", "what to do"], rows)

@@ -1,157 +1,227 @@
-"""The report in a terminal: the tables of report.md, in as many blocks as the width asks for."""
+"""The report's sections in a terminal: every table in as many blocks as the width asks for."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.report import lines
-from harness.report.differences import Text
-from harness.report.document import Document, build
-from harness.report.escape import plain
-from harness.report.grid import Grid
-from harness.report.lines import GAP
-from harness.report.templates import environment
+from harness.report.blocks import (
+    Block,
+    Code,
+    Entry,
+    Figure,
+    Folded,
+    Head,
+    Heading,
+    Items,
+    Link,
+    Section,
+    Strong,
+    Table,
+    Text,
+    Where,
+    Words,
+)
+from harness.report.escape import PARAGRAPH_CHARACTERS, clean, plain, web_address
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table as Grid
+    from rich.text import Text as Styled
+
+#: The words of a heading over numbers are wrapped into this many columns at least, and those in a table into so many.
+HEADING, READABLE = 12, 20
+
+#: What a column takes beside its width: the space to the next one, of which rich's box is one half; after the last
+#: column, the box's two sides.
+GAP = 2
+
+
+def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
+    """Print what of the sections is for a terminal, to stdout by default."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text as Styled
 
-#: A heading's words are wrapped into this many columns at least.
-NARROWEST = 12
-
-
-def show(run: Run, launches: Sequence[Launch], console: "Console | None" = None, templates: Path | None = None) -> None:
-    """Print the answer, the tables and what gave no number, to stdout by default."""
-    lay_out(build(run, launches), console, templates)
-
-
-def lay_out(document: Document, console: "Console | None" = None, templates: Path | None = None) -> None:
-    """Print a report's content."""
-    from rich.console import Console
-
-    # cells are data: neither markup nor colours that a number happens to look like
+    # what is printed is data: neither markup nor colours that a number happens to look like
     console = console or Console(highlight=False)
-    jinja = environment(plain, templates)
-    words: Any = jinja.get_template("terminal.j2").module
-    say: Any = jinja.get_template("sentences.j2").module
-
-    def write(text: object) -> None:
-        console.print(str(text).strip("\n"), markup=False, highlight=False)
-
-    write(words.head(document))
-    for view in document.tables:
-        console.print()
-        write(words.above(view, document))
-        for block in blocks(view.grid, console.width):
-            console.print(_table(block))
-        write(words.below(view))
-        if view.comparisons:
+    for number, section in enumerate(found for each in sections if (found := each.shown(Where.TERMINAL))):
+        if number:
             console.print()
-            write(say.verdict_counts(view.comparisons))
-            remarks = [
-                str(say.remarks(line.compared, document.resolution, view.comparisons.too_few_rounds))
-                for line in view.comparisons.lines
-            ]
-            for part in lines.lay_out(view.comparisons, remarks, console.width):
-                console.print(part)
-            write(words.verdicts(view, document))
-        for each in document.attributions:
-            if each.scenario.name == view.scenario.name:
-                console.print()
-                write(words.accounts(each, document))
-        for sweep in document.sweeps:
-            if sweep.scenario.name == view.scenario.name:
-                console.print()
-                write(words.sweep(sweep))
-    _show_observed(document, console, words, say)
-    tail = words.tail(document)
-    if tail.strip():
-        console.print()
-        write(tail)
+        console.print(Styled(plain(section.title), "bold"))
+        for part in _parts(section.blocks, console.width):
+            console.print(part, soft_wrap=isinstance(part, str), markup=False, highlight=False)
 
 
-def _show_observed(document: Document, console: "Console", words: Any, say: Any) -> None:
-    """Print how the sources' statements stand, those that do not stand as stated, and experiments that time nothing."""
+def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
+    """What is printed, one below the other; text that is to be copied, and so is not wrapped, as str."""
+    from rich.text import Text as Styled
 
-    def write(text: object) -> None:
-        console.print(str(text).strip("\n"), markup=False, highlight=False)
+    for block in blocks:
+        match block:
+            case Figure():
+                continue
+            case Table():
+                # rich's box begins with an empty line
+                yield from tables(block, width)
+                continue
+            case Heading():
+                parts: list[RenderableType] = [Styled(plain(block.title), "bold")]
+            case Text():
+                parts = [_words(block.words)]
+            case Items():
+                parts = [_item(item) for item in block.items]
+            case Code():
+                parts = [clean(block.text).rstrip()]
+            case Folded():
+                parts = [Styled(plain(block.summary), "bold"), *_parts(block.blocks, width)]
+            case _:
+                raise TypeError(f"a terminal has no {type(block).__name__}")
+        yield Styled("")
+        yield from parts
 
-    if document.expectations:
-        console.print()
-        # without any time it is the answer, and stands at the head
-        if document.tables:
-            write(say.expectations(document.expectations))
-        for stated in document.expectations.views:
-            otherwise = [row for row in stated.told.rows if any(cell.stands_out for cell in row)]
-            if otherwise:
-                write(stated.scenario.title)
-                console.print(_texts(stated.told.headings, otherwise))
-    for experiment in document.behaviours:
-        if not experiment.timed:
-            console.print()
-            write(words.experiment(experiment))
-            console.print(_texts(experiment.told.headings, experiment.told.rows))
+
+def _words(words: Words) -> "Styled":
+    from rich.text import Text as Styled
+
+    return Styled.assemble(*(_span(span) for span in ([words] if isinstance(words, str) else words)))
 
 
-def blocks(grid: Grid, width: int) -> list[Grid]:
-    """The grid whole where `width` columns of a terminal hold it; else cut, each block with the labels again.
+def _span(span: str | Strong | Link) -> tuple[str, str]:
+    match span:
+        case Strong():
+            return plain(span.text), "bold"
+        case Link():
+            address = web_address(span.address)
+            return (f"{plain(span.text)} ({address})" if address else plain(span.address)), ""
+    # the spaces at its ends are between it and its neighbours
+    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{before}{plain(span, PARAGRAPH_CHARACTERS)}{after}", ""
 
-    One value column is always taken, however narrow it is.
+
+def _item(words: Words) -> "RenderableType":
+    from rich.table import Table as Grid
+
+    row = Grid.grid(padding=(0, 1, 0, 0))
+    row.add_row("-", _words(words))
+    return row
+
+
+# Tables.
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """How wide each column would be, and how narrow it may be, in columns of the terminal."""
+
+    whole: Sequence[int]
+    least: Sequence[int]
+
+
+def tables(block: Table, width: int) -> "Iterator[RenderableType]":
+    """The table, whole where `width` columns of a terminal hold it, with its longest texts wrapped.
+
+    Else without its plots. Where it is still too wide its columns are cut into several tables: the labels stand in each
+    of them, or, where fewer tables do so, in a line of their own over what they name.
     """
-    labels = sum(_label_width(grid, index) + GAP for index in range(len(grid.labels)))
-    widths = [_value_width(grid, index) + GAP for index in range(len(grid.headings))]
-    cut: list[Grid] = []
-    first, used = 0, labels
-    for index, wide in enumerate(widths):
-        if index > first and used + wide > width:
-            cut.append(_part(grid, first, index))
-            first, used = index, labels
-        used += wide
-    return [*cut, _part(grid, first, len(widths))]
+    shown = block.shown(Where.TERMINAL)
+    every = range(len(shown.heads))
+    labels = [at for at in every if shown.heads[at].is_label]
+    widths = Widths(*zip(*(_width(shown, at) for at in every), strict=True)) if shown.heads else Widths((), ())
+    plots = {at for at in every if any(line.entries[at].is_code for line in shown.lines)}
+    for kept in (list(every), [at for at in every if at not in plots]):
+        if _taken(widths.least, kept) <= width:
+            yield _table(shown, kept, widths, width)
+            return
+    values = [at for at in every if at not in plots and at not in labels]
+    beside = cut(widths.least, labels, values, width)
+    above = cut(widths.least, (), values, width - GAP)
+    if labels and len(above) < len(beside):
+        for part in above:
+            yield _table(shown, part, widths, width, labels)
+    else:
+        for part in beside:
+            yield _table(shown, [*labels, *part], widths, width)
 
 
-def _part(grid: Grid, start: int, stop: int) -> Grid:
-    return Grid(grid.labels, grid.headings[start:stop], [(names, values[start:stop]) for names, values in grid.rows])
+def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
+    """The values' columns in as few parts as hold them, each beside the labels; one of them is always taken."""
+    parts: list[list[int]] = []
+    for at in values:
+        if parts and _taken(least, [*labels, *parts[-1], at]) <= width:
+            parts[-1].append(at)
+        else:
+            parts.append([at])
+    return parts or [[]]
 
 
-def _label_width(grid: Grid, index: int) -> int:
-    return max(len(plain(text)) for text in [grid.labels[index], *(labels[index] for labels, _ in grid.rows)])
+def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """Columns as wide as they would be where there is room; what room there is goes to them in equal parts."""
+    room = width - GAP * len(whole) - sum(least)
+    result = list(least)
+    wanting = sorted(range(len(whole)), key=lambda at: whole[at] - least[at])
+    # those that want least first: what they leave is for the others
+    for place, at in enumerate(wanting):
+        part = min(whole[at] - least[at], max(0, room) // (len(wanting) - place))
+        result[at] += part
+        room -= part
+    return result
 
 
-def _value_width(grid: Grid, index: int) -> int:
-    """As wide as its widest cell and as the longest word of its heading, which is wrapped."""
-    cells = [len(plain(values[index])) for _, values in grid.rows]
-    words = [len(word) for word in plain(grid.headings[index]).split()]
-    return max([NARROWEST, *cells, *words])
+def _taken(widths: Sequence[int], columns: Sequence[int]) -> int:
+    return sum(widths[at] + GAP for at in columns)
 
 
-def _texts(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> "Table":
-    """A table whose columns are wrapped to the terminal's width; what stands out is bold."""
-    from rich import text
+def _width(table: Table, at: int) -> tuple[int, int]:
+    """How wide a column is, and how narrow it may be: no number or plot is torn, and headings over them are wrapped."""
+    from rich.cells import cell_len
+
+    head, entries = plain(table.heads[at].text), [plain(line.entries[at].text) for line in table.lines]
+    longest = max((cell_len(entry) for entry in entries), default=0)
+    if table.heads[at].is_number:
+        number = max(longest, min(HEADING, cell_len(head)), *(cell_len(word) for word in head.split()), 0)
+        return number, number
+    whole = max(longest, cell_len(head))
+    if any(line.entries[at].is_code for line in table.lines):
+        return whole, max(longest, *(cell_len(word) for word in head.split()), 0)
+    return whole, min(whole, READABLE)
+
+
+def _table(
+    table: Table, columns: Sequence[int], widths: Widths, width: int, above: Sequence[int] = ()
+) -> "RenderableType":
+    """Some columns of a table; the entries of those `above` stand in a line of their own over each line."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text as Styled
+
+    indent = GAP if above else 0
+    fitted = fit([widths.whole[at] for at in columns], [widths.least[at] for at in columns], width - indent)
+    heads = [(table.heads[at], wide) for at, wide in zip(columns, fitted, strict=True)]
+    lines = [[line.entries[at] for at in columns] for line in table.lines]
+    if not above:
+        return _grid(heads, lines)
+    # the box's side is one more column
+    parts: list[RenderableType] = [Padding(_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
+    for line, entries in zip(table.lines, lines, strict=True):
+        parts.append(Styled((" " * GAP).join(filter(None, (plain(line.entries[at].text) for at in above)))))
+        parts.append(Padding(_grid(heads, [entries], headed=False), (0, 0, 0, indent), expand=False))
+    return Group(*parts)
+
+
+def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, headed: bool = True) -> "Grid":
+    """Lines below their headings, each column as wide as is said."""
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Table as Grid
+    from rich.text import Text as Styled
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    for heading in headings:
-        table.add_column(text.Text(plain(heading)), vertical="bottom", overflow="fold")
-    for row in rows:
-        table.add_row(*(text.Text(plain(cell.text), "bold" if cell.stands_out else "") for cell in row))
-    return table
-
-
-def _table(grid: Grid) -> "Table":
-    from rich import text
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    for index, name in enumerate(grid.labels):
-        table.add_column(text.Text(plain(name)), min_width=_label_width(grid, index), vertical="bottom")
-    for index, name in enumerate(grid.headings):
-        width = _value_width(grid, index)
-        table.add_column(text.Text(plain(name)), justify="right", width=width, vertical="bottom", overflow="fold")
-    for labels, values in grid.rows:
-        table.add_row(*(text.Text(plain(each)) for each in [*labels, *values]))
-    return table
+    made = Grid(box=SIMPLE_HEAD, show_header=headed, show_edge=headed, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    for head, width in heads:
+        made.add_column(
+            Styled(plain(head.text)),
+            justify="right" if head.is_number else "left",
+            width=width,
+            vertical="top",
+            overflow="fold",
+        )
+    for entries in lines:
+        made.add_row(*(Styled(plain(entry.text), "bold" if entry.stands_out else "") for entry in entries))
+    return made

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.session.comparing import compare
     from harness.session.forecast import Outlook, outlook
     from harness.session.gating import Gate, gate
     from harness.session.listener import Listener
@@ -31,6 +32,7 @@ __all__ = [
     "ProfileRequest",
     "Request",
     "Written",
+    "compare",
     "export",
     "gate",
     "outlook",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "comparing": ("compare",),
     "forecast": ("Outlook", "outlook"),
     "gating": ("Gate", "gate"),
     "listener": ("Listener",),

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.backends import registry
 from harness.model.cell import Cell
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.job import Protocol, Sampling
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan
 from harness.runner.walk import pilot_sampling
-from harness.session.joints import BackendName, unprepared
 from harness.session.planning import Planned
 from harness.store.folder import RunFolder, uncollected
 
@@ -29,14 +29,14 @@ class Outlook:
     """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
 
     It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
-    need `start`, WARMUP and MEASURE. `unprepared` are the environments that are built (in `containers`) or
-    installed first; None where `unasked` says why the engine could not tell.
+    need `start`, WARMUP and MEASURE. `unprepared` are the environments for which the backend `makes` something first,
+    an image; None where `unasked` says why it could not tell.
     """
 
     seconds: float
     basis: str
     unknown: int
-    containers: bool
+    makes: str
     unprepared: Sequence[str] | None
     unasked: str = ""
     start: float = START
@@ -64,17 +64,19 @@ class _Usual:
 
 
 def outlook(planned: Planned) -> Outlook:
-    """What can be told of a plan. The engine is asked for its images where the run would take it."""
-    unasked, missing, backend = "", None, BackendName(planned.request.backend)
+    """What can be told of a plan. The backend is asked for what it has where the run would take it."""
+    unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
-        backend, missing = unprepared(backend, planned.project.root, planned.needed)
+        root, gpus = planned.project.root, planned.plan.limits.gpus
+        backend, _ = registry.choose(name, root, "", untrusted=planned.is_untrusted, gpus=gpus)
+        name, makes = backend.name, backend.makes
+        missing = [each.environment.name for each in backend.unprepared(planned.needed)]
     except CannotRunHereError as error:
         unasked = error.message
-    basis, known = _known(planned, backend)
+    basis, known = _known(planned, name)
     usual = {cell: known.get(cell, _Usual(START, WARMUP, MEASURE)) for cell in planned.cells}
     unknown = sum(cell not in known for cell in planned.cells)
-    containers = backend is not BackendName.LOCAL
-    return Outlook(_seconds(planned.plan, usual), basis, unknown, containers, missing, unasked)
+    return Outlook(_seconds(planned.plan, usual), basis, unknown, makes, missing, unasked)
 
 
 def _seconds(plan: Plan, usual: Mapping[Cell, _Usual]) -> float:
@@ -88,14 +90,14 @@ def _seconds(plan: Plan, usual: Mapping[Cell, _Usual]) -> float:
     return whole if plan.budget_seconds is None else min(whole, plan.budget_seconds)
 
 
-def _known(planned: Planned, backend: BackendName) -> tuple[str, dict[Cell, _Usual]]:
+def _known(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Usual]]:
     """What launches of the plan's cells took in the newest run that has most of them, and that run's id."""
     best: tuple[str, dict[Cell, _Usual]] = "", {}
     wanted = set(planned.cells)
     for folder in _newest(planned.request.results):
         try:
             run = folder.read_run()
-            if run.plan.profile_calls or run.backend.get("name") != backend or not wanted & set(run.plan.cells):
+            if run.plan.profile_calls or run.backend.name != backend or not wanted & set(run.plan.cells):
                 continue
             with uncollected():
                 found = _usual(folder.read_launches(), wanted)

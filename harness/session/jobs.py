@@ -29,6 +29,16 @@ class JobMaker:
         """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
         return {name: fingerprint(files) for name, files in self._files.items()}
 
+    def scripts(self, own: Path) -> dict[str, str]:
+        """The text of each scenario that is not from the project's folder `own`: with it, who has only the report can
+        run it again.
+        """
+        return {
+            name: self._files[name][scenario.path.name].decode(errors="replace")
+            for name, scenario in self._scenarios.items()
+            if scenario.path.parent != own
+        }
+
     def __call__(self, cell: Cell, sampling: Sampling) -> Job:
         """The job that launches a cell."""
         scenario = self._scenarios[cell.scenario]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -12,23 +13,20 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_files
 from harness.catalog.suites import load_suites
 from harness.machine import cpus
+from harness.machine.gpu import chosen as gpus
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.job import Limits, Sampling
 from harness.model.problem import FileError
 from harness.model.run import Plan
 from harness.model.scenario import Scenario
 from harness.model.suite import DEFAULT_SUITE, Suite
 from harness.plan.availability import split
-from harness.plan.broken import without_broken
-from harness.plan.devices import split_by_device
 from harness.plan.groups import group
-from harness.plan.selection import Catalog, Selection, select
-from harness.plan.suitability import split_by_gpu
+from harness.plan.selection import Catalog, Selection, select, without_broken
 from harness.session import quantities
-from harness.session.joints import gpus
 from harness.session.request import LaunchRequest, ProfileRequest, Request
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
@@ -73,7 +71,7 @@ class Planned:
         return [requirement for name, requirement in self.requirements.items() if name in used]
 
     @property
-    def has_strangers(self) -> bool:
+    def is_untrusted(self) -> bool:
         """Whether a scenario lies outside the project's folder: an untrusted script."""
         return any(scenario.path.parent != self.project.scenarios for scenario in self.scenarios.values())
 
@@ -86,7 +84,8 @@ def plan(request: Request | ProfileRequest) -> Planned:
     """
     project = Project.find()
     limits = _limits(request)
-    cards, gpu_host = gpus.found(limits.gpus)
+    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites = load_suites(project)
@@ -97,12 +96,10 @@ def plan(request: Request | ProfileRequest) -> Planned:
     selection, catalog, refused = _spared(selection, catalog, broken)
     device = Device.GPU if limits.gpus else Device.CPU
     cells, environments = select(selection, catalog, device)
-    existing, missing = split_by_device(cells, known)
     requirements = {
         name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
     }
-    able, unable = split_by_gpu(existing, known, cards, gpu_host)
-    runnable, unavailable = split(able, scenarios, requirements)
+    runnable, unavailable = split(cells, scenarios, requirements, known, cards=cards, host=gpu_host)
     reference = _reference(named, environments, runnable)
     planned = Plan(
         groups=group(runnable, scenarios, reference),
@@ -110,7 +107,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*missing, *unable, *unavailable],
+        unavailable=unavailable,
     )
     return Planned(
         request=request,

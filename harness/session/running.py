@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 from harness import __version__
 from harness.analysis import precision
 from harness.analysis.results import Results
+from harness.backends import registry
+from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.machine import cpus, host, topology
+from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import exclusive, machine_to_itself
-from harness.model.backend import Backend
+from harness.model.backend import Backend, Preparation
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.job import Limits
 from harness.model.launch import BROKEN, Launch
 from harness.model.problem import FileError
@@ -32,7 +35,6 @@ from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk
 from harness.session.jobs import JobMaker
-from harness.session.joints import BackendName, choose, gpus, preflight
 from harness.session.listener import Listener
 from harness.session.planning import Planned
 from harness.session.reporting import Written, report
@@ -94,7 +96,7 @@ def resume(folder: Path, listener: Listener | None = None, *, backend: str = "au
     """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
     told = listener or Listener()
     with _machine(told, wait=wait):
-        return _walk(_reopened(folder, BackendName(backend), told), told, {})
+        return _walk(_reopened(folder, registry.known(backend), told), told, {})
 
 
 def _machine(listener: Listener, *, wait: bool) -> AbstractContextManager[None]:
@@ -106,20 +108,22 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     root, limits = planned.project.root, planned.plan.limits
-    name = BackendName(planned.request.backend)
-    backend, why = choose(name, root, identity, strangers=planned.has_strangers, gpus=limits.gpus)
+    name = planned.request.backend
+    backend, why = registry.choose(name, root, identity, untrusted=planned.is_untrusted, gpus=limits.gpus)
     listener.say(f"Backend: {why}.")
     if limits.gpus:
-        preflight.check(root, planned.needed, planned.cards, listener.say)
+        backend.check_room(planned.needed)
+        for sentence in gpus.shared(planned.cards):
+            listener.say(sentence)
     folder = RunFolder.create(planned.request.results, identity)
     try:
-        images, missing = _prepared(backend, planned.needed, listener)
+        made = _prepared(backend, planned.needed, listener)
     except BaseException:
         folder.discard()
         raise
-    for each, error in missing.items():
+    for each, error in made.unavailable.items():
         listener.say(f"{each} is not available here: {error}")
-    planned = _without(planned, missing)
+    planned = _without(planned, made.unavailable)
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     begun = Run(
         id=identity,
@@ -130,21 +134,22 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
         reference=planned.reference,
         environments=planned.environments,
         scenarios=list(planned.scenarios.values()),
-        backend={"name": backend.name, "why": why, **backend.facts()},
+        backend=replace(backend.facts(), why=why),
         host=_host(limits, planned.cards, planned.gpu_host),
         folder=str(folder.path),
         commit=_commit(root),
         suite=planned.suite,
-        images=images,
+        images=made.images,
         pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
         sources=jobs.sources(),
+        scripts=jobs.scripts(planned.project.scenarios),
     )
     folder.write_run(begun)
     watch = gpus.watch(planned.cards, planned.gpu_host)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
 
 
-def _reopened(path: Path, wished: BackendName, listener: Listener) -> _Ready:
+def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
     """A run that was begun before. Raises UsageError or CannotRunHereError where it would not be the same run."""
     folder = RunFolder.open(path)
     begun = folder.read_run()
@@ -156,10 +161,11 @@ def _reopened(path: Path, wished: BackendName, listener: Listener) -> _Ready:
         each.name: load_lock(project, each, device) for each in begun.environments if device in each.devices
     }
     jobs = JobMaker(project, {scenario.name: scenario for scenario in begun.scenarios}, limits)
-    name = BackendName(str(begun.backend["name"]))
-    if wished not in (BackendName.AUTO, name):
-        raise UsageError(f"{path} was begun with the backend {name.value}; it cannot go on with {wished.value}.")
-    cards, gpu_host = gpus.found(limits.gpus)
+    name = begun.backend.name
+    if wished not in (AUTO, name):
+        raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
+    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.same_machine(dict(begun.host), _host(limits, cards, gpu_host))
     if differing:
         raise CannotRunHereError(
@@ -169,10 +175,10 @@ def _reopened(path: Path, wished: BackendName, listener: Listener) -> _Ready:
     if changed:
         raise _changed(path, f"the scenario {', '.join(changed)}")
     # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
-    backend, why = choose(name, project.root, begun.id, strangers=False, gpus=limits.gpus)
+    backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus)
     listener.say(f"Backend: {why}.")
-    images, _ = _prepared(backend, [requirements[each] for each in begun.images], listener)
-    moved = [each for each, image in begun.images.items() if images.get(each) != image]
+    made = _prepared(backend, [requirements[each] for each in begun.images], listener)
+    moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
         raise _changed(path, f"the image of {', '.join(moved)}")
     return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards, gpu_host))
@@ -206,18 +212,13 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
         if not plan.profile_calls:
             ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
             folder.write_run(ended)
-        results = Results(ended, launches)
+        results = Results(ended, launches, registry.by_hand)
         return Ended(folder.path, results, report(folder, results), interrupted, refused)
 
 
-def _prepared(
-    backend: Backend, needed: Sequence[Requirement], listener: Listener
-) -> tuple[dict[str, str], dict[str, UnavailableError]]:
-    """What runs in each environment, an image or a lock by its hash; and those that this machine cannot have."""
+def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:
     with listener.preparing() as progress:
-        made = backend.prepare(list(needed), progress)
-    images = {name: image for name, image in made.items() if isinstance(image, str)}
-    return images, {name: error for name, error in made.items() if isinstance(error, UnavailableError)}
+        return backend.prepare(list(needed), progress)
 
 
 def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:

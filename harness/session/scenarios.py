@@ -24,8 +24,7 @@ from harness.model.errors import CannotRunHereError, UnavailableError, UsageErro
 from harness.model.problem import FileError, Problem
 from harness.model.scenario import Scenario
 from harness.plan.availability import split
-from harness.plan.names import resolve
-from harness.plan.selection import Catalog
+from harness.plan.selection import Catalog, resolve
 from harness.plan.suite_check import check as check_suites
 from harness.report.templates import environment
 from harness.session import quantities
@@ -135,7 +134,9 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
         Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
         for axes in scenario.combinations(scenario.axes)
     ]
-    able, unable = split(cells, {scenario.name: scenario}, {environment.name: requirement})
+    able, unable = split(
+        cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
+    )
     reasons = Counter((entry.reason, entry.advice) for entry in unable)
     absent = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
     return {**found, "cells": len(able), "not_available": absent}

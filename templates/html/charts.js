@@ -1,14 +1,21 @@
+/** What is drawn where, so that it is let go before it is drawn anew. */
+const views = new WeakMap();
+
 /**
- * Draw a chart, without evaluating any text as a script: the page's policy forbids that.
+ * Draw a chart as wide as its place, without evaluating any text as a script: the page's policy forbids that.
  *
  * @param {HTMLElement} place
- * @param {object} specification Vega-Lite, without `config`
+ * @param {Chart} chart Vega-Lite, without `config`
  * @param {object} config
  * @returns {Promise<void>}
  */
-async function draw(place, specification, config) {
+async function draw(place, chart, config) {
+  // by then it is in the page
+  await null;
+  const room = roomOf(place);
+  views.get(place)?.finalize();
   // @ts-ignore: of the script before this one
-  await globalThis.vegaEmbed(place, { ...specification, config }, {
+  const drawn = await globalThis.vegaEmbed(place, { ...fitted(chart, room), config }, {
     mode: "vega-lite",
     renderer: "svg",
     actions: false,
@@ -16,21 +23,47 @@ async function draw(place, specification, config) {
     defaultStyle: false,
     tooltip: tell,
   });
+  views.set(place, drawn);
+  // what lies beyond the plot is known once it has its width
+  await drawn.view.resize().runAsync();
   // the place says what the chart shows
   place.querySelector("svg")?.setAttribute("aria-hidden", "true");
-  place.dataset.drawn = "";
+  place.dataset.drawn = String(room);
 }
 
 /**
- * Draw the report's charts one after the other, so that the page answers meanwhile.
+ * How wide a place is, in pixels; one that is folded away, as it will be.
+ *
+ * @param {HTMLElement} place
+ */
+function roomOf(place) {
+  return place.clientWidth || one(document, ".sections", HTMLElement).clientWidth;
+}
+
+/**
+ * Draw the report's charts one after the other, so that the page answers meanwhile. What is as wide as its place stays.
  *
  * @param {Data} data
  */
 async function drawAll(data) {
   for (const place of document.querySelectorAll("[data-chart]")) {
-    if (place instanceof HTMLElement && place.dataset.chart !== undefined) {
+    if (place instanceof HTMLElement && place.dataset.chart !== undefined && place.dataset.drawn !== String(roomOf(place))) {
       await draw(place, data.charts[place.dataset.chart], data.config);
       await new Promise((resolve) => setTimeout(resolve));
     }
   }
+}
+
+/**
+ * Draw them again where the window is another width.
+ *
+ * @param {Data} data
+ */
+function redrawn(data) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let soon;
+  addEventListener("resize", () => {
+    clearTimeout(soon);
+    soon = setTimeout(() => drawAll(data), 200);
+  });
 }

@@ -89,7 +89,7 @@ function shown(data, cell, index, domain) {
     /** @type {HTMLElement} */ (slot("times").closest("section")).hidden = true;
   }
   rows(box, data, cell, scenario);
-  facts(box, cell, scenario);
+  slot("after").before(...facts(data, cell));
   slot("find").textContent = find(data, cell, scenario);
   slot("group").textContent = cell.group;
   for (const [place, heading] of box.querySelectorAll("h3, h4").entries()) {
@@ -170,25 +170,28 @@ function clock(began, started) {
 }
 
 /**
- * What the report's tables say of the cell: phases, shape and resources.
+ * What the report's tables say of the cell.
  *
- * @param {HTMLElement} box
+ * @param {Data} data
  * @param {Cell} cell
- * @param {Scenario} scenario
+ * @returns {HTMLElement[]}
  */
-function facts(box, cell, scenario) {
-  for (const [place, list] of box.querySelectorAll("[data-told]").entries()) {
-    const values = cell.told[place] ?? [];
-    const told = values.map((value, at) => [scenario.told[place][at], value]).filter(([, value]) => value);
-    list.append(
-      ...told.map(([heading, value]) => {
-        const pair = document.createElement("div");
-        pair.append(element("dt", heading), element("dd", value));
-        return pair;
-      }),
-    );
-    /** @type {HTMLElement} */ (list.closest("section")).hidden = !told.length;
-  }
+function facts(data, cell) {
+  return cell.told
+    .filter(([, values]) => values.some(Boolean))
+    .map(([place, values]) => {
+      const list = element("dl", "", "facts");
+      for (const [at, value] of values.entries()) {
+        if (value) {
+          const pair = document.createElement("div");
+          pair.append(element("dt", data.tables[place].headings[at]), element("dd", value));
+          list.append(pair);
+        }
+      }
+      const section = document.createElement("section");
+      section.append(element("h4", data.tables[place].title), list);
+      return section;
+    });
 }
 
 /**

@@ -5,12 +5,12 @@
  *   started: number | null, disturbed: string, error: string, centre: number | null, of: number, samples: number[]]} Launch
  * @typedef {{ name: string, scenario: number, environment: string, device: string, axes: Record<string, string>,
  *   group: string, status: string, absence: number, seconds: number | null, low: number | null, high: number | null,
- *   time: string, interval: string, number: string, rounds: number, marks: string, told: string[][],
- *   exponent: number, launches: Launch[] }} Cell
- * @typedef {{ name: string, title: string, unit: string, factor: number, told: string[][] }} Scenario
+ *   time: string, interval: string, number: string, rounds: number, marks: string,
+ *   told: [table: number, values: string[]][], exponent: number, launches: Launch[] }} Cell
+ * @typedef {{ name: string, title: string, unit: string, factor: number }} Scenario
  * @typedef {{ folder: string, began: number | null, unit: string, columns: string[], scenarios: Scenario[],
- *   absences: { status: string, reason: string, advice: string }[], cells: Cell[], config: object,
- *   charts: Record<string, object> }} Data
+ *   tables: { title: string, headings: string[] }[], absences: { status: string, reason: string, advice: string }[],
+ *   cells: Cell[], config: object, charts: Record<string, Chart> }} Data
  */
 
 const four = new Intl.NumberFormat("en", { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });

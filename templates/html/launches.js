@@ -82,7 +82,6 @@ function strips(launches, words, domain) {
   ];
   const told = named(launches, words);
   return {
-    width: 480,
     height: { step: launches.length > 40 ? 10 : 18 },
     layer: [
       {
@@ -115,7 +114,6 @@ function inTime(launches, words, number) {
     { field: "time", type: "quantitative", title: words.times, format: ".4~g" },
   ];
   return {
-    width: 480,
     height: 150,
     layer: [
       ...(number

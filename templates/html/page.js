@@ -1,21 +1,6 @@
 /** @type {Data} */
 const data = JSON.parse(one(document, "#data", HTMLElement).textContent ?? "");
 
-/** The page's contents, from its headings. */
-function contents() {
-  const nav = one(document, "nav", HTMLElement);
-  const list = document.createElement("ol");
-  for (const heading of document.querySelectorAll("main h2[id]")) {
-    const link = element("a", heading.textContent ?? "");
-    link.href = `#${heading.id}`;
-    const item = document.createElement("li");
-    item.append(link);
-    list.append(item);
-  }
-  nav.append(list);
-  nav.hidden = false;
-}
-
 /**
  * All is unfolded on paper.
  *
@@ -40,11 +25,11 @@ function printable(tables) {
   });
 }
 
-contents();
 openable(document);
 const tables = [...document.querySelectorAll("[data-sortable]")].map((box) => standing(/** @type {HTMLElement} */ (box)));
-if (document.querySelector("#all-cells")) {
-  allCells(data);
+allCells(data);
+for (const part of document.querySelectorAll("[data-screen]")) {
+  part.removeAttribute("hidden");
 }
 document.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : null;
@@ -57,3 +42,4 @@ one(document, "dialog .close", HTMLButtonElement).addEventListener("click", () =
 scrollable(document);
 printable(tables);
 drawAll(data);
+redrawn(data);

@@ -20,7 +20,6 @@ function allCells(data) {
   time.textContent = say(time.dataset.words, { unit: data.unit });
   // no column of marks where there are none
   box.dataset.marked = String(data.cells.some((cell) => cell.marks));
-  box.hidden = false;
   return new Table(
     box,
     data.cells.map((cell, place) => {

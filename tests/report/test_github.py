@@ -9,13 +9,14 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from harness.backends import registry
 from harness.report.markdown import Report, report
 from tests.report.test_markdown import example
 
 
 @pytest.fixture(scope="module")
 def made() -> Report:
-    return report(*example())
+    return report(*example(), by_hand=registry.by_hand)
 
 
 @pytest.fixture(scope="module")

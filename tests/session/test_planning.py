@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends import gpus
+from harness.backends import registry
 from harness.catalog.project import Project
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
@@ -42,7 +42,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
 
     def make(card: Card | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
-        monkeypatch.setattr(gpus, "host", lambda: host)
+        monkeypatch.setattr(registry, "gpu_host", lambda root: host)
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
         return make_plan(Request(**{**options, **typed}))
 

@@ -1,68 +1,90 @@
-"""The charts of a report: each table's comparisons, times, sweeps, effects and phases, and how its launches went."""
+"""The charts of a report, by what they show; each is drawn from the results and has its words."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
 
-from harness.model.scenario import Scenario
-from harness.report.charts import course, effects, phases, ratios, sweeps, times
+from harness.analysis.attribution import Attribution
+from harness.analysis.results import Results
+from harness.analysis.sweeps import Sweep
+from harness.analysis.tables import Table
+from harness.report.charts import course as course_chart
+from harness.report.charts import forest
+from harness.report.charts import phases as phases_chart
+from harness.report.charts import sweeps as sweeps_chart
+from harness.report.charts import times as times_chart
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Kind, Picture, Words, file_names
-from harness.report.document import Document, TableView
+from harness.report.comparisons import Line
 from harness.report.escape import plain
-from harness.report.templates import environment
-
-Chart = TypeVar("Chart")
 
 
-def pictures(document: Document, templates: Path | None = None) -> list[Picture]:
-    """The charts of the document's tables, in their order. `templates` is the folder of the templates."""
-    say = environment(plain, templates).get_template("charts.j2").module
-    stems = file_names(view.scenario.name for view in document.tables)
-    return [
-        picture for view in document.tables for picture in _of_table(document, view, stems[view.scenario.name], say)
-    ]
+def ratios(results: Results, table: Table, compared: Sequence[Line]) -> Iterator[Picture]:
+    """The comparisons of a table; nothing where none did the same work."""
+    control = results.found.control
+    chart = forest.comparisons(compared, control.estimate if control else None, results.run.plan.margin)
+    if chart:
+        words = _plain(forest.comparisons_words(chart, table.scenario, compared))
+        yield _picture(results, table, Kind.RATIOS, words, forest.specification(chart, words))
 
 
-def _of_table(document: Document, view: TableView, stem: str, say: Any) -> Iterator[Picture]:
-    def picture(kind: Kind, chart: Chart, draw: Callable[[Chart, Words], Specification], device: str = "") -> Picture:
-        words = _words(say, kind, chart, view.scenario)
-        name = "-".join([kind.value, stem, *([device] if device else [])])
-        return Picture(kind, view.scenario.name, name, words, draw(chart, words), device)
+def times(results: Results, table: Table) -> Iterator[Picture]:
+    """The times of a table."""
+    chart = times_chart.times(table)
+    if chart:
+        words = _plain(times_chart.words(chart, table.scenario))
+        yield _picture(results, table, Kind.TIMES, words, times_chart.specification(chart, words))
 
-    margin = document.run.plan.margin
-    control = document.control.estimate if document.control else None
-    compared = view.comparisons and ratios.ratios(view.comparisons, control, margin)
-    if compared:
-        yield picture(Kind.RATIOS, compared, ratios.specification)
-    timed = times.times(view.table)
-    if timed:
-        yield picture(Kind.TIMES, timed, times.specification)
-    swept = [each for each in document.sweeps if each.scenario.name == view.scenario.name]
+
+def sweeps(results: Results, table: Table, swept: Sequence[Sweep]) -> Iterator[Picture]:
+    """The curves of one table along each numeric axis, with their crossings."""
     for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
-        curves = sweeps.curves([each for each in swept if each.axis == axis], view.rounds)
-        if curves:
-            drawn = picture(Kind.SWEEPS, curves, sweeps.specification)
-            yield drawn if number == 1 else replace(drawn, name=f"{drawn.name}-{number}")
-    for each in document.attributions:
-        if each.scenario.name == view.scenario.name:
-            yield picture(Kind.EFFECTS, effects.effects(each, margin), effects.specification, each.device)
-    stacked = phases.stacks(view.cells.measured)
-    if stacked:
-        yield picture(Kind.PHASES, stacked, phases.specification)
-    went = course.course(view.timeline, margin)
-    if went:
-        yield picture(Kind.COURSE, went, course.specification)
+        chart = sweeps_chart.curves(table, [each for each in swept if each.axis == axis])
+        words = _plain(sweeps_chart.words(chart, table.scenario))
+        drawn = sweeps_chart.specification(chart, words)
+        yield _picture(results, table, Kind.SWEEPS, words, drawn, suffix=str(number) if number > 1 else "")
 
 
-def _words(say: Any, kind: Kind, chart: object, scenario: Scenario) -> Words:
-    def told(part: str) -> str:
-        return str(getattr(say, f"{kind.value}_{part}")(chart, scenario)).strip()
+def effects(results: Results, made: Attribution) -> Iterator[Picture]:
+    """What accounts for the differences in one scenario, on one device."""
+    table = next(table for table in results.tables if table.scenario.name == made.scenario.name)
+    device = made.device.value if table.several_devices else ""
+    chart = forest.effects(made, results.run.plan.margin)
+    words = _plain(forest.effects_words(chart, made, device))
+    drawn = forest.specification(chart, words)
+    yield _picture(results, table, Kind.EFFECTS, words, drawn, device=device, suffix=device)
 
-    return Words(
-        title=told("title"),
-        notes=[line.strip() for line in told("notes").splitlines() if line.strip()],
-        axis=told("axis"),
-        alt=told("alt"),
-    )
+
+def phases(results: Results, table: Table) -> Iterator[Picture]:
+    """What comes before the steady state, cell by cell."""
+    chart = phases_chart.stacks(table, results.measured[table.scenario.name])
+    if chart:
+        words = _plain(phases_chart.words(chart, table.scenario))
+        yield _picture(results, table, Kind.PHASES, words, phases_chart.specification(chart, words))
+
+
+def course(results: Results, table: Table) -> Iterator[Picture]:
+    """A table's launches in order of time, each compared with the mean of its cell."""
+    chart = course_chart.course(results.timeline(table), results.run.plan.margin)
+    if chart:
+        words = _plain(course_chart.words(chart, table.scenario))
+        yield _picture(results, table, Kind.COURSE, words, course_chart.specification(chart, words))
+
+
+def _plain(words: Words) -> Words:
+    """Words without what would do harm in a picture; a note that says nothing is none."""
+    notes = [plain(note) for note in words.notes if note]
+    return Words(plain(words.title), notes, plain(words.axis), plain(words.alt))
+
+
+def _picture(
+    results: Results,
+    table: Table,
+    kind: Kind,
+    words: Words,
+    specification: Specification,
+    *,
+    device: str = "",
+    suffix: str = "",
+) -> Picture:
+    stems = file_names(each.scenario.name for each in results.tables)
+    name = "-".join(filter(None, [kind.value, stems[table.scenario.name], suffix]))
+    return Picture(kind, table.scenario.name, name, words, specification, device)

@@ -17,7 +17,17 @@ from harness.report.templates import FOLDER
 FIRST = ("theme.js",)
 
 #: Run when the page is there, as one script: what they name at their top is for one another.
-LAST = ("format.js", "table.js", "tables.js", "tooltip.js", "charts.js", "launches.js", "dialog.js", "page.js")
+LAST = (
+    "format.js",
+    "table.js",
+    "tables.js",
+    "tooltip.js",
+    "fit.js",
+    "charts.js",
+    "launches.js",
+    "dialog.js",
+    "page.js",
+)
 
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
 

@@ -6,33 +6,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.lookup import Lookup
+from harness.analysis.cells import cell_name
+from harness.analysis.results import Results
 from harness.analysis.tables import Value
 from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.scenario import ENVIRONMENT
-from harness.report import format, grid
-from harness.report.charts.picture import Picture
-from harness.report.document import Document, TableView
+from harness.report import blocks, format
+from harness.report.blocks import Section, Table, Where
 from harness.report.escape import plain
 from harness.report.format import Unit
-from harness.report.formats.content import cell_name
 from harness.report.html import charts
 from harness.report.html.launches import LaunchData, after, exponent, instant, launch_data, rounded
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioData:
-    """A scenario: the unit of its times (so many of them make a second), and what is told of each of its cells.
-
-    `told` are the headings of its tables of one line a cell, table by table: phases, shape, resources.
-    """
+    """A scenario: the unit of its times (so many of them make a second)."""
 
     name: str
     title: str
     unit: str
     factor: float
-    told: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldData:
+    """What a table of one line a cell tells: the title of its section, and its headings."""
+
+    title: str
+    headings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,8 @@ class CellData:
     """One cell. `scenario` and `absence` are places in the page's lists, `absence` -1 where nothing is missing.
 
     `seconds` per step, with the interval from `low` to `high`, are also there as text, in the page's unit (`time`,
-    `interval`) and in the scenario's (`number`). `told` belong to the scenario's.
+    `interval`) and in the scenario's (`number`). `told` are its lines, each after the place of its table in the page's
+    list.
     """
 
     name: str
@@ -59,7 +63,7 @@ class CellData:
     number: str
     rounds: int
     marks: str
-    told: Sequence[Sequence[str]]
+    told: Sequence[tuple[int, Sequence[str]]]
     exponent: int
     launches: Sequence[LaunchData]
 
@@ -86,24 +90,27 @@ class PageData:
     unit: str
     columns: Sequence[str]
     scenarios: Sequence[ScenarioData]
+    tables: Sequence[ToldData]
     absences: Sequence[AbsenceData]
     cells: Sequence[CellData]
     config: Mapping[str, Any]
     charts: Mapping[str, Mapping[str, Any]]
 
 
-def build(document: Document, pictures: Sequence[Picture], launches: Sequence[Launch], found: Lookup) -> PageData:
-    """The page's data; `found` is what is known of the document's cells."""
-    starts = {id(launch): instant(launch.started) for launch in launches}
+def build(results: Results, sections: Sequence[Section]) -> PageData:
+    """The page's data; `sections` are those that it shows."""
+    run, found = results.run, results.found
+    starts = {id(launch): instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
-    values, views = _values(document), {view.scenario.name: view for view in document.tables}
-    units = {name: grid.table_unit(view.table) for name, view in views.items()}
+    values = {table.cell(row, head.side): value for table in results.tables for row, head, value in table.times()}
+    units = {table.scenario.name: format.unit_of(table) for table in results.tables}
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate])
-    absences = {cell: place for place, absence in enumerate(document.absences) for cell in absence.cause.cells}
-    names = {scenario.name: place for place, scenario in enumerate(document.run.scenarios)}
-    told = {cell: lines for view in document.tables for cell, lines in _told(view).items()}
+    absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
+    scenarios = {scenario.name: place for place, scenario in enumerate(run.scenarios)}
+    tables = _of_cells(sections)
+    told = _told([table for _, table in tables])
     of_cell: dict[Cell, list[Launch]] = defaultdict(list)
-    for launch in launches:
+    for launch in results.launches:
         of_cell[launch.cell].append(launch)
 
     def data(cell: Cell) -> CellData:
@@ -114,7 +121,7 @@ def build(document: Document, pictures: Sequence[Picture], launches: Sequence[La
         status = "ok" if value and value.estimate else found.status(cell)
         return CellData(
             name=plain(cell_name(cell)),
-            scenario=names.get(cell.scenario, 0),
+            scenario=scenarios.get(cell.scenario, 0),
             environment=plain(cell.environment),
             device=cell.device.value,
             axes={plain(axis): plain(text) for axis, text in cell.axes.items()},
@@ -130,7 +137,7 @@ def build(document: Document, pictures: Sequence[Picture], launches: Sequence[La
         )
 
     return PageData(
-        folder=plain(document.folder),
+        folder=plain(results.run.shown_folder),
         began=began,
         unit=unit.symbol,
         columns=_columns(found.cells),
@@ -140,17 +147,20 @@ def build(document: Document, pictures: Sequence[Picture], launches: Sequence[La
                 title=plain(scenario.title),
                 unit=units.get(scenario.name, unit).symbol,
                 factor=units.get(scenario.name, unit).factor,
-                told=_headings(views.get(scenario.name)),
             )
-            for scenario in document.run.scenarios
+            for scenario in run.scenarios
+        ],
+        tables=[
+            ToldData(plain(section.title), [plain(head.text) for head in table.heads if not head.is_label])
+            for section, table in tables
         ],
         absences=[
-            AbsenceData(absence.cause.status.value, plain(absence.cause.reason), plain(absence.cause.advice))
-            for absence in document.absences
+            AbsenceData(absence.status.value, plain(absence.reason), plain(absence.advice))
+            for absence in results.missing
         ],
         cells=[data(cell) for cell in found.cells],
         config=charts.config(),
-        charts={picture.name: charts.specification(picture) for picture in pictures},
+        charts={picture.name: charts.specification(picture) for picture in blocks.pictures(sections)},
     )
 
 
@@ -160,29 +170,8 @@ def dumps(data: PageData) -> str:
     return text.replace("<", "\\u003c")
 
 
-def numbered(view: TableView) -> list[Cell]:
-    """The table's cells with a number, in the order of its tables of one line a cell."""
-    return [
-        view.table.cell(row, head.side)
-        for row in view.table.rows
-        for head, value in zip(view.table.columns, row.values, strict=True)
-        if value.shape
-    ]
-
-
 def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
-
-
-def _values(document: Document) -> dict[Cell, Value]:
-    """Each cell's value in its table."""
-    return {
-        view.table.cell(row, head.side): value
-        for view in document.tables
-        for row in view.table.rows
-        for head, value in zip(view.table.columns, row.values, strict=True)
-        if head.other is None
-    }
 
 
 def _columns(cells: Mapping[Cell, None]) -> list[str]:
@@ -202,18 +191,29 @@ def _columns(cells: Mapping[Cell, None]) -> list[str]:
     ]
 
 
-def _told(view: TableView) -> dict[Cell, list[Sequence[str]]]:
-    """Of each cell its line in each of the tables of one line a cell."""
-    grids = (view.cells.phases, view.cells.shape, view.cells.resources)
-    return {
-        cell: [[plain(text) for text in each.rows[place][1]] if each else [] for each in grids]
-        for place, cell in enumerate(numbered(view))
-    }
+def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
+    """The tables with a line a cell, each with its section."""
+    return [
+        (section, block.shown(Where.PAGE))
+        for section in sections
+        for block in blocks.within(section.blocks)
+        if isinstance(block, Table) and any(line.cell for line in block.lines)
+    ]
 
 
-def _headings(view: TableView | None) -> list[Sequence[str]]:
-    grids = (view.cells.phases, view.cells.shape, view.cells.resources) if view else (None, None, None)
-    return [[plain(heading) for heading in each.headings] if each else [] for each in grids]
+def _told(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
+    """Of each cell its lines, without their labels, each after the place of its table."""
+    found: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
+    for place, table in enumerate(tables):
+        for line in table.lines:
+            if line.cell:
+                texts = [
+                    plain(entry.text)
+                    for entry, head in zip(line.entries, table.heads, strict=True)
+                    if not head.is_label
+                ]
+                found[line.cell].append((place, texts))
+    return found
 
 
 def _number(value: Value | None, unit: Unit, own: Unit) -> dict[str, Any]:
@@ -231,5 +231,5 @@ def _number(value: Value | None, unit: Unit, own: Unit) -> dict[str, Any]:
         "interval": " to ".join(format.number(end * unit.factor) for end in (ends.low, ends.high)) if ends else "",
         "number": f"{format.time(estimate, own)} {own.symbol}",
         "rounds": estimate.rounds,
-        "marks": " ".join(grid.marks(value)),
+        "marks": " ".join(format.marks(value)),
     }

@@ -1,56 +1,68 @@
-"""report.html: the content of report.md as a page that needs nothing but itself, and tells each number's launches."""
+"""report.html: the sections as a page that needs nothing but itself, and tells each number's launches."""
 
-import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.analysis.lookup import lookup
+from harness.analysis.results import Results
 from harness.model.cell import Cell
-from harness.model.launch import Launch
-from harness.model.run import Run
 from harness.report import escape
-from harness.report.charts.picture import Picture
-from harness.report.charts.pictures import pictures
-from harness.report.document import Document, build
+from harness.report.blocks import (
+    Block,
+    Code,
+    Drawing,
+    Figure,
+    Folded,
+    Heading,
+    Items,
+    Link,
+    Section,
+    Strong,
+    Table,
+    Text,
+    Where,
+    Words,
+)
+from harness.report.comparisons import NO_VERDICT
 from harness.report.html import data
 from harness.report.html.assets import Assets, assets
+from harness.report.markdown import LONG
+from harness.report.sentences import counted
 from harness.report.templates import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+#: A column with a longer text than this is wrapped.
+WRAPPED = 40
 
-def render(run: Run, launches: Sequence[Launch], templates: Path | None = None, *, cache: Path | None = None) -> str:
-    """The page of a run.
+#: What the templates tell apart, by the name of each.
+BLOCKS: Sequence[type[Block]] = (Code, Drawing, Figure, Folded, Heading, Items, Table, Text)
 
-    `templates` is the folder of the templates, the project's own by default; `cache` is one for what can be made again.
+
+def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
+    """The page of a run, which shows the sections that are for it.
+
+    `cache` is a folder for what can be made again.
     """
-    document = build(run, launches)
-    return lay_out(document, pictures(document, templates), launches, templates, cache=cache)
-
-
-def lay_out(
-    document: Document,
-    drawn: Sequence[Picture],
-    launches: Sequence[Launch],
-    templates: Path | None = None,
-    *,
-    cache: Path | None = None,
-) -> str:
-    """The page of a document, with its pictures and its launches; the folders are those of `render`."""
-    found = lookup(document.run, launches)
-    made = assets(templates, cache)
-    page = _environment(found.cells, templates).get_template("report.html.j2")
+    made = assets(cache=cache)
+    shown = [found for section in sections if (found := section.shown(Where.PAGE))]
+    page = _environment(results.found.cells).get_template("report.html.j2")
     return page.render(
-        document=document,
-        pictures=drawn,
-        numbered={view.scenario.name: data.numbered(view) for view in document.tables},
-        data=data.dumps(data.build(document, drawn, launches, found)),
+        run=results.run,
+        sections=shown,
+        # the table of all cells begins what is not in report.md
+        details=next((each for each in shown[1:] if not each.shown(Where.PASTE)), None),
+        data=data.dumps(data.build(results, shown)),
         assets=made,
         policy=_policy(made),
-        report_command=shlex.join(["harness", "report", document.folder]),
     )
+
+
+def render_plain(sections: Sequence[Section]) -> str:
+    """A page of sections alone: without launches, and without any script."""
+    shown = [found for section in sections if (found := section.shown(Where.PAGE))]
+    return _environment(()).get_template("profile.html.j2").render(sections=shown)
 
 
 def _policy(made: Assets) -> str:
@@ -62,7 +74,7 @@ def _policy(made: Assets) -> str:
     )
 
 
-def _environment(cells: Iterable[Cell], folder: Path | None) -> "Environment":
+def _environment(cells: Iterable[Cell]) -> "Environment":
     from markupsafe import Markup
 
     def safe(function: Callable[..., str]) -> Callable[..., Markup]:
@@ -70,31 +82,96 @@ def _environment(cells: Iterable[Cell], folder: Path | None) -> "Environment":
 
     places = {cell: place for place, cell in enumerate(cells)}
 
-    def cells_of(shown: Sequence[Cell | None]) -> str:
+    def cells_of(shown: Sequence[Cell]) -> str:
         """The attribute that says which of the page's cells a number is of; empty where the run has none of them."""
         known = [str(places[cell]) for cell in shown if cell in places]
-        return f' data-cells="{" ".join(known)}"' if len(known) == len(shown) else ""
+        return f' data-cells="{" ".join(known)}"' if known and len(known) == len(shown) else ""
 
-    jinja = environment(_text, folder)
-    jinja.globals["cells_of"] = safe(cells_of)
-    jinja.filters["anchor"] = safe(_anchor)
-    jinja.filters["lines"] = safe(_lines)
-    # of our own files, and of JSON without a <
-    jinja.filters["trusted"] = Markup
+    jinja = environment(_text)
+    jinja.globals |= {"cells_of": safe(cells_of), "unknown": _unknown}
+    filters: Mapping[str, Callable[..., Any]] = {
+        "words": safe(_words),
+        "lines": safe(_lines),
+        # of our own files, and of JSON without a <
+        "trusted": Markup,
+        "on_page": lambda table: table.shown(Where.PAGE),
+        "folded": _folded,
+        "labels": _labels,
+        "wrapped": _wrapped,
+        "ordered": _ordered,
+        "verdicts": _verdicts,
+    }
+    jinja.filters.update(filters)
+    jinja.tests |= {kind.__name__.lower(): _is(kind) for kind in BLOCKS}
     return jinja
+
+
+def _is(kind: type[Block]) -> Callable[[Block], bool]:
+    return lambda block: isinstance(block, kind)
+
+
+def _unknown(block: Block) -> None:
+    raise TypeError(f"the page has no {type(block).__name__}")
 
 
 def _text(text: str) -> str:
     """One line of text or attribute, in which what belongs to a number stays on its line."""
-    return escape.html(text).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+    return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
-def _anchor(address: str, title: str) -> str:
-    """A link to an http(s) address; the address as text where it is none."""
-    target = escape.web_address(address)
-    return f'<a href="{escape.html(target)}">{escape.html(title)}</a>' if target else escape.html(address)
+def _words(words: Words) -> str:
+    return _text(words) if isinstance(words, str) else "".join(map(_span, words))
+
+
+def _span(span: str | Strong | Link) -> str:
+    match span:
+        case Strong():
+            return f"<strong>{_text(span.text)}</strong>"
+        case Link():
+            target = escape.web_address(span.address)
+            return f'<a href="{escape.html(target)}">{_text(span.text)}</a>' if target else _text(span.address)
+    # the spaces at its ends are between it and its neighbours
+    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{before}{_text(span)}{after}"
 
 
 def _lines(text: str) -> str:
     """Text of several lines as it is."""
     return "\n".join(escape.entities(line) for line in escape.clean(text).rstrip().splitlines())
+
+
+# What a table's template asks of it.
+
+
+def _folded(table: Table) -> str:
+    """What stands over the table where it is folded away; empty where it is not."""
+    return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
+
+
+def _labels(table: Table) -> set[int]:
+    """The columns that name the lines: the first where none says so."""
+    return {at for at, head in enumerate(table.heads) if head.is_label} or {0}
+
+
+def _wrapped(table: Table) -> set[int]:
+    """The columns whose text is wrapped."""
+    return {
+        at
+        for at, head in enumerate(table.heads)
+        if not head.is_number and any(len(line.entries[at].text) > WRAPPED for line in table.lines)
+    }
+
+
+def _ordered(table: Table) -> set[int]:
+    """The columns that are sorted by other than their text."""
+    return {at for at in range(len(table.heads)) if any(line.entries[at].order is not None for line in table.lines)}
+
+
+def _verdicts(table: Table) -> list[str]:
+    """Each line's verdict; empty where the table has none."""
+    return [
+        line.entries[at].text or NO_VERDICT
+        for line in table.lines
+        for at, head in enumerate(table.heads)
+        if head.is_verdict
+    ]

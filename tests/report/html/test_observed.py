@@ -4,7 +4,7 @@ import re
 
 from harness.report import markdown
 from harness.report.html.page import render
-from tests.report.test_behaviour import example
+from tests.observing import example
 from tests.swept import CROSSING, seconds, swept, swept_run
 
 

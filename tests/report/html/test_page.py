@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from jinja2 import TemplateNotFound
 
+from harness.backends import registry
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import markdown
@@ -72,7 +73,7 @@ def body(text: str) -> str:
 
 def test_the_body_is_the_snapshot() -> None:
     """UPDATE_SNAPSHOTS=1 writes it anew; read the difference before committing it."""
-    text = body(render(*example()))
+    text = body(render(*example(), by_hand=registry.by_hand))
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text)
     assert text == SNAPSHOT.read_text()

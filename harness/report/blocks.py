@@ -1,0 +1,259 @@
+"""What a report is made of: sections of blocks.
+
+Markdown, the page and the terminal lay blocks out, and know no section. All text in blocks is as it was stored: each
+renderer escapes it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Flag, auto
+from itertools import zip_longest
+from typing import Generic, TypeVar
+
+from harness.model.cell import Cell
+from harness.report.charts.picture import Picture
+
+
+class Where(Flag):
+    """Which outputs show a block."""
+
+    #: report.md, which people paste into issues; it has a limit.
+    PASTE = auto()
+    #: details.md, which has no limit.
+    DETAILS = auto()
+    #: report.html.
+    PAGE = auto()
+    TERMINAL = auto()
+
+
+#: What answers the question, and what is beside it.
+REPORT = Where.PASTE | Where.PAGE | Where.TERMINAL
+REST = Where.DETAILS | Where.PAGE
+FILES = Where.PASTE | Where.PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """Words in bold."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Words that lead to an http(s) address."""
+
+    text: str
+    address: str
+
+
+Words = str | Sequence[str | Strong | Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One place of a table. `cells` are the measured cells that its number is of: the page opens their launches.
+
+    `is_code`: its characters stand in columns of equal width. `order` is what the page sorts it by, in place of its
+    text.
+    """
+
+    text: str
+    stands_out: bool = False
+    cells: Sequence[Cell] = ()
+    is_code: bool = False
+    order: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A column's heading. `is_label`: it names the line; `is_verdict`: the page colours it, and offers it as a filter.
+
+    `where` is where this column is shown.
+    """
+
+    text: str
+    is_number: bool = False
+    is_label: bool = False
+    is_verdict: bool = False
+    where: Where = ~Where(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a table: an entry for each heading. `cell` is the measured cell that the whole line is about."""
+
+    entries: Sequence[Entry]
+    cell: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What every block has: `where` it is shown."""
+
+    where: Where = REST
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Block):
+    """A paragraph. `is_note`: it explains; the page shows it smaller."""
+
+    words: Words
+    is_note: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Block):
+    """A table with its caption, which is also what it is called where it is left out or folded.
+
+    `is_searchable`: the page sorts and filters it. `noun` is what its lines are, `comparison`.
+    """
+
+    caption: str
+    heads: Sequence[Head]
+    lines: Sequence[Line]
+    noun: str = "line"
+    is_searchable: bool = False
+
+    def shown(self, where: Where) -> "Table":
+        """The table with the columns that are shown there."""
+        kept = [at for at, head in enumerate(self.heads) if head.where & where]
+        if len(kept) == len(self.heads):
+            return self
+        lines = [replace(line, entries=[line.entries[at] for at in kept]) for line in self.lines]
+        return replace(self, heads=[self.heads[at] for at in kept], lines=lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Block):
+    """A chart."""
+
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing(Block):
+    """An SVG that we drew, and what it shows: for the page."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Block):
+    """Lines to type, or to read as they are."""
+
+    text: str
+    language: str = "sh"
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Block):
+    """A list."""
+
+    items: Sequence[Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(Block):
+    """What stands over a part of a section."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folded(Block):
+    """Blocks that open on a click; their own `where` is not looked at."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report. `anchor` is its name in links, other than every other section's."""
+
+    title: str
+    anchor: str
+    blocks: Sequence[Block]
+
+    def shown(self, where: Where) -> "Section | None":
+        """The section as it is shown there: None of one that has nothing but headings."""
+        shown = list(_filled([block for block in self.blocks if block.where & where]))
+        return replace(self, blocks=shown) if shown else None
+
+
+def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Without the headings that nothing follows."""
+    for block, after in zip_longest(blocks, blocks[1:]):
+        if not isinstance(block, Heading) or not (after is None or isinstance(after, Heading)):
+            yield block
+
+
+def within(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks in order, each that is folded followed by those in it."""
+    for block in blocks:
+        yield block
+        if isinstance(block, Folded):
+            yield from within(block.blocks)
+
+
+def pictures(sections: Iterable[Section]) -> list[Picture]:
+    """The charts of sections, in order."""
+    return [block.picture for section in sections for block in within(section.blocks) if isinstance(block, Figure)]
+
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table: its heading, what it says of a row, and what that means.
+
+    `legend` is a sentence that stands once below the table. `is_optional`: the column is left out where no row has
+    anything in it.
+    """
+
+    heading: str
+    value: Callable[[Row], "str | Entry"]
+    legend: str = ""
+    is_number: bool = False
+    is_label: bool = False
+    is_verdict: bool = False
+    is_optional: bool = False
+    where: Where = field(default=~Where(0))
+
+    @property
+    def head(self) -> Head:
+        """The column's heading."""
+        return Head(self.heading, self.is_number, self.is_label, self.is_verdict, self.where)
+
+
+def tabulate(
+    caption: str,
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    *,
+    cell: Callable[[Row], Cell | None] = lambda _: None,
+    where: Where = REST,
+    noun: str = "line",
+    is_searchable: bool = False,
+) -> tuple[Table, str]:
+    """The table of `rows`, without the optional columns that are empty, and the legends of those that are there."""
+    values = [[_entry(column.value(row)) for column in columns] for row in rows]
+    kept = [
+        at for at, column in enumerate(columns) if not column.is_optional or any(entries[at].text for entries in values)
+    ]
+    table = Table(
+        caption,
+        [columns[at].head for at in kept],
+        [Line([entries[at] for at in kept], cell(row)) for entries, row in zip(values, rows, strict=True)],
+        noun,
+        is_searchable,
+        where=where,
+    )
+    return table, " ".join(columns[at].legend for at in kept if columns[at].legend)
+
+
+def _entry(value: "str | Entry") -> Entry:
+    return value if isinstance(value, Entry) else Entry(value)

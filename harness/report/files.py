@@ -1,0 +1,42 @@
+"""All files of a report, made at once."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness.analysis.results import Results
+from harness.report import markdown, profiles
+from harness.report.blocks import Section, pictures
+from harness.report.charts import svg
+from harness.report.html import page
+
+
+def made(
+    results: Results, sections: Sequence[Section], *, full: bool = False, cache: Path | None = None
+) -> dict[str, str]:
+    """Name and text of each file: report.md, details.md where there is more to say, report.html, charts/NAME.svg.
+
+    `full`: report.md holds everything, however long. `cache` is a folder for what can be made again.
+    """
+    # what draws is no Python: it works beside it
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        drawing = {picture.file: beside.submit(svg.draw, picture) for picture in pictures(sections)}
+        texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
+        return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
+
+
+def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:
+    if full:
+        return {"report.md": markdown.full(sections)}
+    files = markdown.files(sections, results.run.shown_folder)
+    return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
+
+
+def of_profiles(report: profiles.Report) -> dict[str, str]:
+    """Name and text of each file of a report of profiles; the sampled stacks are there for speedscope too."""
+    sections = report.sections()
+    return {
+        "profile.md": markdown.full(sections),
+        "profile.html": page.render_plain(sections),
+        "profile.speedscope.json": profiles.speedscope(report),
+    }

@@ -1,0 +1,40 @@
+"""A ratio and its interval drawn with characters, so that a picture survives wherever text does."""
+
+import math
+from collections.abc import Sequence
+
+from harness.analysis.statistics import Estimate, Interval
+from harness.report.charts import axes
+
+#: How many characters wide a plot is.
+WIDTH = 25
+
+EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
+#: Where an interval goes on beyond the plot.
+BEYOND = ("◂", "▸")
+
+
+def domain(estimates: Sequence[Estimate], margin: float) -> Interval:
+    """From where to where plots of these ratios go that stand below one another; `margin` is a share."""
+    return axes.domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
+
+
+def drawn(estimate: Estimate, shown: Interval) -> str:
+    """`·········│··──●──·······`: the ratio on a log scale from `shown.low` to `shown.high`, and where 1 is."""
+    characters = [EMPTY] * WIDTH
+    characters[_place(1.0, shown)] = EQUAL
+    ends = estimate.interval
+    if ends:
+        low, high = _place(ends.low, shown), _place(ends.high, shown)
+        characters[low : high + 1] = BETWEEN * (high + 1 - low)
+        for end, at, beyond in ((ends.low, 0, BEYOND[0]), (ends.high, WIDTH - 1, BEYOND[1])):
+            if end not in shown:
+                characters[at] = beyond
+    characters[_place(estimate.value, shown)] = VALUE
+    return "".join(characters)
+
+
+def _place(ratio: float, shown: Interval) -> int:
+    low, high = math.log(shown.low), math.log(shown.high)
+    share = (math.log(ratio) - low) / (high - low) if high > low else 0.5
+    return min(WIDTH - 1, max(0, round(share * (WIDTH - 1))))

@@ -1,0 +1,43 @@
+"""What a report says, a file a section: what it takes from the results, its columns, and its sentences.
+
+The sections in the order in which they stand. A new one is a file here and a line in this list.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from harness.analysis.results import Results
+from harness.report.blocks import Section
+from harness.report.sections import (
+    again,
+    answer,
+    attribution,
+    cells,
+    course,
+    environments,
+    measured,
+    missing,
+    observed,
+    scenarios,
+    statements,
+    sweeps,
+)
+
+SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
+    answer.sections,
+    scenarios.sections,
+    sweeps.sections,
+    statements.sections,
+    observed.sections,
+    attribution.sections,
+    cells.sections,
+    measured.sections,
+    environments.sections,
+    course.sections,
+    missing.sections,
+    again.sections,
+)
+
+
+def build(results: Results) -> list[Section]:
+    """All sections of a report."""
+    return [section for make in SECTIONS for section in make(results)]

@@ -1,0 +1,296 @@
+"""What somebody asked, answered in a few sentences, and what a reader must know to believe them."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.analysis.answers import Answer, Finding
+from harness.analysis.columns import pins
+from harness.analysis.comparisons import Withheld
+from harness.analysis.control import Control
+from harness.analysis.cover import Box, cover
+from harness.analysis.results import Results
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.model.cell import Cell
+from harness.model.environment import Environment
+from harness.model.run import Run
+from harness.model.scenario import ENVIRONMENT
+from harness.report import format, names
+from harness.report.blocks import REPORT, Section, Text, Where
+from harness.report.comparisons import NO_VERDICT
+from harness.report.sections import course, statements
+from harness.report.sentences import counted, environments, joined
+
+#: How many sentences the answer has at most.
+SENTENCES = 3
+
+#: Rows are named where so many names are enough, else counted; and so many values of an axis in a name.
+NAMES, VALUES = 2, 3
+
+#: So many packages are named where nothing but packages differs between two environments.
+PACKAGES = 3
+
+# in the order in which a sentence tells them: what somebody looks for first
+_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK)
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The answer. Its title names the scenarios and the environments."""
+    answered = results.answers
+    told = [Text(each, where=REPORT | Where.DETAILS) for each in sentences(results)] or [
+        Text(no_answer(results), where=REPORT | Where.DETAILS)
+    ]
+    more = len(answered) - SENTENCES
+    rest = [f"{counted(more, 'more comparison')} {'is' if more == 1 else 'are'} in the tables."] if more > 0 else []
+    beside = [conditions(results), *([control(results)] if results.compares else [])]
+    yield Section(
+        title(results),
+        "answer",
+        [*told, *(Text(each, where=REPORT) for each in rest), *(Text(each, True, where=REPORT) for each in beside)],
+    )
+
+
+def title(results: Results) -> str:
+    """`One training step: tf1.14, tf2.0`."""
+    measured = [scenario for scenario in results.run.scenarios if results.cells_of(scenario.name)]
+    subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
+    named = environments(results.run.environments)
+    return f"{subject}: {named}" if named else subject
+
+
+def sentences(results: Results, most: int = SENTENCES) -> list[str]:
+    """The first answers. What one shares with the sentence before it is not said again."""
+    told, before = [], ""
+    for answer in results.answers[:most]:
+        where = _where(answer)
+        told.append(sentence(results.run, answer, "" if where == before else where))
+        before = where
+    return told
+
+
+def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
+    """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
+    kinds = {id(each): each.verdict or NO_VERDICT for each in answer.findings}
+    parts = [(kind, [each for each in answer.findings if kinds[id(each)] == kind]) for kind in _ORDER]
+    (first, findings), *others = [(kind, members) for kind, members in parts if members]
+    clauses = [_leading(run, answer, first, findings)]
+    clauses += [_further(run, answer, kind, members) for kind, members in others]
+    shared = _where(answer) if where is None else where
+    return "; ".join(clauses) + (f" ({shared})." if shared else ".")
+
+
+def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    subject, base = _sides(run, answer)
+    rows, ends = _rows(answer, findings), _interval(findings)
+    takes = f"{subject} takes {_span(findings)} as long as {base}{rows}"
+    match kind:
+        case Verdict.SLOWER:
+            return f"{takes}{ends}{_most(answer, findings)}"
+        case Verdict.FASTER:
+            return f"{subject} is {_span(findings, faster=True)} as fast as {base}{rows}{ends}{_most(answer, findings)}"
+        case Verdict.SAME:
+            return f"{subject} takes as long as {base} within {format.share(run.plan.margin)}{rows}"
+        case Verdict.UNCLEAR:
+            return f"No clear difference: {takes}{ends}"
+        case Verdict.DIFFERENT_WORK:
+            return f"{subject} and {base} did not do the same work{rows}: their times cannot be compared"
+    return f"{takes}{ends}; {why_withheld(findings)}"
+
+
+def _further(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    rows = _rows(answer, findings).strip()
+    match kind:
+        case Verdict.FASTER:
+            return f"{rows} it is {_span(findings, faster=True)} as fast"
+        case Verdict.SAME:
+            return f"{rows} it takes as long within {format.share(run.plan.margin)}"
+        case Verdict.UNCLEAR:
+            return f"no clear difference {rows}"
+        case Verdict.DIFFERENT_WORK:
+            return f"different work {rows}"
+    return f"{rows} there is {why_withheld(findings)}"
+
+
+def why_withheld(findings: Sequence[Finding]) -> str:
+    """Why these have no verdict."""
+    if {each.compared.withheld for each in findings} == {Withheld.CONTROL}:
+        return "no verdict, as two identical cells differed as much"
+    rounds = max(each.compared.estimate.rounds for each in findings)
+    return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"
+
+
+def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
+    """`2.70×`, or from the least to the most: `1.16× to 3.07×`."""
+    ratios = sorted((each.ratio.inverse if faster else each.ratio).value for each in findings)
+    return " to ".join(dict.fromkeys(f"{format.number(end)}×" for end in (ratios[0], ratios[-1])))
+
+
+def _interval(findings: Sequence[Finding]) -> str:
+    """The interval of a single row, which reads the same way as its ratio."""
+    if len(findings) != 1:
+        return ""
+    (found,) = findings
+    ratio = found.ratio.inverse if found.verdict is Verdict.FASTER else found.ratio
+    return f" ({format.share(found.compared.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
+
+
+def _most(answer: Answer, findings: Sequence[Finding]) -> str:
+    """Which row is farthest from equal, where they differ."""
+    if len({format.number(each.ratio.value) for each in findings}) == 1:
+        return ""
+    farthest = max(findings, key=lambda each: each.distance)
+    rows = [each.row for each in findings]
+    axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
+    place = names.place(answer.table, farthest.row, axes)
+    return f", most with {place}" if place else ""
+
+
+def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
+    """In which rows of the table something holds; empty in a table of one row."""
+    count, of = len(findings), len(answer.findings)
+    if of == 1:
+        return ""
+    if count == of > NAMES:
+        return f" in all {of} rows"
+    named = _names(answer, findings)
+    if named:
+        return " with " + " and with ".join(named)
+    return f" in {count} of {of} rows"
+
+
+def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
+    """Names for some of the answer's rows, empty where these would be too many."""
+    if len(findings) == len(answer.findings):
+        axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
+        return [names.place(answer.table, each.row, axes) for each in _in_order(answer, findings)]
+    boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
+    if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
+        return []
+    return [_name(answer, box) for box in boxes]
+
+
+def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings in the table's order."""
+    found = {id(each.row): each for each in findings}
+    return [found[id(row)] for row in answer.table.rows if id(row) in found]
+
+
+def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
+    return [each.compared.cell for each in _in_order(answer, findings)]
+
+
+def _name(answer: Answer, box: Box) -> str:
+    scenario, values = answer.table.scenario, box.values
+    axes = [axis for axis in ("device", *answer.table.row_axes) if axis in values]
+    return ", ".join(
+        "/".join(names.label(scenario, axis, value) if axis in scenario.axes else value for value in values[axis])
+        for axis in axes
+    )
+
+
+def _where(answer: Answer) -> str:
+    """The scenario's name and what all rows share; after that, what an entry that picks is called."""
+    scenario = answer.table.scenario
+    shared: Mapping[str, str] = {**answer.context, **answer.common}
+    words = ", ".join([scenario.name, *(names.label(scenario, axis, value) for axis, value in shared.items())])
+    return f"{words}; {answer.comparison.name}" if answer.comparison.pick else words
+
+
+def _sides(run: Run, answer: Answer) -> tuple[str, str]:
+    """What subject and base are called, with what differs beside what they are called by."""
+    scenario, along = answer.table.scenario, answer.comparison.along
+    subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
+    has, base_has = list(answer.subject_has), list(answer.base_has)
+    if along == ENVIRONMENT:
+        known = {each.name: each for each in run.environments}
+        subject, base = _environments(run, known.get(answer.subject), known.get(answer.base)) or (subject, base)
+        pythons = answer.findings[0].compared.pythons
+        if pythons:
+            has.append(f"Python {pythons[0]}")
+            base_has.append(f"Python {pythons[1]}")
+    return _with(subject, has), _with(base, base_has)
+
+
+def _with(name: str, more: Sequence[str]) -> str:
+    return f"{name} ({', '.join(more)})" if more else name
+
+
+def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
+    """Two environments by what they differ in: TensorFlow, else Keras, else packages; None where that is not known."""
+    if one is None or other is None:
+        return None
+    for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
+        titles = [called(each) for each in run.environments]
+        if all(titles.count(called(each)) == 1 for each in (one, other)):
+            return called(one), called(other)
+    if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
+        return None
+    changed = _changed(run, one.name, other.name)
+    return (f"{one.name} ({changed})", other.name) if changed else None
+
+
+def _changed(run: Run, one: str, other: str) -> str:
+    """The packages that differ: `NumPy 1.21.6 instead of 1.17.3`."""
+    has, had = pins(run, one), pins(run, other)
+    told = [
+        f"{name} {has.get(name) or 'absent'} instead of {had.get(name) or 'absent'}"
+        for name in sorted(has.keys() | had.keys(), key=lambda name: (name != "numpy", name))
+        if has.get(name) != had.get(name)
+    ]
+    told = [each.replace("numpy ", "NumPy ", 1) if each.startswith("numpy ") else each for each in told]
+    more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
+    return joined([*told[:PACKAGES], *more])
+
+
+def no_answer(results: Results) -> str:
+    """What there is where nothing is compared."""
+    cells = len(results.found.cells)
+    if results.tables:
+        return (
+            f"Nothing is compared: {len(results.found.series)} of {cells} cells have a number, no two of them a pair "
+            "to compare."
+        )
+    observed = len(results.found.observed)
+    if not observed:
+        return "No cell has a number."
+    told = f"Nothing was timed: {observed} of {cells} cells told what they observed."
+    return f"{told} {statements.counts(results.statements)}" if results.statements else told
+
+
+def conditions(results: Results) -> str:
+    """How much the numbers rest on: rounds, cores, the margin, and what disturbed them."""
+    run = results.run
+    cpu = run.host.get("cpu")
+    on = f", on {cpu}" if cpu else ""
+    return (
+        f"Measured in {course.rounds(results)} of fresh processes, {course.pinning(run)}{on}. "
+        f"A difference of less than {format.share(run.plan.margin)} counts as none. "
+        f"{course.disturbance(results.disturbance)}"
+    )
+
+
+def control(results: Results, margin: float | None = None) -> str:
+    """What the A/A control shows: how small a difference this run can tell from noise.
+
+    `margin` is a share, the run's own unless it is given.
+    """
+    found, margin = results.found.control, results.run.plan.margin if margin is None else margin
+    if found is None:
+        return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
+    told = f"A/A control: two identical cells differed by {_apart(found)}, over {counted(found.groups, 'group')}"
+    if found.estimate.interval is None:
+        return f"{told}, with too few rounds for an interval."
+    reach = format.apart(found.reach)
+    if found.beyond(math.log1p(margin)):
+        return (
+            f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
+            "quieter machine (harness doctor says what disturbs it), and with more rounds."
+        )
+    if found.reach > math.log1p(margin):
+        return f"{told}: differences of up to {reach} are within this machine's noise, and get no verdict."
+    return f"{told}: this run can tell differences of {reach} and more."
+
+
+def _apart(found: Control) -> str:
+    """The control's difference with its interval: which of the two launches took longer means nothing."""
+    ratio = found.estimate if found.estimate.value >= 1.0 else found.estimate.inverse
+    return format.gain(ratio).lstrip("+")

@@ -1,0 +1,125 @@
+"""How the run went: its rounds, where its groups ended, how launches sampled, and what disturbed them."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.course import Disturbance, DisturbedRound, Ended, Stopped
+from harness.analysis.results import Results
+from harness.model.cpus import shown as cpu_list
+from harness.model.job import Protocol
+from harness.model.run import Plan, Run, StopReason
+from harness.report import format
+from harness.report.blocks import Items, Section, Text
+from harness.report.sentences import counted
+
+#: So many disturbed rounds are listed.
+LISTED = 10
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The rounds that were disturbed, where any was."""
+    found = results.disturbance.disturbed
+    if found:
+        more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+        items = [*map(_disturbed, found[:LISTED]), *more]
+        judged = "A round is judged by what else the machine did while steps were timed, without looking at the times."
+        yield Section(
+            "Disturbed rounds", "disturbed", [Text(disturbance(results.disturbance)), Items(items), Text(judged, True)]
+        )
+
+
+def _disturbed(each: DisturbedRound) -> str:
+    return f"Round {each.round} of {each.group}{' (repeated)' if each.repeated else ''}: {each.reason}"
+
+
+def disturbance(found: Disturbance) -> str:
+    """How many rounds were disturbed by other processes, and what became of them."""
+    count = len(found.disturbed)
+    if not count:
+        if found.rounds and not found.told:
+            return "Whether other processes disturbed a round is not known: no launch recorded what they did."
+        return "No round was disturbed by other processes." if found.rounds else ""
+    told = f"{count} of {counted(found.rounds, 'round')} {'was' if count == 1 else 'were'} disturbed by other processes"
+    if found.repeated == count:
+        return f"{told}, and repeated: the repetition counts."
+    left = count - found.repeated
+    kept = f"{left} of them {'is' if left == 1 else 'are'} in the numbers" if found.repeated else "not repeated"
+    return f"{told}; {f'{found.repeated} repeated, ' if found.repeated else ''}{kept}."
+
+
+def rounds(results: Results) -> str:
+    """How many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; what was planned where there are none."""
+    numbers = sorted({table.rounds for table in results.tables})
+    return _span(numbers) if numbers else planned(results.run.plan)
+
+
+def planned(plan: Plan) -> str:
+    """How many rounds were asked for: `5 rounds`, `at most 100 rounds`."""
+    most = "at most " if plan.precision or plan.budget_seconds else ""
+    return f"{most}{counted(plan.rounds, 'round')}"
+
+
+def pinning(run: Run) -> str:
+    """Which cores launches had."""
+    cpus = run.plan.limits.cpus
+    return f"pinned to {counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})" if cpus else "on all cores of the machine"
+
+
+def told(results: Results) -> str:
+    """How rounds are made, and where they ended."""
+    ended, seed = results.ended, results.run.plan.seed
+    order = f"in an order drawn from the seed {seed}"
+    if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
+        return f"none: no cell has anything to time, so the pilot told all there is, {order}"
+    twice = ", and the control cell of each group twice" if any(g.control for g in results.run.plan.groups) else ""
+    return (
+        f"{stopped(ended, results.run.plan)}. A pilot before them is in no number; every round launches each cell "
+        f"once{twice}, in a fresh process, {order}"
+    )
+
+
+def stopped(ended: Ended, plan: Plan) -> str:
+    """Where the groups ended: `5 rounds in every group, as asked`."""
+    reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
+    going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
+    return "; ".join([*reasons, *going])
+
+
+def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
+    every, after = stop.groups == groups, f"after {_span(stop.rounds)}"
+    if stop.reason is StopReason.ROUNDS and every and not plan.precision:
+        return f"{_span(stop.rounds)} in every group, as asked"
+    width = f"±{format.share(plan.precision)}" if plan.precision else ""
+    budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
+    early = f": before round {stop.early} no interval is looked at" if stop.early else ""
+    why = {
+        StopReason.ROUNDS: f"{after}, the most that were asked for{f', and wider than {width}' if width else ''}",
+        StopReason.PRECISION: f"at {width} {after}",
+        StopReason.BUDGET: f"when the budget{budget} ended, {after}{early}",
+        StopReason.OBSERVED: f"{after}, as its cells observe and have nothing to time",
+        StopReason.NO_NUMBERS: f"{after}, as no cell had a number",
+        StopReason.INTERRUPTED: f"when the run was interrupted, {after}",
+    }
+    return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Numbers of rounds, fewest first: `8 rounds`, `8 and 11 rounds`, `8 to 20 rounds`; the pilot where none was."""
+    if numbers[-1] == 0:
+        return "the pilot"
+    if len(numbers) == 1:
+        return counted(numbers[0], "round")
+    return f"{numbers[0]} {'and' if len(numbers) == 2 else 'to'} {numbers[-1]} rounds"
+
+
+def sampling(results: Results) -> str:
+    """How long launches warmed up and measured."""
+    planned_, used = results.run.plan.sampling, results.samplings
+    if planned_.protocol is Protocol.DOCUMENT:
+        return "as many iterations as the source says"
+    warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
+    measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
+    pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""
+    return (
+        f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
+        f"in samples of at least {planned_.sample_seconds} s"
+    )
