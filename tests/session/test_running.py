@@ -108,7 +108,7 @@ def test_an_outlook_is_a_guess_before_the_first_run_and_what_it_took_afterwards(
     before = session.outlook(planned)
     # five launches: pilots that measure as long as they must, a round of two cells and a control
     assert before.seconds == pytest.approx(2 * 3.2 + 3 * 3.005)
-    assert (before.basis, before.unknown, before.containers) == ("", 2, False)
+    assert (before.basis, before.unknown, before.makes) == ("", 2, "environment")
     ended = session.run(planned)
     after = session.outlook(planned)
     assert (after.basis, after.unknown, after.unprepared) == (ended.folder.name, 0, [])
