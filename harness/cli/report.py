@@ -4,12 +4,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.report.formats import names
+
+
+def _known(format: str | None) -> str | None:
+    """What --format was given. Raises UsageError for a format that there is not."""
+    if format and format not in names():
+        raise UsageError(f"There is no format {format!r}.", f"--format takes {', '.join(names())}.")
+    return format
 
 
 def report(
@@ -18,7 +24,8 @@ def report(
         str | None,
         typer.Option(
             "--format",
-            click_type=click.Choice(names()),
+            metavar=f"[{'|'.join(names())}]",
+            callback=_known,
             help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
