@@ -156,6 +156,7 @@ def test_a_misspelt_name_gets_the_nearest_and_the_list() -> None:
     with pytest.raises(UsageError) as caught:
         resolve(["tf1.41"], NAMES, "environment")
     assert "no environment 'tf1.41'. Did you mean tf1.14?" in str(caught.value)
+    assert "tf1.14, tf1.15, tf2.0, tf2.10" in str(caught.value)
 
 
 def test_a_release_that_is_to_come_gets_the_newest() -> None:
@@ -164,7 +165,6 @@ def test_a_release_that_is_to_come_gets_the_newest() -> None:
         resolve(["tf2.99"], catalogue, "environment")
     with pytest.raises(UsageError, match=r"no environment 'tf2\.20'\. Did you mean"):
         resolve(["tf2.20"], catalogue, "environment")
-    assert "tf1.14, tf1.15, tf2.0, tf2.10" in str(caught.value)
 
 
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1), st.data())
