@@ -257,11 +257,11 @@ def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness
 def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harness) -> None:
     asked = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--dry-run")
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
-    assert "Before that, 2 environments are installed: old, new." in harness(*asked, **cache).stdout
+    assert "Before that, 2 local environments are made: old, new." in harness(*asked, **cache).stdout
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
     assert f": as launches took in {harness.run.name}." in done.stdout
-    assert "Every environment is ready." in done.stdout
+    assert "Every local environment is ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", DOCKER_HOST="unix:///nowhere/docker.sock")
     assert "What is built first is not known: No Docker Engine answers" in unasked.stdout
     assert unasked.returncode == 0
