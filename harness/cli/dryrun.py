@@ -79,12 +79,13 @@ def _time(planned: session.Planned, outlook: session.Outlook) -> str:
     """How long it takes, and from what that is known."""
     plan = planned.plan
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
-    told = f"as launches of these cells took in {outlook.basis}" if outlook.basis else ""
+    took = f"as launches took in {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
-        guess = f"a guess: no earlier run in {planned.request.results} has launched"
-        guess += f" {outlook.unknown} of its cells, so {outlook.start:g} s are reckoned until each of them measures"
-        told = f"{told}; {guess}" if told else guess
-    return f"It takes {at_most}about {_about(outlook.seconds)}, {told}."
+        which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
+        guess = f"a guess that a launch needs {outlook.start:g} s until it measures"
+        guess += f", for {planned.request.results} has no earlier run of {which}"
+        took = f"{took}, and {guess}" if took else guess
+    return f"It takes {at_most}about {_about(outlook.seconds)}: {took}."
 
 
 def _about(seconds: float) -> str:

@@ -1,13 +1,13 @@
 """`harness scenarios`."""
 
-import shlex
+import json as codec
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli import completion
+from harness.cli import completion, problems
 from harness.model.errors import Exit
 
 if TYPE_CHECKING:
@@ -19,16 +19,12 @@ app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_marku
 @app.command(name="list")
 def list_scenarios() -> None:
     """List the scenarios and the suites."""
-    from harness.catalog.project import Project
-    from harness.catalog.scenarios import find_scenarios
-    from harness.catalog.suites import load_suites
-    from harness.cli import problems
+    from harness.session import scenarios
 
-    project = Project.find()
-    found = find_scenarios(project)
+    found, suites = scenarios.listed()
     for scenario in found.scenarios.values():
         typer.echo(f"{scenario.name}: {scenario.title}")
-    for suite in load_suites(project).values():
+    for suite in suites.values():
         typer.echo(f"--suite {suite.name}: {suite.title}")
     problems.tell(found.broken)
 
@@ -39,27 +35,17 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
     """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
-    from harness.catalog.project import Project
-    from harness.catalog.scenarios import find_scenarios
-    from harness.cli import problems
-    from harness.plan.selection import resolve
-    from harness.session.scenarios import describe
+    from harness.session import scenarios
 
-    project = Project.find()
-    found = find_scenarios(project)
-    names = resolve([name], [*found.scenarios, *found.broken], "scenario")
-    broken = {each: found.broken[each] for each in names if each in found.broken}
-    shown = [found.scenarios[each] for each in names if each in found.scenarios]
-    described = [describe(project, scenario) for scenario in shown]
+    found = scenarios.named(name)
+    described = [scenarios.describe(scenario) for scenario in found.scenarios.values()]
     if json:
-        import json as codec
-
         typer.echo(codec.dumps(described, indent=2))
     else:
-        told = ["\n".join(_lines(*each)) for each in zip(shown, described, strict=True)]
+        told = ["\n".join(_lines(*each)) for each in zip(found.scenarios.values(), described, strict=True)]
         typer.echo("\n\n".join(told), nl=bool(told))
-    problems.tell(broken)
-    if broken:
+    problems.tell(found.broken)
+    if found.broken:
         raise typer.Exit(Exit.USAGE)
 
 
@@ -90,19 +76,14 @@ def new(
     ] = None,
 ) -> None:
     """Write the skeleton of a scenario, which can be run as it is."""
-    from harness.catalog.project import Project
-    from harness.session.scenarios import new as write
+    from harness.session import scenarios
 
-    project = Project.find()
-    path = write(name, title, directory or project.new_scenarios, make=not directory)
-    folder = path.parent.resolve()
-    is_known = folder in (project.scenarios.resolve(), project.new_scenarios.resolve())
-    beside = "" if folder == project.scenarios.resolve() else f"PYTHONPATH={shlex.quote(str(project.scenarios))} "
-    shown = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    made = scenarios.new(name, title, directory)
+    shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)
     typer.echo(f"{shown} is written.")
-    typer.echo(f"check it:     harness scenarios check {name if is_known else shown}")
-    typer.echo(f"by hand:      {beside}python {shown}, where TensorFlow is")
-    typer.echo(f"in releases:  harness matrix -s {name if is_known else shown} -e tf1.14 -e tf2.21")
+    typer.echo(f"check it:     harness scenarios check {name if made.is_found else shown}")
+    typer.echo(f"by hand:      {f'PYTHONPATH={made.kit} ' if made.kit else ''}python {shown}, where TensorFlow is")
+    typer.echo(f"in releases:  harness matrix -s {name if made.is_found else shown} -e tf1.14,tf2.21")
 
 
 def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """From what was typed to cells: names and globs resolved, suites and axes to their combinations."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -52,9 +53,21 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
 
 def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
     """The error for a name that does not exist."""
-    near = nearest(typed, names)
-    hint = f" Did you mean {near}?" if near else ""
+    near, newest = nearest(typed, names), _newest(typed, names)
+    hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     return UsageError(f"There is no {kind} {typed!r}.{hint}", f"There are: {', '.join(names) or 'none'}.")
+
+
+def _newest(typed: str, names: Sequence[str]) -> str | None:
+    """The newest release of the `names`, where what was typed is a newer one: `tf2.21` for `tf2.99`."""
+    newest = max(names, key=_release, default="")
+    return newest if _release(typed) > _release(newest) > (0, 0) else None
+
+
+def _release(name: str) -> tuple[int, int]:
+    """The release that an environment's name is, `tf2.21`; (0, 0) for another name."""
+    match = re.fullmatch(r"tf(\d+)\.(\d+)", name)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:

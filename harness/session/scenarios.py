@@ -3,11 +3,12 @@
 import json
 import keyword
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import Found, find_scenarios, load_scenario, scenario_files
 from harness.catalog.signature import not_python, oldest_python
-from harness.catalog.suites import read_suites
+from harness.catalog.suites import load_suites, read_suites
 from harness.machine.interpreters import find_python, installed
 from harness.model.cell import Cell
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.problem import FileError, Problem
 from harness.model.scenario import Scenario
+from harness.model.suite import Suite
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, resolve
 from harness.plan.suite_check import check as check_suites
@@ -44,6 +46,31 @@ for number, path in enumerate(sys.argv[1:]):
 
 #: Names whose file would hide a module that scenarios import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
+
+
+@dataclass(frozen=True, slots=True)
+class NewScenario:
+    """A scenario that was written. `is_found`: by its name; to run it by hand, `kit` has to be on Python's path."""
+
+    path: Path
+    is_found: bool
+    kit: str
+
+
+def listed() -> tuple[Found, dict[str, Suite]]:
+    """The project's scenarios and suites."""
+    project = Project.find()
+    return find_scenarios(project), load_suites(project)
+
+
+def named(pattern: str) -> Found:
+    """The project's scenarios of a name or a glob. Raises UsageError where there is none."""
+    found = find_scenarios(Project.find())
+    names = resolve([pattern], [*found.scenarios, *found.broken], "scenario")
+    return Found(
+        {name: found.scenarios[name] for name in names if name in found.scenarios},
+        {name: found.broken[name] for name in names if name in found.broken},
+    )
 
 
 def check(typed: Sequence[str]) -> int:
@@ -112,9 +139,9 @@ def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> li
     return findings.problems
 
 
-def describe(project: Project, scenario: Scenario) -> dict[str, Any]:
+def describe(scenario: Scenario) -> dict[str, Any]:
     """A scenario in JSON values: its header, and how many of its cells exist in each environment of the catalogue."""
-    header = asdict(scenario)
+    project, header = Project.find(), asdict(scenario)
     described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
     described["environments"] = [
         _availability(project, scenario, environment) for environment in load_environments(project).values()
@@ -142,8 +169,8 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
     return {**found, "cells": len(able), "not_available": absent}
 
 
-def new(name: str, title: str, folder: Path, *, make: bool = False) -> Path:
-    """Write the skeleton of the scenario `name` and return its path; `make` the folder where there is none.
+def new(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
+    """Write the skeleton of the scenario `name`, into the project's scenarios/ or another folder.
 
     Raises UsageError for a name that cannot be one, or where the file is there already, and CannotRunHereError where it
     cannot be written.
@@ -161,18 +188,21 @@ def new(name: str, title: str, folder: Path, *, make: bool = False) -> Path:
         raise UsageError(f"{name!r} is no name for a scenario.", advice)
     if name in _TAKEN:
         raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
-    path = folder / f"{name}.py"
+    project = Project.find()
+    path = (folder or project.new_scenarios) / f"{name}.py"
     text = _skeleton(name, title or name.replace("_", " ").capitalize())
     try:
-        if make:
-            folder.mkdir(exist_ok=True)
+        if not folder:
+            path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise UsageError(f"{path} is there already.", "Give the scenario another name, or edit that file.") from None
     except OSError as error:
         raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
-    return path
+    written, ours = path.parent.resolve(), project.scenarios.resolve()
+    is_found = written in (ours, project.new_scenarios.resolve())
+    return NewScenario(path, is_found, "" if written == ours else shlex.quote(str(project.scenarios)))
 
 
 def _skeleton(name: str, title: str) -> str:

@@ -187,6 +187,7 @@ def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
     running.send_signal(how)
     _, stderr = running.communicate()
     assert running.returncode == 130, stderr
+    assert "Stopping: the launch that runs is ended, and what was finished is reported." in stderr
     assert "Go on with: harness matrix --resume" in stderr
     assert (harness.run / "report.md").exists()
     assert launches(harness.run)
@@ -246,13 +247,33 @@ def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:
     assert "begun on another machine: cores differ" in done.stderr
 
 
+def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways,ways", "-e", "new,old", "-a", "way=fine", "--dry-run", "--json")
+    plan = json.loads(done.stdout)
+    assert plan["reference"] == "new"
+    assert [each["cell"] for each in plan["cells"]] == ["ways new fine fast", "ways old fine fast"]
+
+
+def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harness) -> None:
+    asked = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--dry-run")
+    cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
+    assert "Before that, 2 local environments are made: old, new." in harness(*asked, **cache).stdout
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    done = harness(*asked)
+    assert f": as launches took in {harness.run.name}." in done.stdout
+    assert "Every local environment is ready." in done.stdout
+    unasked = harness(*asked[:-2], "docker", "--dry-run", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert "What is built first is not known: No Docker Engine answers" in unasked.stdout
+    assert unasked.returncode == 0
+
+
 def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     done = harness("matrix", "-s", "ways", "--dry-run")
     assert done.returncode == 0
     assert "14 cells in 7 groups" in done.stdout
     assert "7 controls" in done.stdout
     assert "a pilot and 5 rounds: 126 launches; 2 cells not available." in done.stdout
-    assert "It takes about 9 min, a guess: no earlier run in results has launched 14 of its cells" in done.stdout
+    assert "It takes about 9 min: a guess that a launch needs 3 s until it measures, for results has no" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()
     plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)

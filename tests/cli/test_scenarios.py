@@ -185,6 +185,10 @@ class constant:
     [
         ("ways", "ways.py is there already. Give the scenario another name"),
         ("2fast", "'2fast' is no name for a scenario."),
+        ("my-issue", "'my-issue' is no name for a scenario. Call it my_issue."),
+        ("My Issue.py", "'My Issue.py' is no name for a scenario. Call it my_issue."),
+        ("scenarios", "'scenarios' is a folder or a path, not the name of a scenario. To write it there: harness"),
+        ("images/mine.py", "scenarios new mine --directory images"),
         ("class", "'class' is no name for a scenario."),
         ("_hidden", "'_hidden' is no name for a scenario."),
         ("numpy", "A scenario 'numpy' would hide the module of that name."),

@@ -159,6 +159,14 @@ def test_a_misspelt_name_gets_the_nearest_and_the_list() -> None:
     assert "tf1.14, tf1.15, tf2.0, tf2.10" in str(caught.value)
 
 
+def test_a_release_that_is_to_come_gets_the_newest() -> None:
+    catalogue = ["tf1.14", "tf2.9", "tf2.21", "tf2.13-py3.11"]
+    with pytest.raises(UsageError, match=r"no environment 'tf2\.99'\. The newest is tf2\.21\."):
+        resolve(["tf2.99"], catalogue, "environment")
+    with pytest.raises(UsageError, match=r"no environment 'tf2\.20'\. Did you mean"):
+        resolve(["tf2.20"], catalogue, "environment")
+
+
 @given(st.lists(st.text(min_size=1), unique=True, min_size=1), st.data())
 def test_every_name_finds_itself_first(names: list[str], data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(names))
