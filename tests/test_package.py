@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 #: What an image's labels and an environment's folder are made from.
 MADE_FROM = """
 import json
-from harness.backends import recipe
+from harness.backends.docker import recipe
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

@@ -125,22 +125,25 @@ def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
     assert kept == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
 
 
-def test_charts_take_the_place_of_older_ones(folder: RunFolder) -> None:
-    folder.write_charts({"old.svg": "<svg/>", "both.svg": "<svg/>"})
-    folder.write_charts({"both.svg": "<svg>2</svg>", "../out.svg": "<svg/>"})
+def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
+    folder.write_reports({"report.md": "1", "details.md": "1", "charts/old.svg": "<svg/>", "charts/both.svg": "<svg/>"})
+    written = folder.write_reports({"report.md": "2", "charts/both.svg": "<svg>2</svg>", "charts/../out.svg": "<svg/>"})
+    assert written == [folder.path / "report.md"]
+    assert written[0].read_text() == "2"
+    assert not (folder.path / "details.md").exists()
     assert {path.name: path.read_text() for path in (folder.path / "charts").iterdir()} == {
         "both.svg": "<svg>2</svg>",
         "out.svg": "<svg/>",
     }
     assert not (folder.path / "out.svg").exists()
-    folder.write_charts({})
+    folder.write_reports({"report.md": "3"})
     assert not list(folder.path.glob("charts*"))
 
 
 def test_charts_that_cannot_be_written_get_a_sentence(folder: RunFolder) -> None:
     (folder.path / "charts.part").write_text("a file")
     with pytest.raises(CannotRunHereError, match=r"charts cannot be written"):
-        folder.write_charts({"a.svg": "<svg/>"})
+        folder.write_reports({"charts/a.svg": "<svg/>"})
 
 
 def test_a_run_that_came_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
