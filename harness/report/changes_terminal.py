@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from harness.report.changes import Line, View
 from harness.report.comparisons import REMARKS
 from harness.report.escape import plain
-from harness.report.terminal import GAP
 from harness.report.templates import environment
+from harness.report.terminal import GAP
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""A stranger's strings, in every way in which a run can be shown: harmless, and bounded.
+"""An untrusted script's strings, in every way in which a run can be shown: harmless, and bounded.
 
 The run's scenario is called `<script>alert(1)</script>`, values of its axes hold a pipe, a line feed and a formula, and
 an error holds terminal sequences and 10 MB, as does a standard error that ends code blocks and elements.
@@ -19,10 +19,10 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from harness.report import terminal
+from harness.analysis.results import Results
+from harness.report import sections, terminal
+from harness.report.blocks import pictures
 from harness.report.charts import svg
-from harness.report.charts.pictures import pictures
-from harness.report.document import build
 from harness.report.formats import Format, render
 from tests.report.formats.examples import HOSTILE, hostile
 
@@ -48,7 +48,7 @@ def shown() -> Callable[[str], str]:
 
 def _terminal() -> str:
     out = io.StringIO()
-    terminal.show(*hostile(), Console(file=out, width=120))
+    terminal.show(sections.build(Results(*hostile())), Console(file=out, width=120))
     return out.getvalue()
 
 
@@ -155,7 +155,7 @@ def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -
 
 
 def test_pictures_are_text_too() -> None:
-    for picture in pictures(build(*hostile())):
+    for picture in pictures(sections.build(Results(*hostile()))):
         text = svg.draw(picture)
         assert "<script" not in text
         assert re.fullmatch(r"charts/[A-Za-z0-9_-]+\.svg", picture.file)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 
 from harness.model.launch import Launch
@@ -27,11 +26,11 @@ def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path 
 
     Raises NothingSelectedError where that format cannot say that no cell gave a number.
     """
+    if format in {Format.MD, Format.HTML}:
+        return _report(format, run, launches, cache)
     from harness.report.formats import benchmark_action, junit, launches_csv, pyperf_suite, report_json, summary
 
     renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
-        Format.MD: _markdown,
-        Format.HTML: partial(_page, cache=cache),
         Format.JSON: report_json.render,
         Format.CSV: launches_csv.render,
         Format.JUNIT: junit.render,
@@ -42,18 +41,13 @@ def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path 
     return renderers[format](run, launches)
 
 
-def _markdown(run: Run, launches: Sequence[Launch]) -> str:
+def _report(format: Format, run: Run, launches: Sequence[Launch], cache: Path | None) -> str:
     from harness.analysis.results import Results
     from harness.report import markdown, sections
-
-    results = Results(run, launches)
-    return markdown.files(sections.build(results), results.folder).report
-
-
-def _page(run: Run, launches: Sequence[Launch], *, cache: Path | None) -> str:
-    from harness.analysis.results import Results
-    from harness.report import sections
     from harness.report.html import page
 
     results = Results(run, launches)
-    return page.render(results, sections.build(results), cache=cache)
+    made = sections.build(results)
+    if format is Format.HTML:
+        return page.render(results, made, cache=cache)
+    return markdown.files(made, results.folder).report

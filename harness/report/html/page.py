@@ -39,16 +39,11 @@ WRAPPED = 40
 BLOCKS: Sequence[type[Block]] = (Code, Figure, Folded, Heading, Items, Table, Text)
 
 
-def render(
-    results: Results, sections: Sequence[Section], templates: Path | None = None, *, cache: Path | None = None
-) -> str:
-    """The page of a run, which shows the sections that are for it.
-
-    `templates` is the folder of the templates, the project's own by default; `cache` is one for what can be made again.
-    """
-    made = assets(templates, cache)
+def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
+    """The page of a run, which shows the sections that are for it; `cache` is a folder for what can be made again."""
+    made = assets(cache=cache)
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
-    page = _environment(results.found.cells, templates).get_template("report.html.j2")
+    page = _environment(results.found.cells).get_template("report.html.j2")
     return page.render(
         run=results.run,
         sections=shown,
@@ -69,7 +64,7 @@ def _policy(made: Assets) -> str:
     )
 
 
-def _environment(cells: Iterable[Cell], folder: Path | None) -> "Environment":
+def _environment(cells: Iterable[Cell]) -> "Environment":
     from markupsafe import Markup
 
     def safe(function: Callable[..., str]) -> Callable[..., Markup]:
@@ -82,7 +77,7 @@ def _environment(cells: Iterable[Cell], folder: Path | None) -> "Environment":
         known = [str(places[cell]) for cell in shown if cell in places]
         return f' data-cells="{" ".join(known)}"' if known and len(known) == len(shown) else ""
 
-    jinja = environment(_text, folder)
+    jinja = environment(_text)
     jinja.globals |= {"cells_of": safe(cells_of), "unknown": _unknown}
     filters: Mapping[str, Callable[..., Any]] = {
         "words": safe(_words),
