@@ -7,17 +7,17 @@ from pathlib import Path
 
 from bench.overhead import AXES
 from bench.pairs import run
-from harness.backends.local import LocalBackend
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenarios
-from harness.cli.jobs import JobMaker
 from harness.machine.cpus import choose
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.job import Limits, Protocol, Sampling
 from harness.model.launch import Status
+from harness.session.jobs import JobMaker
 
 SCRIPT = Path(__file__).with_name("plain_step.py")
 

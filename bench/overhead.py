@@ -8,19 +8,20 @@ from pathlib import Path
 
 from bench.pairs import Pairs, pairs, run
 from harness.backends import worker
-from harness.backends.docker import DockerBackend
-from harness.backends.local import LocalBackend
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.recipe import tag
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenarios
-from harness.cli.jobs import JobMaker
 from harness.machine.cpus import choose
 from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.job import Job, Limits
 from harness.runner.walk import SHORT
+from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 
 #: What an import and nothing else is, as a scenario.
@@ -118,7 +119,7 @@ def container(count: int) -> Pairs:
     files = JobMaker(project, {}, Limits()).kit | {"bare.py": IMPORT}
     cell = Cell("bare", "tf1.14", Device.CPU, {})
     job = Job(cell, "bare.py", files, SHORT, Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
-    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", docker.images.tag(requirement)]
+    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", tag(requirement)]
     return pairs(
         lambda: docker.launch(requirement, job), lambda: run([*plain, "python", "-c", "import tensorflow"]), count
     )

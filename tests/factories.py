@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.model.backend import BackendFacts
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
 from harness.model.job import Limits, Sampling
@@ -135,7 +136,7 @@ def run(
         "reference": "tf1.14",
         "environments": [known for known in ENVIRONMENTS if known.name in named],
         "scenarios": scenarios or [scenario()],
-        "backend": {"name": "docker", "why": "An engine answers.", "engine": "26.1.5"},
+        "backend": BackendFacts("docker", why="An engine answers.", engine="26.1.5"),
         "host": {"cpu": "Some CPU", "cores": 2, "memory_bytes": 8 * 1024**3, "kernel": "Linux 6.1"},
         "commit": "0123abcd",
         "images": dict.fromkeys(sorted(named), "sha256:" + "ab" * 32),

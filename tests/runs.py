@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.model.backend import BackendFacts
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
 from harness.model.job import Limits, Sampling
@@ -69,6 +70,6 @@ def run() -> Run:
                 compare=[Comparison(name="environments", along="environment")],
             )
         ],
-        backend={"name": "local"},
+        backend=BackendFacts("local"),
         host={"cpu": "a CPU", "cores": 2},
     )

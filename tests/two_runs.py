@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.analysis.lookup import Lookup, lookup
-from harness.analysis.runs import Change, Changes, compare
+from harness.analysis.results import Results
+from harness.analysis.runs import Change, Changes, Pair
 from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -37,12 +37,12 @@ def second(
 
 def compared(one: Stored, other: Stored, margin: float = MARGIN) -> Changes:
     """What the two say together."""
-    return compare(one[0], other[0], found(one, other), margin)
+    return pair(one, other, margin).changes
 
 
-def found(one: Stored, other: Stored) -> tuple[Lookup, Lookup]:
-    """What there is of each run's cells."""
-    return lookup(*one), lookup(*other)
+def pair(one: Stored, other: Stored, margin: float = MARGIN) -> Pair:
+    """The two side by side."""
+    return Pair(Results(*one), Results(*other), margin)
 
 
 def change(changes: Changes, of: Cell) -> Change:

@@ -12,7 +12,7 @@ from bench.asv_comparison.measured import Measured
 from bench.pairs import run
 from harness.analysis.statistics import Interval
 from harness.backends import worker
-from harness.backends.local import LocalBackend
+from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

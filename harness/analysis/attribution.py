@@ -18,6 +18,9 @@ from harness.model.environment import Device
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Scenario
 
+#: More interactions than this are not told: those that are, are beyond the margin, or else farthest from 1.
+INTERACTIONS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
@@ -44,9 +47,35 @@ class Attribution:
         return self.rounds >= FEWEST_ROUNDS
 
     @property
+    def leading(self) -> list[Effect]:
+        """The single changes beyond the margin, the largest first."""
+        return sorted((each for each in self.effects if each.parts is None and each.beyond), key=_prominence)
+
+    @property
+    def depending(self) -> Effect | None:
+        """The largest interaction beyond the margin."""
+        return min((each for each in self.effects if each.parts and each.beyond), key=_prominence, default=None)
+
+    @property
+    def told(self) -> list[Effect]:
+        """The effects without the interactions that are `left`."""
+        left = {id(each) for each in self.left}
+        return [each for each in self.effects if id(each) not in left]
+
+    @property
+    def left(self) -> list[Effect]:
+        """The interactions that are too many to tell."""
+        return sorted((each for each in self.effects if each.parts), key=_prominence)[INTERACTIONS:]
+
+    @property
     def moderated(self) -> bool:
         """Whether the effects' variances lent one another degrees of freedom."""
         return self.judged and len(self.effects) >= FEWEST
+
+
+def _prominence(effect: Effect) -> tuple[bool, float]:
+    """What is beyond the margin comes first, then what is farther from 1."""
+    return not effect.beyond, -effect.distance
 
 
 def attributions(run: Run, table: Table, found: Lookup) -> list[Attribution]:

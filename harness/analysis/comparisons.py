@@ -154,7 +154,7 @@ def _judged(pair: _Pair, judged: Judged, index: int, *, settle: int, found: Look
         withheld=withheld,
         settling=None if withheld else settling,
         work=pair.work,
-        pythons=found.pythons(pair.cell, pair.other),
+        pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )
 
 
@@ -187,5 +187,5 @@ def _unjudged(pair: _Pair, found: Lookup) -> Compared:
         withheld=None if different else Withheld.FEW_ROUNDS,
         settling=None,
         work=pair.work,
-        pythons=found.pythons(pair.cell, pair.other),
+        pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )

@@ -80,14 +80,14 @@ def _software(cell: Cell, run: Run) -> dict[str, Any]:
         "pins": dict(pins(run, name)),
         "image": run.images.get(name),
         "source": run.sources.get(cell.scenario),
-        "backend": run.backend.get("name"),
+        "backend": run.backend.name,
     }
 
 
 def _machine(run: Run, *, on_gpus: bool) -> dict[str, Any]:
     """What makes a machine another one; of a remote engine, its own."""
-    remote = run.backend.get("where") == "remote"
-    facts, names = (run.backend, ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
+    remote = run.backend.is_remote
+    facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
     found = {name: facts.get(name) for name in (*names, "memory_bytes")}
     return {**found, "gpus": _cards(run.host.get("gpus"))} if on_gpus else found
 
@@ -110,8 +110,8 @@ def _same_memory(difference: Difference) -> bool:
 
 
 def _engine(run: Run) -> dict[str, Any]:
-    left_out = frozenset() if run.backend.get("where") == "remote" else _OF_THE_HOST
-    return {name: value for name, value in _less(run.backend).items() if name not in left_out}
+    left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
+    return {name: value for name, value in _less(run.backend.told()).items() if name not in left_out}
 
 
 def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _measurement(run: Run) -> dict[str, Any]:
     sampling, limits = run.plan.sampling, run.plan.limits
     auto = "as the pilot asks"
     return {
-        "backend": run.backend.get("name"),
+        "backend": run.backend.name,
         "protocol": sampling.protocol.value,
         "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
         "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,

@@ -72,6 +72,16 @@ class Effect:
     withheld: Withheld | None
     parts: Parts | None = None
 
+    @property
+    def beyond(self) -> bool:
+        """Whether it is shown to lie beyond the margin."""
+        return self.verdict in (Verdict.SLOWER, Verdict.FASTER)
+
+    @property
+    def distance(self) -> float:
+        """How far from 1 it is, on the log scale."""
+        return abs(math.log(self.estimate.value))
+
 
 def effects(
     logs: Floats, axes: Mapping[str, Sequence[str]], margin: float, control: Control | None = None

@@ -39,9 +39,9 @@ class Lookup:
         """What one more round of the cell's group takes; 0 where that is not known."""
         return self.costs.get(self.groups.get(cell, ""), 0.0)
 
-    def pythons(self, cell: Cell, other: Cell) -> tuple[str, str] | None:
-        """The Python versions of two cells' environments where they differ: a change of Python is a change of speed."""
-        one, two = (self.interpreters.get(each.environment, "") for each in (cell, other))
+    def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
+        """The Python versions of two environments where they differ: a change of Python is a change of speed."""
+        one, two = (self.interpreters.get(each, "") for each in (environment, other))
         return (one, two) if one and two and one != two else None
 
     def culprit(self, cell: Cell) -> Launch | None:

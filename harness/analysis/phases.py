@@ -1,10 +1,10 @@
 """The phases of a cell's launches, and what they used: each with its spread over launches."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.shape import quantile
+from harness.analysis.shape import Quantity, quantile
 from harness.model.launch import Launch
 
 #: The phases in the order in which a launch goes through them; others follow as they were met.
@@ -23,31 +23,63 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Resource:
+    """What a launch used: its name, what it is of, how much one launch tells of (None: nothing), what that means."""
+
+    name: str
+    quantity: Quantity
+    of: Callable[[Launch], float | None]
+    legend: str = ""
+
+
+def _cores(launch: Launch) -> float | None:
+    cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
+    return cpu / wall if cpu is not None and wall else None
+
+
+#: What is told of a cell's launches. One more is one more line here: tables, page and JSON have it then.
+RESOURCES = (
+    Resource(
+        "cores in the steady state",
+        Quantity.NUMBER,
+        _cores,
+        "Cores: CPU seconds over wall seconds while steps were timed.",
+    ),
+    Resource(
+        "CPU of the launch",
+        Quantity.SECONDS,
+        lambda launch: launch.resources.get("cpu_seconds"),
+        "CPU seconds and peak memory are those of the whole launch, the import included.",
+    ),
+    Resource("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Used:
     """A cell's phases and resources. What no launch told is not there.
 
     `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
-    end of the first call. `cores` are CPU seconds over wall seconds in the steady state, `cpu` CPU seconds and `memory`
-    peak bytes of the whole launch.
+    end of the first call. `resources` are the RESOURCES by name.
     """
 
     phases: Mapping[str, Spread]
     cold: Spread | None
-    cores: Spread | None
-    cpu: Spread | None
-    memory: Spread | None
+    resources: Mapping[str, Spread]
 
 
 def used(launches: Sequence[Launch]) -> Used:
     """What one cell's launches that gave a number went through and used."""
     names = in_order(name for launch in launches for name in launch.phases if name not in TIMED)
     phases = {name: spread([launch.phases[name] for launch in launches if name in launch.phases]) for name in names}
+    resources = {
+        each.name: spread([value for launch in launches if (value := each.of(launch)) is not None])
+        for each in RESOURCES
+    }
     return Used(
         phases={name: each for name, each in phases.items() if each},
         cold=spread([_cold(launch) for launch in launches if launch.phases]),
-        cores=spread([cores for launch in launches if (cores := _cores(launch)) is not None]),
-        cpu=spread(_resource(launches, "cpu_seconds")),
-        memory=spread(_resource(launches, "max_rss_bytes")),
+        resources={name: each for name, each in resources.items() if each},
     )
 
 
@@ -67,12 +99,3 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 def _cold(launch: Launch) -> float:
     return sum(seconds for name, seconds in launch.phases.items() if name not in TIMED)
-
-
-def _cores(launch: Launch) -> float | None:
-    cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
-    return cpu / wall if cpu is not None and wall else None
-
-
-def _resource(launches: Sequence[Launch], name: str) -> list[float]:
-    return [launch.resources[name] for launch in launches if name in launch.resources]

@@ -1,38 +1,38 @@
 """Everything that a run's launches tell, computed in one place: each part once, when it is first asked for."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.cells import CellResult, cell_results
 from harness.analysis.course import Disturbance, Ended, disturbance, ended, samplings_used
+from harness.analysis.environments import Software, software
 from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
 from harness.analysis.sweeps import Sweep, sweeps
-from harness.analysis.tables import Table, tables
+from harness.analysis.tables import Measured, Table, measured, tables
+from harness.analysis.timeline import Moment, timeline
 from harness.model.cell import Cell
 from harness.model.job import Sampling
 from harness.model.launch import Launch
-from harness.model.run import Run
+from harness.model.run import AskByHand, Run, nothing_by_hand
 
 
 class Results:
     """A run with its launches, and what follows from them.
 
     Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
+    `by_hand` says what can be typed without the harness: the backends' registry knows.
     """
 
-    def __init__(self, run: Run, launches: Sequence[Launch]) -> None:
+    def __init__(self, run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing_by_hand) -> None:
         self.run = run
         self.launches = launches
-
-    @property
-    def folder(self) -> str:
-        """The run's folder, as seen from where its command was typed."""
-        return self.run.folder or f"results/{self.run.id}"
+        self.by_hand = by_hand
 
     @property
     def margin(self) -> float:
@@ -50,6 +50,20 @@ class Results:
         return [table for table in tables(self.run, self.found) if table.rows]
 
     @cached_property
+    def cells(self) -> list[CellResult]:
+        """What there is of each cell, in the plan's order."""
+        return cell_results(self.found, self.tables)
+
+    @cached_property
+    def measured(self) -> Mapping[str, Sequence[Measured]]:
+        """By scenario the cells of its table that have a number, row by row."""
+        return {table.scenario.name: measured(table, self.found) for table in self.tables}
+
+    def timeline(self, table: Table) -> list[Moment]:
+        """The table's launches in the order in which they began."""
+        return timeline(table, self.launches, self.found)
+
+    @cached_property
     def answers(self) -> list[Answer]:
         """What the comparisons answer, in the order in which they are told."""
         return in_turn([answers(table) for table in self.tables])
@@ -58,6 +72,11 @@ class Results:
     def compares(self) -> bool:
         """Whether anything is set side by side."""
         return any(head.other for table in self.tables for head in table.columns)
+
+    @property
+    def has_several_scenarios(self) -> bool:
+        """Whether the run has cells of several scenarios."""
+        return len({cell.scenario for cell in self.found.cells}) > 1
 
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""
@@ -86,7 +105,7 @@ class Results:
     @cached_property
     def sweeps(self) -> list[tuple[Table, Sweep]]:
         """The curves along numeric axes, each with its table."""
-        return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found)]
+        return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found, self.margin)]
 
     @cached_property
     def statements(self) -> list[Statement]:
@@ -99,6 +118,16 @@ class Results:
         return behaviours(self.run, self.found)
 
     @cached_property
+    def software(self) -> list[Software]:
+        """What the run's environments hold: every version by environment."""
+        return software(self.run)
+
+    @cached_property
     def missing(self) -> list[Missing]:
         """Why cells, or some of their launches, gave no number."""
         return missing(self.found)
+
+    @cached_property
+    def causes(self) -> Mapping[Cell, Missing]:
+        """Of each cell without a number, or with launches that gave none, why."""
+        return {cell: entry for entry in self.missing for cell in entry.cells}

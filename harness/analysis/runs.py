@@ -9,11 +9,13 @@ cells, which is told apart from what moves some.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.analysis import work
 from harness.analysis.comparisons import Withheld, lost_in
-from harness.analysis.conditions import same_software
+from harness.analysis.conditions import Difference, differences, machines, same_software
 from harness.analysis.lookup import Lookup
+from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine, exp, interval
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Verdict, half_widths, judge
 from harness.analysis.welch import FEWEST_CELLS, Means, beside, less, means, middle
@@ -118,14 +120,38 @@ class _Both:
         return self.rounds >= FEWEST_ROUNDS and self.work.work is not work.Work.DIFFERENT
 
 
-def compare(first: Run, second: Run, found: tuple[Lookup, Lookup], margin: float) -> Changes:
-    """Every cell of two runs, the verdicts judged together; `found` is what there is of each run's cells.
+class Pair:
+    """Two runs side by side, and what follows from them: each part computed once. `margin` is a share: 0.03 for 3 %."""
+
+    def __init__(self, first: Results, second: Results, margin: float) -> None:
+        self.first, self.second, self.margin = first, second, margin
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What the two say together."""
+        return compare(self.first, self.second, self.margin)
+
+    @cached_property
+    def machines(self) -> list[Difference]:
+        """The facts by which they are of different machines."""
+        return machines(self.first.run, self.second.run)
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """Whatever else differs and may have moved the times."""
+        return differences(self.first.run, self.second.run, (each.cell for each in self.changes.cells))
+
+
+def compare(first: Results, second: Results, margin: float) -> Changes:
+    """Every cell of two runs, the verdicts judged together.
 
     `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, and those that did different work,
     are not judged and are in no shift.
     """
-    one, other = found
-    both = [_both(cell, first, second, found) for cell in one.cells if cell in one.series and cell in other.series]
+    found = one, other = first.found, second.found
+    both = [
+        _both(cell, first.run, second.run, found) for cell in one.cells if cell in one.series and cell in other.series
+    ]
     family = [each for each in both if each.judged]
     log_margin = math.log1p(margin)
     differences = _differences(family)

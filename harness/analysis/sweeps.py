@@ -8,11 +8,11 @@ import numpy as np
 
 from harness.analysis import work
 from harness.analysis.columns import Column, Side
-from harness.analysis.crossings import Lead, along, finer, lead
+from harness.analysis.crossings import Crossing, Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import Floats
 from harness.analysis.rounds import Series
-from harness.analysis.statistics import Estimate
+from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, Table
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.environment import Device
@@ -49,12 +49,30 @@ class Race:
     lead: Lead | None
     different: str = ""
 
+    @property
+    def crossings(self) -> Sequence[Crossing]:
+        """Where one takes over from the other."""
+        return self.lead.crossings if self.lead else ()
+
+    @property
+    def unclear(self) -> Sequence[Interval]:
+        """The sizes at which it is not shown which of the two takes less time."""
+        return self.lead.unclear if self.lead else ()
+
+    @property
+    def ahead(self) -> Side | None:
+        """Without a crossing, the side that takes less time wherever that is shown; None where it is shown nowhere."""
+        if not self.lead or self.lead.crossings:
+            return None
+        return self.column.side if self.lead.above else self.column.other if self.lead.below else None
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """All curves of a table along `axis`, whose sizes are counted in `unit` (may be empty).
 
-    They share a device and the values `shared` of the other row axes.
+    They share a device and the values `shared` of the other row axes. `withheld`: it has comparisons, and none is in
+    `races`, as the control lies beyond the margin.
     """
 
     scenario: Scenario
@@ -64,6 +82,7 @@ class Sweep:
     shared: Mapping[str, str]
     curves: Sequence[Curve]
     races: Sequence[Race]
+    withheld: bool = False
 
     @property
     def sizes(self) -> list[float]:
@@ -71,26 +90,31 @@ class Sweep:
         return sorted({point.size for curve in self.curves for point in curve.points})
 
 
-def sweeps(table: Table, found: Lookup) -> list[Sweep]:
-    """The table's sweeps, in the order of its axes and rows; those with numbers at two sizes at least."""
+def sweeps(table: Table, found: Lookup, margin: float) -> list[Sweep]:
+    """The table's sweeps, in the order of its axes and rows; those with numbers at two sizes at least.
+
+    `margin` is on the log scale.
+    """
+    withheld = found.control is not None and found.control.beyond(margin)
     made = []
     for axis in (axis for axis in table.scenario.row_axes if axis in table.scenario.sweeps):
         lines: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
             lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
         made += [
-            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found) for rows in lines.values()
+            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found, withheld=withheld)
+            for rows in lines.values()
         ]
     return [sweep for sweep in made if len(sweep.sizes) > 1]
 
 
-def _sweep(table: Table, axis: str, rows: Sequence[Row], found: Lookup) -> Sweep:
+def _sweep(table: Table, axis: str, rows: Sequence[Row], found: Lookup, *, withheld: bool) -> Sweep:
     curves = [
         Curve(head.side, points)
         for index, head in enumerate(table.columns)
         if head.other is None and (points := _points(axis, rows, index))
     ]
-    races = [_race(table, axis, rows, head, found) for head in table.columns if head.other]
+    races = [race for head in table.columns if head.other and (race := _race(table, axis, rows, head, found))]
     return Sweep(
         scenario=table.scenario,
         axis=axis,
@@ -98,7 +122,8 @@ def _sweep(table: Table, axis: str, rows: Sequence[Row], found: Lookup) -> Sweep
         device=rows[0].device,
         shared={name: value for name, value in rows[0].axes.items() if name != axis},
         curves=curves,
-        races=[race for race in races if race],
+        races=[] if withheld else races,
+        withheld=withheld and bool(races),
     )
 
 

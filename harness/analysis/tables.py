@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from harness.analysis.columns import Column, Side, columns
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup
+from harness.analysis.phases import Spread, Used, spread, used
 from harness.analysis.shape import Shape, shape
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work import steps
@@ -75,6 +76,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A cell of a table that has a number, and where it stands there.
+
+    `step` is the spread of its launches' centres in seconds per step, `used` their phases and resources.
+    """
+
+    cell: Cell
+    row: Row
+    side: Side
+    step: Spread | None
+    shape: Shape
+    used: Used
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """What one scenario's table sets where: heads of columns and keys of rows, before anything is computed."""
 
@@ -119,6 +135,23 @@ def layouts(run: Run, found: Lookup) -> list[Layout]:
 def tables(run: Run, found: Lookup) -> list[Table]:
     """The run's tables in the run's order; one that has no number has no rows."""
     return [_table(layout, found, run.plan.margin) for layout in layouts(run, found)]
+
+
+def measured(table: Table, found: Lookup) -> list[Measured]:
+    """The table's cells that have a number, row by row."""
+    members = [(table.cell(row, head.side), row, head.side, value.shape) for row, head, value in table.times()]
+    return [
+        Measured(
+            cell=cell,
+            row=row,
+            side=side,
+            step=spread([launch.centre for launch in found.numbers[cell]]),
+            shape=shape_,
+            used=used(found.numbers[cell]),
+        )
+        for cell, row, side, shape_ in members
+        if shape_
+    ]
 
 
 def _table(layout: Layout, found: Lookup, margin: float) -> Table:

@@ -1,13 +1,13 @@
 """The files that come out of a launch: within limits, under safe names, regular files alone."""
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from harness.backends.text import one_line
-from harness.backends.worker import safe_name
 
 #: What is kept of a launch: bytes in all, files, and how many entries are looked at.
 BYTES_LIMIT = 64 * 1024**2
@@ -24,7 +24,7 @@ class Artifacts:
 
 
 class Collector:
-    """Takes the files of one launch. What it is asked and given comes from a stranger's folder."""
+    """Takes the files of one launch. What it is asked and given comes from an untrusted script's folder."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
@@ -59,7 +59,7 @@ class Collector:
 
 
 def from_folder(folder: Path) -> Artifacts:
-    """The files under a folder that a stranger's program has filled and no longer touches; no link is followed."""
+    """The files under a folder that an untrusted script has filled and no longer touches; no link is followed."""
     collector = Collector()
     for parent, names, files in os.walk(folder, onerror=None, followlinks=False):
         names.sort()
@@ -77,3 +77,9 @@ def from_folder(folder: Path) -> Artifacts:
             except OSError as error:
                 collector.refuse(name, error.strerror or "cannot be read")
     return collector.artifacts()
+
+
+def safe_name(name: str) -> str:
+    """An untrusted file name as a relative path that can do no harm, or empty where nothing is left of it."""
+    parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
+    return "/".join([part for part in parts if part.strip("_")][:8])

@@ -1,6 +1,6 @@
 """The worker's events: one JSON object a line, from bytes in chunks of any size.
 
-What is read was written by a stranger's program. Whatever it is, reading it never raises and takes bounded memory:
+What is read was written by an untrusted script. Whatever it is, reading it never raises and takes bounded memory:
 the first line that is no event is remembered as what went wrong, and nothing after it is read. Events and keys that
 are not known are no mistake, since a newer worker may send them.
 """

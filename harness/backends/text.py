@@ -1,4 +1,4 @@
-"""Strangers' bytes as text that is safe to keep and to show."""
+"""Untrusted bytes as text that is safe to keep and to show."""
 
 #: What a message shows of a line that was not understood, in characters.
 SHOWN = 200

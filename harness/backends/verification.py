@@ -1,184 +1,102 @@
-"""The proof, without a GPU, that a GPU image has every CUDA library its TensorFlow will load.
-
-`cuda_probe.py` runs in a container: TensorFlow's own loader opens what it will ask for, then each library is opened by
-itself and asked for its version. Here that is set against the catalogue: what TensorFlow was built with.
-"""
+"""What is installed in an environment, set against its lock, and what else was looked at."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from harness.backends import cuda_probe
-from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
-from harness.backends.cuda_libraries import is_enough, libraries, parts
-from harness.backends.engine import Engine
-from harness.backends.text import Tail, one_line
-from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Limits
+from harness.model.requirements import normalise
 
-#: How long it may take, in seconds: TensorFlow starts once, and reads up to four gigabytes of libraries.
-_SECONDS = 300.0
-
-_PROBE = "cuda_probe.py"
+#: Prints the installed packages as one JSON object. It runs on any Python from 3.6 on, so it reads the packages' own
+#: metadata: importlib.metadata is younger.
+SCRIPT = """
+import json, pathlib, sys
+found = {}
+for folder in sys.path:
+    for kind in ("*.dist-info/METADATA", "*.egg-info/PKG-INFO"):
+        for path in pathlib.Path(folder or ".").glob(kind):
+            head = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")[0].splitlines()
+            fields = dict(line.split(": ", 1) for line in head if line.startswith(("Name: ", "Version: ")))
+            found.setdefault(fields["Name"], fields["Version"])
+print(json.dumps(found))
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class CudaReport:
-    """What a GPU image has of CUDA.
+class LockDifferences:
+    """How an environment differs from its lock, by package.
 
-    `opened` maps each library that TensorFlow asks for, and what those open by themselves, to its version (empty where
-    it does not tell); `missing` maps those that do not open to the loader's words. `disagreements` are sentences: a
-    library older than TensorFlow was built with, a wheel that the catalogue does not describe. `notes` are sentences
-    too, of what is not there and not needed. `by_tensorflow` is False where TensorFlow's own loader could not be asked
-    and the list was made from the catalogue's CUDA alone. `cuda` and `cudnn` are what it was built with.
+    `missing` has the locked version, `extra` the installed one, `changed` first the locked and then the installed.
     """
 
-    environment: str
-    cuda: str
-    cudnn: str
-    opened: Mapping[str, str]
-    missing: Mapping[str, str]
-    disagreements: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    by_tensorflow: bool = True
+    missing: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything opens and nothing disagrees."""
-        return not self.missing and not self.disagreements
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:
-        """The report for a terminal: one line where all is well, else one for each library and disagreement."""
-        if self.is_complete:
-            return [self._summary(), *self.notes]
-        opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
-        missing = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
-        return [*opened, *missing, *self.disagreements, *self.notes]
+        """A sentence for each kind of difference."""
 
-    def _summary(self) -> str:
-        cuda, cudnn = _version(self.opened, "libcudart."), _version(self.opened, "libcudnn.")
-        return (
-            f"{len(self.opened)} CUDA libraries open: CUDA {cuda or 'unknown'} (built for {self.cuda}), "
-            f"cuDNN {cudnn or 'unknown'} (built for {self.cudnn})"
-        )
+        def listed(packages: Mapping[str, str]) -> str:
+            return ", ".join(f"{name} {version}" for name, version in packages.items())
+
+        changed = [f"{name} {has} in place of {wanted}" for name, (wanted, has) in self.changed.items()]
+        said = {"missing": listed(self.missing), "not in the lock": listed(self.extra), "changed": ", ".join(changed)}
+        return [f"{what}: {packages}" for what, packages in said.items() if packages]
 
 
-def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
-    """Run the probe in a container of the image, and judge what it found. `image` is an id or a name.
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found in an environment that has `packages` locked packages.
 
-    Raises CannotRunHereError where it does not run to its end.
+    `more` are lines on what else was looked at, and `is_complete` says whether all of that is as it should be.
     """
-    expected = libraries(environment.cuda, environment.cudnn)
-    sonames = [soname for library in expected for soname in library.sonames]
-    specification = Specification(
-        image=image,
-        command=("python", _PROBE, *sonames, *parts(environment.cudnn)),
-        environ={"PYTHONDONTWRITEBYTECODE": "1"},
-        labels={RUN_LABEL: "images", CELL_LABEL: "verify"},
-        limits=Limits(seconds=_SECONDS),
-    )
-    stdout, stderr = Tail(1024**2), Tail()
-    with created(engine, specification) as container:
-        container.put({_PROBE: Path(cuda_probe.__file__).read_bytes()})
-        _, ending = container.run(stdout.feed, stderr.feed)
+
+    differences: LockDifferences
+    packages: int
+    more: Sequence[str] = ()
+    is_complete: bool = True
+
+    @property
+    def is_right(self) -> bool:
+        """Whether everything is as it should be."""
+        return self.is_complete and not self.differences
+
+    def lines(self) -> list[str]:
+        """What there is to say of it, for a terminal."""
+        locked = self.differences.lines() or [f"all {self.packages} packages are as locked"]
+        return [*locked, *self.more]
+
+
+def listed(printed: str) -> dict[str, str]:
+    """What the script printed, with the names normalised. Raises CannotRunHereError where it is not its print."""
     try:
-        found: dict[str, Any] = json.loads(stdout.text())
-    except ValueError:
-        raise CannotRunHereError(
-            f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr.text()}"
-        ) from None
-    return judge(environment, found)
+        packages = json.loads(printed)
+        return {normalise(name): str(version) for name, version in packages.items()}
+    except (ValueError, AttributeError):
+        raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
 
 
-def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
-    """Set what the probe printed against the catalogue."""
-    asked: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
-    expected = {library.name: library.sonames for library in libraries(environment.cuda, environment.cudnn)}
-    needed = {name: tuple(soname for soname, _ in tried) for name, tried in asked.items()} or expected
-    words = {soname: why for tried in asked.values() for soname, why in tried if why} | found["closed"]
-    wanted = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
-    opened, missing = _split(wanted, found["opened"], words)
-    xla = _xla(found)
-    # TensorFlow's own images, which CUDA is copied from where it has no packages, came without XLA's tools
-    needs_xla = not environment.cuda_image
-    return CudaReport(
-        environment=environment.name,
-        cuda=environment.cuda,
-        cudnn=environment.cudnn,
-        opened=opened,
-        missing=missing,
-        disagreements=[
-            *([one_line(found["trouble"])] if found["trouble"] else []),
-            *_other_names(needed, expected),
-            *_too_old(environment, opened),
-            *_drifted(environment, found["build"]),
-            *(xla if needs_xla else ()),
-        ],
-        notes=() if needs_xla else xla,
-        by_tensorflow=bool(asked),
+def compare(pins: Mapping[str, str], installed: Mapping[str, str]) -> LockDifferences:
+    """What a reader should know of an environment that should have `pins` and has `installed`."""
+    return LockDifferences(
+        missing={name: pins[name] for name in sorted(pins.keys() - installed.keys())},
+        extra={name: installed[name] for name in sorted(installed.keys() - pins.keys())},
+        changed={
+            name: (pins[name], installed[name])
+            for name in sorted(pins.keys() & installed.keys())
+            if not _same(pins[name], installed[name])
+        },
     )
 
 
-def _split(
-    wanted: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Of each library's names the first that opens, with its version; else the first, with the loader's words."""
-    opened, missing = {}, {}
-    for sonames in wanted:
-        found = next((soname for soname in sonames if soname in versions), None)
-        if found is not None:
-            opened[found] = versions[found]
-        else:
-            missing[sonames[0]] = one_line(words.get(sonames[0], "it was not tried"))
-    return opened, missing
+def _same(left: str, right: str) -> bool:
+    """Whether two spellings mean one version: 2019.02 and 2019.2."""
+    from packaging.version import InvalidVersion, Version
 
-
-def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]]) -> list[str]:
-    return [
-        f"TensorFlow asks for {sonames[0]}, and the catalogue's CUDA has {expected[name][0]}."
-        for name, sonames in needed.items()
-        if name in expected and sonames[0] not in expected[name]
-    ]
-
-
-def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
-    built = {"CUDA": ("libcudart.", environment.cuda), "cuDNN": ("libcudnn.", environment.cudnn)}
-    found = {what: (_version(opened, start), version) for what, (start, version) in built.items()}
-    return [
-        f"{what} is {has}, and TensorFlow was built with {version}."
-        for what, (has, version) in found.items()
-        if has and not is_enough(has, version)
-    ]
-
-
-def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
-    """Where the wheel's own build info is not what the catalogue says. Releases before 2.3 have none."""
-    pairs = {
-        "CUDA": (_digits(build.get("cuda_version"), 2), environment.cuda),
-        "cuDNN": (_digits(build.get("cudnn_version"), 1), environment.cudnn.partition(".")[0]),
-        "the GPU code": (" ".join(build.get("cuda_compute_capabilities") or ()), environment.gpu_code),
-    }
-    return [
-        f"The wheel says that {what} is {says}, the catalogue {known}."
-        for what, (says, known) in pairs.items()
-        if says and says != known
-    ]
-
-
-def _digits(version: object, count: int) -> str:
-    return ".".join(str(version or "").split(".")[:count])
-
-
-def _xla(found: Mapping[str, Any]) -> list[str]:
-    missing = {
-        "ptxas": "ptxas is not there: XLA leaves its work to the driver, or fails.",
-        "libdevice": "libdevice is not there: XLA compiles no function for a GPU that needs it, such as tanh.",
-    }
-    return [sentence for what, sentence in missing.items() if not found[what]]
-
-
-def _version(opened: Mapping[str, str], start: str) -> str:
-    return next((version for soname, version in opened.items() if soname.startswith(start)), "")
+    try:
+        return Version(left) == Version(right)
+    except InvalidVersion:
+        return left == right

@@ -1,12 +1,17 @@
-"""What both backends hand to the worker: its files, its command line, its environment variables."""
+"""What every backend hands to the worker, and what became of the launch: what it said and how its process ended."""
 
 import json
-import re
-from collections.abc import Mapping
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from harness.backends.artifacts import Artifacts
+from harness.backends.events import Events
+from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
 from harness.model.job import Job
+from harness.model.launch import Outcome, Status
 
 #: The folder, beside the job, that artifacts are taken from.
 ARTIFACTS = "artifacts"
@@ -29,7 +34,111 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
     return contents
 
 
-def safe_name(name: str) -> str:
-    """A stranger's file name as a relative path that can do no harm, or empty where nothing is left of it."""
-    parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
-    return "/".join([part for part in parts if part.strip("_")][:8])
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the process ended: with an exit code, or killed by `signal` where that is not 0.
+
+    `oom` says that it was killed for want of memory, `seconds` is the time limit where that was passed.
+    """
+
+    exit_code: int = 0
+    signal: int = 0
+    oom: bool = False
+    seconds: float | None = None
+
+    @property
+    def clean(self) -> bool:
+        """Whether the process ended by itself and well."""
+        return not (self.exit_code or self.signal or self.oom or self.seconds is not None)
+
+    def __str__(self) -> str:
+        if not self.signal:
+            return f"exit code {self.exit_code}"
+        try:
+            return f"killed by signal {self.signal} ({signal.Signals(self.signal).name})"
+        except ValueError:
+            return f"killed by signal {self.signal}"
+
+
+def outcome(
+    events: Events,
+    ending: Ending,
+    stderr: Tail,
+    *,
+    image: str,
+    artifacts: Artifacts,
+    asked: float | None = None,
+) -> Outcome:
+    """The launch's outcome.
+
+    `asked` is the instant (seconds since the epoch) at which a container was asked to start, where its clock is this
+    machine's.
+    """
+    status, error = _judge(events, ending)
+    return Outcome(
+        status=status,
+        phases=_before(events, asked) | events.phases,
+        phases_cpu=events.phases_cpu,
+        samples=tuple(events.samples),
+        calls_per_sample=events.calls_per_sample,
+        observations=events.observations,
+        fingerprint=events.fingerprint,
+        resources=events.resources,
+        pins=events.pins,
+        hello=events.hello,
+        artifacts=artifacts.files,
+        image=image,
+        error=one_line(error),
+        stderr=_stderr(stderr.text(), events.traceback, artifacts.refused),
+    )
+
+
+def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
+    """What the process met comes before what it said; that it said nonsense, before how it was ended for it."""
+    if ending.seconds is not None:
+        where = "its work was done, but the process was" if events.status is not None else "it was"
+        return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
+    if ending.oom:
+        return Status.OOM, "it was killed for want of memory"
+    if events.error:
+        return Status.FAILED, events.error
+    broken = _broken(events, ending)
+    if broken or events.status is None:
+        return Status.FAILED, broken
+    return events.status, events.reason
+
+
+def _broken(events: Events, ending: Ending) -> str:
+    """How the last lines and the process's end contradict each other; empty where they agree."""
+    if events.status is None:
+        torn = " in the middle of a line" if events.torn else ""
+        return f"it ended{torn} without saying how it went: {ending}"
+    if events.torn:
+        return "where results go, it wrote something after the last line"
+    if events.status is Status.OK and not ending.clean:
+        return f"its work was done, but the process ended with {ending}"
+    return ""
+
+
+def _before(events: Events, asked: float | None) -> dict[str, float]:
+    """The phases before the worker's own first line, as far as the clocks tell them."""
+    said, started = events.hello.get("time"), events.hello.get("started")
+    if started is None:
+        return {}
+    phases = {}
+    # a difference below 0 is of two clocks, or of a clock that was set: no time at all
+    if asked is not None and started >= asked:
+        phases["container start"] = started - asked
+    if said is not None and said >= started:
+        phases["interpreter start"] = said - started
+    return phases
+
+
+def _stderr(text: str, traceback: str, refused: Sequence[str]) -> str:
+    parts = [text]
+    if traceback.strip() and traceback.strip() not in text:
+        tail = Tail()
+        tail.feed(traceback.encode("utf-8", "replace"))
+        parts.append(tail.text())
+    parts += [f"not kept: {line}" for line in refused]
+    return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -19,7 +19,8 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.catalog.asked import Asked, is_asked, parse
-from harness.machine.directories import cache_dir, write_atomically
+from harness.files import write_atomically
+from harness.machine.directories import cache_dir
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 

@@ -19,7 +19,7 @@ _AT_A_TIME = 4
 _PATIENCE = 60
 
 
-def download(files: Iterable[File], folder: Path, progress: Callable[[str], None]) -> dict[str, str]:
+def download(files: Iterable[File], folder: Path, progress: Callable[[str], object]) -> dict[str, str]:
     """Bring the files into a folder, several at a time; what is there and right is left. Returns name to sha256.
 
     `progress` is called with a line for each file that was fetched. Raises CannotRunHereError where a file cannot be

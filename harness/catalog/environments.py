@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
-from harness.machine.directories import cache_dir, write_atomically
+from harness.files import write_atomically
+from harness.machine.directories import cache_dir
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
 

@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from harness.catalog.project import Project
-from harness.machine.directories import write_atomically
+from harness.files import write_atomically
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.requirements import pins

@@ -1,13 +1,21 @@
-"""A pack: a folder with all that a machine without a network needs, and its MANIFEST.json."""
+"""A pack: a folder with all that a machine without a network needs, and its MANIFEST.json; filled, and used."""
 
 import json
-from collections.abc import Mapping
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harness.catalog.download import sha256
-from harness.machine.directories import write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness import __version__
+from harness.catalog import adhoc, index
+from harness.catalog.download import download, sha256
+from harness.catalog.project import Project
+from harness.files import write_atomically
+from harness.model.backend import BaseImages
+from harness.model.environment import Requirement
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 FILE = "MANIFEST.json"
 SCHEMA = 1
@@ -51,7 +59,7 @@ def read(folder: Path) -> Manifest:
             f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.", "Make one: harness images pack FOLDER"
         ) from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is damaged: {error}.") from None
+        raise DamagedError(path, str(error)) from None
 
 
 def write(folder: Path, manifest: Manifest) -> None:
@@ -74,3 +82,99 @@ def check(folder: Path, manifest: Manifest) -> None:
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         raise UsageError(f"{folder} is not as it was packed: {first}.", "Carry it again, or pack it again.")
+
+
+def fill(
+    folder: Path,
+    project: Project,
+    requirements: Sequence[Requirement],
+    bases: BaseImages | None,
+    say: Callable[[str], object],
+) -> list[Path]:
+    """Fetch all that builds of these environments need into a folder; what is there already is not fetched again.
+
+    `bases` gives base images, None leaves them out; `say` is told, in a line, of each thing that was fetched. Returns
+    the files. Raises CannotRunHereError where something cannot be had or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotRunHereError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    before = read(folder) if (folder / FILE).is_file() else None
+    # the images first: where one cannot be had, that is known before gigabytes are fetched
+    images = {} if bases is None else _save_images(bases, requirements, folder, before, say)
+    files = {name: sha256(folder / name) for name in images}
+    wheels = _wheels(project, requirements, folder / "wheels", say)
+    files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
+    named = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
+    write(folder, Manifest(__version__, named, images, files).over(before))
+    return [folder / name for name in files]
+
+
+def use(folder: Path, bases: Callable[[], BaseImages], say: Callable[[str], object]) -> Path:
+    """Check a pack, give its base images to the engine, and keep its locks; returns the folder of its packages.
+
+    `bases` is called where there are images. Raises UsageError for what is not as it was packed, CannotRunHereError.
+    """
+    manifest = read(folder)
+    check(folder, manifest)
+    if manifest.images:
+        engine = bases()
+        for name, image in manifest.images.items():
+            engine.load(folder / name, image["reference"])
+            say(f"loaded {image['reference']}")
+    for path in sorted((folder / "locks").glob("*")):
+        adhoc.folder().mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, adhoc.folder())
+    return (folder / "wheels").resolve()
+
+
+def _save_images(
+    bases: BaseImages,
+    requirements: Sequence[Requirement],
+    folder: Path,
+    before: Manifest | None,
+    say: Callable[[str], object],
+) -> dict[str, dict[str, str]]:
+    """Save the base images that are not there as they are; returns file to `reference` and `id`."""
+    had = before.images if before else {}
+    images = {}
+    for reference in bases.named(requirements):
+        identity = bases.obtain(reference)
+        name = f"images/{re.sub(r'[^A-Za-z0-9.-]', '-', reference)}.tar"
+        if had.get(name, {}).get("id") != identity or not (folder / name).is_file():
+            bases.save(reference, folder / name)
+            say(f"saved {reference}")
+        images[name] = {"reference": reference, "id": identity}
+    return images
+
+
+def _wheels(
+    project: Project, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
+) -> dict[str, str]:
+    """Fetch the packages of the locks, of images/uv.txt and of the harness itself; returns name to sha256."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
+    sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
+    files = [
+        file
+        for path, python in sources
+        if path.is_file()
+        for package in index.files(path, python)
+        for file in package.files
+    ]
+    return download(files, folder, say)
+
+
+def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, str]:
+    """Copy the locks that are not in the project, those of ad-hoc environments; returns file to sha256."""
+    files = {}
+    for requirement in requirements:
+        if not requirement.environment.asked:
+            continue
+        for path in (requirement.lock.path, adhoc.file(requirement.environment.name)):
+            target = folder / "locks" / path.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+            files[f"locks/{path.name}"] = sha256(target)
+    return files

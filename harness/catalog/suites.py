@@ -8,7 +8,7 @@ from harness.catalog.numerals import is_number, number_text
 from harness.catalog.places import Key
 from harness.catalog.project import Project
 from harness.model.scenario import ENVIRONMENT
-from harness.model.suite import Part, Suite
+from harness.model.suite import Suite, SuitePart
 
 _KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "select")
 _SELECT = "Write [[{}.select]] with its `scenario`, and below it the values of its axes."
@@ -53,13 +53,13 @@ def _suite(name: str, table: Any, findings: Findings) -> Suite:
     )
 
 
-def _part(key: Key, table: Any, findings: Findings) -> Part:
+def _part(key: Key, table: Any, findings: Findings) -> SuitePart:
     if not isinstance(table, dict) or not isinstance(table.get("scenario"), str):
         findings.add((*key, "scenario"), f"A part of the suite {key[0]} names no `scenario`.", _SELECT.format(key[0]))
-        return Part(scenario="", axes={})
+        return SuitePart(scenario="", axes={})
     axes = {axis: _texts((*key, axis), value, findings) for axis, value in table.items() if axis != "scenario"}
     environments = axes.pop(ENVIRONMENT, ())
-    return Part(scenario=table["scenario"], axes=axes, environments=environments)
+    return SuitePart(scenario=table["scenario"], axes=axes, environments=environments)
 
 
 def _text(key: Key, table: dict[str, Any], findings: Findings) -> str:

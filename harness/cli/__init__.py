@@ -1,40 +1,35 @@
-"""The command line. Every module here parses, calls and prints; none of them computes.
+"""The command line: a module a command, which parses, calls `harness.session`, and prints.
 
-Start-up is part of the design: a command's modules are imported when the command runs, not for `--help`.
+Start-up is part of the design: what a command needs is imported when it runs, not for `--help`.
 """
 
 import sys
+from importlib import import_module
 
 import typer
 
-from harness.cli import problems
-from harness.cli.clean import clean as clean_command
-from harness.cli.compare import compare as compare_command
-from harness.cli.doctor import doctor as doctor_command
-from harness.cli.images import app as images_app
-from harness.cli.matrix import matrix as matrix_command
-from harness.cli.profile import profile as profile_command
-from harness.cli.report import report as report_command
-from harness.cli.scenarios import app as scenarios_app
+from harness.cli import advice, problems
 from harness.model.errors import Exit, HarnessError
 from harness.model.problem import FileError
 
+#: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
+COMMANDS = ("matrix", "profile", "report", "compare", "doctor", "clean", "images", "scenarios")
+
 app = typer.Typer(
     name="harness",
+    cls=advice.Group,
     help="Measure one piece of TensorFlow work across TensorFlow releases.",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command(name="matrix")(matrix_command)
-app.command(name="profile")(profile_command)
-app.command(name="report")(report_command)
-app.command(name="compare")(compare_command)
-app.command(name="doctor")(doctor_command)
-app.command(name="clean")(clean_command)
-app.add_typer(images_app, name="images")
-app.add_typer(scenarios_app, name="scenarios")
+for name in COMMANDS:
+    module = import_module(f"{__name__}.{name}")
+    if hasattr(module, "app"):
+        app.add_typer(module.app, name=name, cls=advice.Group)
+    else:
+        app.command(name=name, cls=advice.Command)(getattr(module, name))
 
 
 def main() -> None:

@@ -14,23 +14,22 @@ def clean(
     """Remove what a killed harness left: containers and scratch folders."""
     from pathlib import Path
 
-    from harness.backends.docker import DockerBackend
-    from harness.backends.local import LocalBackend
+    from harness.backends import registry
     from harness.catalog.project import Project
     from harness.machine.lock import machine_to_itself
     from harness.model.errors import CannotRunHereError
 
-    root, identity = Project.find().root, Path(run).name
+    removed, kept = [], []
     # a run that is going on owns what would be removed
     with machine_to_itself():
-        folders = LocalBackend(root, "").clean(identity)
-        try:
-            docker = DockerBackend(root, "")
-            containers = f"{docker.clean(identity)} containers"
-            removed = f", {docker.clean_caches()} caches of compiled GPU code" if caches else ""
-            kept = len(docker.caches())
-        except CannotRunHereError as error:
-            containers, removed, kept = f"no containers ({error.message.splitlines()[0]})", "", 0
-    typer.echo(f"Removed {containers}{removed} and {folders} scratch folders.")
+        for backend in registry.opened(Project.find().root):
+            try:
+                removed.append(f"{backend.clean(Path(run).name)} {backend.leftovers}")
+                if caches and backend.caches():
+                    removed.append(f"{backend.clean_caches()} caches of compiled GPU code")
+                kept += backend.caches()
+            except CannotRunHereError as error:
+                removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
+    typer.echo(f"Removed {', '.join(removed[:-1])} and {removed[-1]}.")
     if kept:
-        typer.echo(f"Kept {kept} caches of compiled GPU code (volumes harness-ptx-…): --caches removes them.")
+        typer.echo(f"Kept {len(kept)} caches of compiled GPU code (such as {kept[0]}): --caches removes them.")

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from harness.catalog.project import Project
-    from harness.machine.probes.finding import Finding
-    from harness.machine.probes.listening import Heard
+    from harness.machine.doctor.check import CheckResult
     from harness.model.environment import Device, Environment, Requirement
+    from harness.model.gpu import Card
 
 
 def doctor(  # noqa: PLR0917 - the command's options
@@ -31,14 +31,18 @@ def doctor(  # noqa: PLR0917 - the command's options
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
     """Listen to this machine, give it a noise score, look at Docker and its GPUs, and say what to change."""
-    from harness.cli.gpus import wish
+    from harness.machine.gpu.chosen import wish
     from harness.model.errors import Exit
 
     wanted = wish(gpu, gpus)
     # first, so that a name that does not exist is told at once
-    found, is_able = surroundings(environments or [], wanted)
-    heard = listened(cpus, seconds) if listen else {"checks": []}
-    _show({**heard, **found, "checks": [*heard["checks"], *found["checks"]]}, json=json)
+    checks, cards, rows = surroundings(environments or [], wanted)
+    is_able = all(check.level != "bad" for check in checks)
+    document = listened(cpus, seconds) if listen else {"checks": []}
+    document["checks"] += map(_described, checks)
+    if rows:
+        document |= {"gpus": [{"index": card.index, "name": card.name} for card in cards], "environments": rows}
+    _show(document, json=json)
     if wanted and not is_able:
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
@@ -47,50 +51,57 @@ def listened(cpus: str, seconds: str) -> dict[str, Any]:
     """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
     import os
 
-    from harness.cli import quantities
     from harness.machine import topology
     from harness.machine.cpus import choose
+    from harness.machine.doctor.counters import Place
+    from harness.machine.doctor.diagnosis import listen
     from harness.machine.lock import machine_to_itself
-    from harness.machine.probes.checks import findings
-    from harness.machine.probes.listening import Place, listen
+    from harness.session import quantities
 
     long, allowed, known = quantities.seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     chosen = choose(cpus, allowed, known)
     place = Place(chosen or tuple(sorted(allowed)), frozenset(allowed), known)
     with machine_to_itself():
         heard = listen(place, long, _say)
-    return _described(heard, findings(heard), pinned=chosen is not None)
+    return {
+        "score_percent": heard.noise.score_percent,
+        "grade": heard.grade,
+        "sentence": heard.headline(pinned=chosen is not None),
+        "cpus": list(place.cpus),
+        "seconds": heard.period.seconds,
+        "checks": [*map(_described, heard.checks)],
+    }
 
 
-def surroundings(names: Sequence[str], wanted: Sequence[str]) -> tuple[dict[str, Any], bool]:
-    """What this machine has for containers and, where GPUs are `wanted`, for these; and whether a launch could run.
+def surroundings(
+    names: Sequence[str], wanted: Sequence[str]
+) -> tuple[list["CheckResult"], Sequence["Card"], list[dict[str, Any]]]:
+    """What this machine has for containers and, where GPUs are `wanted`, for these: checks, cards and environments.
 
-    `names` are the environments that are asked about, or globs; all of the catalogue where there are none.
+    `names` are the environments that are asked about, or globs; all of the catalogue where there are none. A row an
+    environment says how it runs on the cards; there are none without a card.
     """
-    from harness.backends.gpus import host
+    from harness.backends import registry
     from harness.catalog.adhoc import with_asked
     from harness.catalog.environments import load_environments
     from harness.catalog.project import Project
-    from harness.cli import gpus, preflight
-    from harness.machine.probes.finding import Level
+    from harness.machine.doctor.surroundings import gpu, gpu_driver
+    from harness.machine.gpu.chosen import cards as meant
     from harness.model.environment import Device
-    from harness.plan.names import resolve
+    from harness.plan.availability import gpu_rows
+    from harness.plan.selection import resolve
 
-    project, found = Project.find(), host()
+    project = Project.find()
+    found = registry.gpu_host(project.root)
     catalog, typed = with_asked(load_environments(project), names)
     chosen = [catalog[name] for name in resolve(typed or ["*"], list(catalog), "environment")]
     device = Device.GPU if wanted else Device.CPU
     asked = _locked(project, chosen, device) if names else []
-    containers, engine = preflight.containers(project.root, asked, wanted=bool(wanted))
-    checks = [*containers, *preflight.gpus(found, engine, wanted=bool(wanted))]
-    cards = gpus.cards(wanted, found) if wanted else found.cards[:1]
-    rows = preflight.environments(chosen, catalog, cards, found) if cards else []
-    say = words()
-    document: dict[str, Any] = {"checks": [worded(each, say) for each in checks]}
-    if rows:
-        document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
-        document["environments"] = rows
-    return document, all(each.level is not Level.BAD for each in checks)
+    engines = [check for each in registry.opened(project.root) for check in each.findings(asked, wanted=bool(wanted))]
+    # what an engine elsewhere has, only a launch can tell
+    own = [gpu_driver(found, wanted=bool(wanted) and found.is_here), *(gpu(each) for each in found.cards)]
+    cards = meant(wanted, found) if wanted else found.cards[:1]
+    return [*engines, *own], cards, gpu_rows(chosen, catalog, cards, found) if cards else []
 
 
 def _locked(project: "Project", chosen: Sequence["Environment"], device: "Device") -> list["Requirement"]:
@@ -104,47 +115,13 @@ def _locked(project: "Project", chosen: Sequence["Environment"], device: "Device
     ]
 
 
-def _described(heard: "Heard", found: list["Finding"], *, pinned: bool) -> dict[str, Any]:
-    from harness.machine.cpus import describe
-    from harness.machine.probes.noise import grade
+def _described(check: "CheckResult") -> dict[str, Any]:
+    """A check in JSON values. Names of processes and an engine's words are untrusted."""
+    from dataclasses import asdict
 
-    say = words()
-    place, score = heard.place, heard.noise.score_percent
-    where = describe(place.cpus, place.topology, place.allowed)
-    return {
-        "score_percent": score,
-        "grade": grade(score),
-        "sentence": str(say.headline(score, grade(score), where, len(place.cpus), pinned)).strip(),
-        "cpus": list(place.cpus),
-        "seconds": heard.seconds,
-        "checks": [worded(finding, say) for finding in found],
-    }
-
-
-def words() -> Any:
-    """The macros of the doctor's template."""
     from harness.report.escape import plain
-    from harness.report.templates import environment
 
-    return environment(plain).get_template("doctor.j2").module
-
-
-def worded(finding: "Finding", say: Any) -> dict[str, Any]:
-    """One finding with its words; nothing is advised where nothing is wrong."""
-
-    def said(part: str) -> str:
-        macro = getattr(say, f"{finding.macro}_{part}", None)
-        return str(macro(finding.facts)).strip() if macro else ""
-
-    good = finding.level == "good"
-    return {
-        "name": finding.name,
-        "value": said("value"),
-        "level": finding.level.value,
-        "advice": "" if good else said("advice"),
-        "command": "" if good else said("command"),
-        "facts": dict(finding.facts),
-    }
+    return {**asdict(check), "value": plain(check.value)}
 
 
 def _show(document: dict[str, Any], *, json: bool) -> None:
@@ -165,12 +142,14 @@ def _show(document: dict[str, Any], *, json: bool) -> None:
 def _print(document: dict[str, Any], console: "Console") -> None:
     from rich.text import Text
 
+    from harness.report.escape import plain
+
     if "sentence" in document:
         console.print(Text(document["sentence"]), "\n")
     _print_checks(document["checks"], console)
     if "environments" in document:
-        heading = str(words().environments(document["gpus"])).strip()
-        console.print("\n", Text(heading), sep="")
+        cards = " and ".join(f"GPU {card['index']} ({card['name']})" for card in document["gpus"])
+        console.print("\n", Text(plain(f"Environments on {cards}:")), sep="")
         _print_environments(document["environments"], console)
 
 

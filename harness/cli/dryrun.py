@@ -1,53 +1,111 @@
-"""`harness matrix --dry-run`: what would be launched, in words or as JSON."""
+"""`--dry-run`: what would be launched, how long that takes and what is built first, in words or as JSON."""
 
-from harness.cli import gpus, problems
-from harness.cli.request import Request, prepare
+import json as codec
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from harness import session
+from harness.cli import problems
+from harness.machine.gpu import chosen as gpus
 from harness.model.errors import Exit
 
 
-def show_plan(request: Request, *, json: bool) -> Exit:
-    """Print what would be launched. Returns the exit code."""
-    prepared = prepare(request)
-    plan = prepared.plan
+def show_plan(request: session.Request | session.ProfileRequest, *, json: bool = False) -> Exit:
+    """Print what would be done. Returns the exit code."""
+    planned = session.plan(request)
+    problems.tell_refused(planned.refused)
+    outlook = session.outlook(planned)
     if json:
-        import json as codec
+        print(codec.dumps(_document(planned, outlook), indent=2))
+    else:
+        print("\n".join(_lines(planned, outlook)))
+    return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
-        cells = [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells]
-        missing = [
+
+def _document(planned: session.Planned, outlook: session.Outlook) -> dict[str, object]:
+    plan = planned.plan
+    return {
+        "seed": plan.seed,
+        "reference": planned.reference,
+        "rounds": plan.rounds,
+        "precision": plan.precision,
+        "budget_seconds": plan.budget_seconds,
+        "margin": plan.margin,
+        "gpus": list(plan.limits.gpus),
+        "refused": list(planned.refused),
+        "outlook": asdict(outlook),
+        "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],
+        "not available": [
             {"cell": str(entry.cell), "reason": entry.reason, "advice": entry.advice} for entry in plan.unavailable
-        ]
-        asked = {
-            "seed": plan.seed,
-            "reference": prepared.reference,
-            "rounds": plan.rounds,
-            "precision": plan.precision,
-            "budget_seconds": plan.budget_seconds,
-            "margin": plan.margin,
-            "gpus": list(plan.limits.gpus),
-            "refused": list(prepared.refused),
-        }
-        print(codec.dumps({**asked, "cells": cells, "not available": missing}, indent=2))
-        return problems.exit_code(prepared.refused, Exit.OK)
-    for line in gpus.lines(prepared.cards, prepared.gpu_host) if plan.limits.gpus else ():
-        print(line)
+        ],
+    }
+
+
+def _lines(planned: session.Planned, outlook: session.Outlook) -> Iterator[str]:
+    plan = planned.plan
+    if plan.limits.gpus:
+        yield from gpus.lines(planned.cards, planned.gpu_host)
     for group in plan.groups:
-        print(group.name)
+        if not plan.profile_calls:
+            yield group.name
         for cell in group.cells:
-            print(f"  {cell}")
+            yield str(cell) if plan.profile_calls else f"  {cell}"
     for entry in plan.unavailable:
-        print(f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip())
+        yield f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip()
+    yield _counts(planned)
+    if plan.cells:
+        yield _time(planned, outlook)
+        yield _first(outlook)
+
+
+def _counts(planned: session.Planned) -> str:
+    """How many cells, rounds and launches."""
+    plan = planned.plan
+    missing = f"{_counted(len(plan.unavailable), 'cell')} not available."
+    if plan.profile_calls:
+        return f"{_counted(len(plan.cells), 'launch')}; {missing}"
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
     # a pilot that sets no length makes only the launches that it must
     fewer = "" if plan.sampling.is_open else "at most "
     controls = sum(group.control is not None for group in plan.groups)
-    print(
+    return (
         f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
         f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
-        f"{_counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; "
-        f"{_counted(len(plan.unavailable), 'cell')} not available."
+        f"{_counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; {missing}"
     )
-    return problems.exit_code(prepared.refused, Exit.OK)
+
+
+def _time(planned: session.Planned, outlook: session.Outlook) -> str:
+    """How long it takes, and from what that is known."""
+    plan = planned.plan
+    at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    told = f"as launches of these cells took in {outlook.basis}" if outlook.basis else ""
+    if outlook.unknown:
+        guess = f"a guess: no earlier run in {planned.request.results} has launched"
+        guess += f" {outlook.unknown} of its cells, so {outlook.start:g} s are reckoned until each of them measures"
+        told = f"{told}; {guess}" if told else guess
+    return f"It takes {at_most}about {_about(outlook.seconds)}, {told}."
+
+
+def _about(seconds: float) -> str:
+    """A length of time as far as a guess knows it: `40 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{max(5, round(seconds / 5) * 5)} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
+
+
+def _first(outlook: session.Outlook) -> str:
+    """What is built or installed before the first launch."""
+    if outlook.unprepared is None:
+        return f"What is built first is not known: {outlook.unasked}"
+    count = len(outlook.unprepared)
+    if not count:
+        return f"Every {outlook.makes} is ready."
+    are = "is" if count == 1 else "are"
+    return f"Before that, {_counted(count, outlook.makes)} {are} made: {', '.join(outlook.unprepared)}."
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"

@@ -1,15 +1,18 @@
 """`harness images list`: what each environment pins, and what the engine has of it."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.model.environment import Device
 
 if TYPE_CHECKING:
-    from harness.backends.image import List
     from harness.catalog.project import Project
+    from harness.model.backend import KeptImage
     from harness.model.environment import Environment, Requirement
+
+#: Asks a backend what there is of each image.
+Ask = Callable[[Sequence["Requirement"]], Sequence["KeptImage"]]
 
 _NO_LOCK = "no lock"
 _NO_ENGINE = "no engine"
@@ -30,13 +33,13 @@ _COLUMNS = (
 )
 
 
-def rows(project: "Project", environments: Sequence["Environment"], ask: "List") -> list[dict[str, Any]]:
-    """A row for each environment, of JSON values; `ask` asks the engine for its images.
+def rows(project: "Project", environments: Sequence["Environment"], ask: "Ask") -> list[dict[str, Any]]:
+    """A row for each environment, of JSON values; `ask` says what there is of each image.
 
     `cpu` and `gpu` say of an image its `state`, and `size_bytes` and `id` where the engine has it; None where there is
     to be no such image. `lock` says whether each device's is there.
     """
-    from harness.model.gpu_code import describe
+    from harness.plan.gpus import describe
 
     requirements = _requirements(project, environments)
     found = _found(project, requirements, ask)
@@ -103,20 +106,19 @@ def _pins(requirements: Mapping[tuple[str, Device], "Requirement | None"], of: "
 
 
 def _found(
-    project: "Project", requirements: Mapping[tuple[str, Device], "Requirement | None"], ask: "List"
+    project: "Project", requirements: Mapping[tuple[str, Device], "Requirement | None"], ask: "Ask"
 ) -> dict[tuple[str, Device], dict[str, Any]]:
     """What there is of each image. Where no engine answers, that is said on stderr."""
-    from harness.backends.image import states
     from harness.model.errors import CannotRunHereError
 
     locked = {key: requirement for key, requirement in requirements.items() if requirement is not None}
     found: dict[tuple[str, Device], dict[str, Any]] = {key: {"state": _NO_LOCK} for key in requirements}
     try:
-        known = states(project.root, list(locked.values()), ask)
+        known = ask(list(locked.values()))
     except CannotRunHereError as error:
         print(error.message, file=sys.stderr, flush=True)
         return found | {key: {"state": _NO_ENGINE} for key in locked}
-    for key, (state, image) in zip(locked, known, strict=True):
-        there = {"size_bytes": image.size_bytes, "id": image.id} if image is not None else {}
-        found[key] = {"state": state.value, **there}
+    for key, image in zip(locked, known, strict=True):
+        there = {"size_bytes": image.size_bytes, "id": image.id} if image.id else {}
+        found[key] = {"state": image.state.value, **there}
     return found

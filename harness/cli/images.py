@@ -1,15 +1,14 @@
-"""`harness images`: the environments' locks and images."""
+"""`harness images`: the environments' locks and images, and packs of what builds need."""
 
-from dataclasses import replace
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.airgap import pack, unpack
 from harness.model.environment import Device
 
 if TYPE_CHECKING:
-    from harness.backends.docker import DockerBackend
     from harness.catalog.project import Project
     from harness.model.environment import Environment, Requirement
 
@@ -27,11 +26,11 @@ def list_images(
     names: Names = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")] = False
 ) -> None:
     """List the environments: what they pin, what of them is built and how large, and which GPUs run them."""
-    from harness.backends.listing import list_images as ask
+    from harness.backends import registry
     from harness.cli import image_list
 
     project, environments = _chosen(names)
-    rows = image_list.rows(project, environments, ask)
+    rows = image_list.rows(project, environments, registry.image_backend(project.root).states)
     if json:
         import json as codec
 
@@ -69,64 +68,89 @@ def build(
     jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time; the CPUs' number by default.")] = None,
 ) -> None:
     """Pull or build the images that are not there or not right."""
-    from harness.backends.images import check_registry
+    from harness.backends import registry
     from harness.cli import building
     from harness.cli.interruption import interruptible
     from harness.model.errors import Exit
 
     project, environments = _chosen(names)
     requirements = _locked(project, environments, device)
+    backend = registry.image_backend(project.root)
     if push:
-        check_registry()
-    images = _docker(project).images
+        backend.check_push()
     with interruptible(), building.show() as progress:
-        results = images.prepare(requirements, progress, jobs)
+        made = backend.prepare(requirements, progress, jobs)
         if push:
-            images.push([each for each in requirements if isinstance(results[each.environment.name], str)], progress)
-    for name, result in results.items():
-        typer.echo(f"{name}: {result}")
-    if any(isinstance(result, Exception) for result in results.values()):
+            backend.push([each for each in requirements if each.environment.name in made.images], progress)
+    for name in (each.environment.name for each in requirements):
+        typer.echo(f"{name}: {made.images.get(name) or made.unavailable[name]}")
+    if made.unavailable:
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
 @app.command()
 def verify(names: Names = None, device: OfDevice = Device.CPU) -> None:
     """Start each image, and compare what is installed in it with its lock; of GPU images, CUDA's libraries too."""
+    from harness.backends import registry
     from harness.model.errors import Exit
 
     project, environments = _chosen(names)
-    docker = _docker(project)
-    right = [_verify(docker, requirement) for requirement in _locked(project, environments, device)]
-    if not all(right):
+    backend = registry.image_backend(project.root)
+    are_right = True
+    for requirement in _locked(project, environments, device):
+        found = backend.verify(requirement)
+        are_right = are_right and found.is_right
+        for line in found.lines():
+            typer.echo(f"{requirement.environment.name}: {line}")
+    if not are_right:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-app.command()(pack)
-app.command()(unpack)
+@app.command()
+def pack(
+    folder: Annotated[Path, typer.Argument(help="Where to put it; what is there already is not fetched again.")],
+    names: Names = None,
+    device: OfDevice = Device.CPU,
+    no_images: Annotated[
+        bool,
+        typer.Option("--no-images", help="Packages only: enough for --backend local, and where the base images are."),
+    ] = False,
+) -> None:
+    """Fetch all that builds need into a folder: packages, base images, and the harness's own packages."""
+    from harness.backends import registry
+    from harness.catalog.pack import fill
+
+    project, environments = _chosen(names)
+    requirements = _locked(project, environments, device)
+    bases = None if no_images else registry.image_backend(project.root).bases
+    files = fill(folder, project, requirements, bases, _say)
+    size = sum(path.stat().st_size for path in files)
+    typer.echo(f"{folder}: {len(requirements)} environments, {len(files)} files, {size / 1e9:.2f} GB.")
 
 
-def _verify(docker: "DockerBackend", requirement: "Requirement") -> bool:
-    """Print what there is to say of one image; whether all is as it should be."""
-    from harness.backends.verification import check_cuda
+@app.command()
+def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` made.")]) -> None:
+    """Check a pack, give its base images to the engine, and say how to use its packages."""
+    import shlex
 
-    environment, differences = requirement.environment, docker.verify(requirement)
-    if environment.gpu_image:
-        # beside what its lock names it has what NVIDIA put there
-        differences = replace(differences, extra={})
-    count = len(requirement.lock.pins)
-    typer.echo(f"{environment.name}: {differences or f'all {count} packages are as locked'}")
-    if requirement.device is Device.CPU:
-        return not differences
-    report = check_cuda(docker.engine, docker.images.tag(requirement), environment)
-    for line in report.lines():
-        typer.echo(f"{environment.name}: {line}")
-    return report.is_complete and not differences
+    from harness.backends import registry
+    from harness.backends.wheels import VARIABLE
+    from harness.catalog.pack import use
+    from harness.catalog.project import Project
+
+    wheels = use(folder, lambda: registry.image_backend(Project.find().root).bases, _say)
+    _say("What is packed is whole. Builds and local environments take packages from it with:")
+    typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _chosen(names: list[str] | None) -> tuple["Project", list["Environment"]]:
     from harness.catalog.environments import load_environments
     from harness.catalog.project import Project
-    from harness.plan.names import resolve
+    from harness.plan.selection import resolve
 
     project = Project.find()
     environments = load_environments(project)
@@ -149,9 +173,3 @@ def _locked(project: "Project", environments: list["Environment"], device: Devic
         others = sorted({each.value for environment in environments for each in environment.devices})
         raise NothingSelectedError(f"There is no image for the {device.value} of {names}.", f"--device {others[0]}")
     return found
-
-
-def _docker(project: "Project") -> "DockerBackend":
-    from harness.backends.docker import DockerBackend
-
-    return DockerBackend(project.root, "images")

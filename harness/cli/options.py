@@ -1,33 +1,85 @@
-"""The options that `harness matrix` and `harness profile` share: what is launched, where, and on what."""
+"""Makes a command's options of a request's fields, which say once how each is called, explained and read."""
 
-from pathlib import Path
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
-from harness.cli.choice import BackendName
-from harness.model.suite import DEFAULT_SUITE
+from harness.backends.registry import CHOICES
+from harness.session.request import FieldOption, LaunchRequest, options
 
-Suite = Annotated[str, typer.Option("--suite", help=f"A named selection; {DEFAULT_SUITE} without -s.")]
-Environments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-e",
-        "--environment",
-        help=f"An environment or a glob; the first is the reference. Else the suite's, or {DEFAULT_SUITE}'s.",
-    ),
+Asked = TypeVar("Asked", bound=LaunchRequest)
+
+#: What the command line knows better than a request: the names that a value is one of.
+_TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
+
+
+class FailOn(StrEnum):
+    """What --fail-on takes."""
+
+    SLOWER = "slower"
+
+
+#: Options of commands that are no part of a request.
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be launched, how long it takes and what is built; and stop.")
 ]
-Scenarios = Annotated[list[str] | None, typer.Option("-s", "--scenario", help="A scenario, a glob or a file.")]
-Axes = Annotated[list[str] | None, typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.")]
-Backend = Annotated[BackendName, typer.Option(help="What executes the launches.")]
-Gpu = Annotated[bool, typer.Option("--gpu", help="Run on a GPU: the first one, unless --gpus names others.")]
-Gpus = Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")]
-Cpus = Annotated[
-    str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3: 1; all with --gpu.")
-]
-Reference = Annotated[str, typer.Option(help="What the others are set against; else the first.")]
-Timeout = Annotated[str, typer.Option(help="When a launch is ended: 10m.")]
-Memory = Annotated[str, typer.Option(help="What a container may use; four fifths of the machine without it.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Orders the launches; drawn where left out.")]
-Results = Annotated[Path, typer.Option(help="Where runs are kept.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be launched, and stop.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine to end.")]
+
+
+def of(kind: type[Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command whose first parameter is a request of this `kind` an option for each of the request's fields.
+
+    What is not typed is the field's default. The command's own options come after these; its docstring is its help.
+    """
+    fields = options(kind).values()
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def expanded(**typed: Any) -> None:
+            given = [(each, typed.pop(each.name)) for each in fields]
+            asked = {each.name: _value(each, value) for each, value in given if value not in (None, False)}
+            command(kind(**asked), **typed)
+
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [
+            *map(_parameter, fields),
+            *(each.replace(kind=each.KEYWORD_ONLY) for each in own),
+        ]
+        expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        expanded.__annotations__ = {each.name: each.annotation for each in parameters}
+        return expanded
+
+    return decorate
+
+
+def _parameter(of: FieldOption) -> inspect.Parameter:
+    """The command's parameter: None where the option is left out, False of a switch."""
+    option, is_switch = of.option, of.type is bool
+    told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
+    made = typer.Option(*of.flags, help=told, show_default=False, min=option.least)
+    return inspect.Parameter(
+        of.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if is_switch else None,
+        annotation=Annotated[bool if is_switch else _text(of) | None, made],
+    )
+
+
+def _text(of: FieldOption) -> Any:
+    """What typer makes of the text, before it is read."""
+    if get_origin(of.type) in (Sequence, Mapping):
+        return list[str]
+    if of.option.read:
+        return str
+    # of a number or None, the number
+    kinds = [kind for kind in get_args(of.type) if kind is not type(None)]
+    return _TYPES.get(of.name, *(kinds or [of.type]))
+
+
+def _value(of: FieldOption, typed: Any) -> Any:
+    """The field's value. Raises UsageError, which names the option."""
+    return of.option.read(typed, of.flags[-1]) if of.option.read else typed

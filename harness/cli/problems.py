@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.model.errors import Exit
 from harness.model.problem import FileError, Problem
 
 
@@ -31,8 +30,3 @@ def tell_refused(refused: Mapping[str, FileError]) -> None:
         names = " ".join(refused)
         print(f"Not run, for what is wrong in its file: {', '.join(refused)}. The others run.", file=sys.stderr)
         print(f"Once that is mended: harness scenarios check {names}", file=sys.stderr)
-
-
-def exit_code(refused: Mapping[str, FileError], code: Exit) -> Exit:
-    """The exit code of a command that did well but for the scenarios that it refused."""
-    return Exit.CELLS_FAILED if refused and code is Exit.OK else code

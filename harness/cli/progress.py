@@ -35,7 +35,7 @@ class Count:
         self._spent = 0.0
         self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
         self._clock = clock
-        self._begun = 0.0
+        self._begun: float | None = None
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
 
     def begin(self) -> None:
@@ -45,7 +45,8 @@ class Count:
     def end(self, launch: Launch) -> None:
         """It has ended."""
         self.done += 1
-        taken = self._clock() - self._begun
+        taken = self._clock() - (self._begun or 0.0)
+        self._begun = None
         self._spent += taken
         self._seconds[launch.round == 0].append(taken)
 
@@ -58,16 +59,20 @@ class Count:
         self.total += launches
 
     def left(self) -> str:
-        """The time left, from the launches so far; empty before the first."""
+        """The time left by now, from the launches so far; empty before the first has ended."""
         pilots, others = self._seconds[True], self._seconds[False]
         if not pilots and not others:
             return ""
         each = statistics.fmean(others) if others else statistics.fmean(pilots) + self._longer
+        pilot = statistics.fmean(pilots or others)
         to_pilot = max(0, self._pilots - self.done)
-        rest = (self.total - self.done - to_pilot) * each + to_pilot * statistics.fmean(pilots or others)
+        rest = (self.total - self.done - to_pilot) * each + to_pilot * pilot
+        running = 0.0 if self._begun is None else self._clock() - self._begun
+        # one that takes longer than usual has no time left, and takes none from those after it
+        rest -= min(running, pilot if to_pilot else each)
         if self._budget is not None:
-            rest = min(rest, max(0.0, self._budget - self._spent))
-        minutes, seconds = divmod(round(rest), 60)
+            rest = min(rest, max(0.0, self._budget - self._spent - running))
+        minutes, seconds = divmod(round(max(0.0, rest)), 60)
         return self._at_most + (f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left")
 
 
@@ -77,6 +82,11 @@ def _longer(planned: Sampling, pilot: Sampling) -> float:
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0
     return sum(seconds - before for seconds, before in pairs if seconds is not None and before is not None)
+
+
+def _repeated(number: int, launches: int) -> str:
+    """Why the total grows."""
+    return f"Round {number} is repeated, as other processes disturbed it: {launches} more launches."
 
 
 class PlainProgress:
@@ -106,10 +116,10 @@ class PlainProgress:
         """Some launches will not be done."""
         self._count.skip(launches)
 
-    def again(self, launches: int) -> None:
+    def again(self, number: int, launches: int) -> None:
         """A round is repeated."""
         self._count.again(launches)
-        print("The round before was disturbed by other processes; it is repeated.", file=sys.stderr, flush=True)
+        print(_repeated(number, launches), file=sys.stderr, flush=True)
 
 
 class LiveProgress:
@@ -117,23 +127,31 @@ class LiveProgress:
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
+        from rich.text import Text
 
-        self._count = Count(plan, clock)
+        count = self._count = Count(plan, clock)
+
+        class Left(ProgressColumn):
+            """The time left, which goes on while a launch runs."""
+
+            def render(self, task: object) -> Text:
+                return Text(count.left())
+
         self._rounds = plan.rounds
         self._first = Role.PROFILE if plan.profile_calls else Role.PILOT
         self._progress = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+            Left(),
             TextColumn("{task.description}"),
             console=Console(stderr=True),
             # drawing takes CPU from what is measured: no more often than a reader needs
             refresh_per_second=2,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=self._count.total, left="")
+        self._task = self._progress.add_task("", total=count.total)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -150,14 +168,14 @@ class LiveProgress:
 
         self._count.begin()
         name = f"round {number} of {self._rounds}" if number else self._first.value
-        self._progress.update(self._task, description=escape(f"{name}: {cell}"), left=self._count.left())
+        self._progress.update(self._task, description=escape(f"{name}: {cell}"))
 
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
         from rich.text import Text
 
         self._count.end(launch)
-        self._progress.update(self._task, completed=self._count.done, left=self._count.left())
+        self._progress.update(self._task, completed=self._count.done)
         if launch.status is not Status.OK:
             self._progress.console.print(Text(f"{launch.cell}: {describe(launch)}"))
 
@@ -166,10 +184,11 @@ class LiveProgress:
         self._count.skip(launches)
         self._progress.update(self._task, completed=self._count.done)
 
-    def again(self, launches: int) -> None:
+    def again(self, number: int, launches: int) -> None:
         """A round is repeated."""
         self._count.again(launches)
         self._progress.update(self._task, total=self._count.total)
+        self._progress.console.print(_repeated(number, launches), highlight=False)
 
 
 def show(plan: Plan) -> LiveProgress | PlainProgress:

@@ -1,11 +1,15 @@
 """`harness scenarios`."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.model.errors import Exit
+
+if TYPE_CHECKING:
+    from harness.model.scenario import Axes, Comparison, Scenario
 
 app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -35,21 +39,22 @@ def show(
     """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
     from harness.catalog.project import Project
     from harness.catalog.scenarios import find_scenarios
-    from harness.cli import problems, scenario_show
-    from harness.plan.names import resolve
+    from harness.cli import problems
+    from harness.plan.selection import resolve
+    from harness.session.scenarios import describe
 
     project = Project.find()
     found = find_scenarios(project)
     names = resolve([name], [*found.scenarios, *found.broken], "scenario")
     broken = {each: found.broken[each] for each in names if each in found.broken}
     shown = [found.scenarios[each] for each in names if each in found.scenarios]
-    described = [scenario_show.describe(project, scenario) for scenario in shown]
+    described = [describe(project, scenario) for scenario in shown]
     if json:
         import json as codec
 
         typer.echo(codec.dumps(described, indent=2))
     else:
-        told = ["\n".join(scenario_show.lines(*each)) for each in zip(shown, described, strict=True)]
+        told = ["\n".join(_lines(*each)) for each in zip(shown, described, strict=True)]
         typer.echo("\n\n".join(told), nl=bool(told))
     problems.tell(broken)
     if broken:
@@ -63,9 +68,10 @@ def check(
     ] = None,
 ) -> None:
     """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
-    from harness.cli import scenario_check
+    from harness.session import scenarios
 
-    raise typer.Exit(scenario_check.report(names or []))
+    count = scenarios.check(names or [])
+    typer.echo(f"{count} scenario{'' if count == 1 else 's'}, no problem.")
 
 
 @app.command()
@@ -78,13 +84,92 @@ def new(
 ) -> None:
     """Write the skeleton of a scenario, which can be run as it is."""
     from harness.catalog.project import Project
-    from harness.cli import scenario_new
+    from harness.session.scenarios import new as write
 
     scenarios = Project.find().scenarios
-    path = scenario_new.write(name, title, directory or scenarios)
+    path = write(name, title, directory or scenarios)
     is_ours = path.parent.resolve() == scenarios.resolve()
     shown = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
     typer.echo(f"{shown} is written.")
     typer.echo(f"check it:     harness scenarios check {name if is_ours else shown}")
     typer.echo(f"by hand:      {'' if is_ours else f'PYTHONPATH={scenarios} '}python {shown}, where TensorFlow is")
     typer.echo(f"in releases:  harness matrix -s {name if is_ours else shown} -e tf1.14 -e tf2.21")
+
+
+def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
+    """What `describe` tells, for a reader."""
+    yield f"{scenario.name}: {scenario.title}"
+    facts = [
+        ("file", str(scenario.path)),
+        ("source", scenario.source or "none"),
+        ("tags", ", ".join(scenario.tags)),
+        ("needs", ", ".join([f"Python {scenario.requires_python or 'of any version'}", *scenario.dependencies])),
+    ]
+    yield from _columns([fact for fact in facts if fact[1]])
+    yield from _section("axes", _columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
+    yield from _section("not combined", map(_point, scenario.exclude))
+    yield from _section("compares", map(_comparison, scenario.compare))
+    stated = (
+        (entry.observation, repr(entry.value), " ".join([_point(entry.when), *entry.requires]).strip())
+        for entry in scenario.expect
+    )
+    yield from _section("the source states", _columns(list(stated)))
+    yield ""
+    yield f"of its {described['cells']} cells, axes with a default in all their values, there are"
+    yield from _table(described["environments"], described["cells"])
+
+
+def _values(scenario: "Scenario", axis: str) -> str:
+    listed = ", ".join(value or "unset" for value in scenario.axes[axis])
+    sweep = scenario.sweeps.get(axis)
+    if sweep:
+        listed += f" {sweep.unit}".rstrip()
+    notes = [
+        "a sweep" if sweep else "",
+        "a process variable" if axis in scenario.environ else "",
+        f"{scenario.default[axis] or 'unset'} unless selected" if axis in scenario.default else "",
+    ]
+    told = "; ".join(filter(None, notes))
+    return f"{listed} ({told})" if told else listed
+
+
+def _point(axes: "Axes") -> str:
+    return " ".join(f"{axis}={value}" for axis, value in axes.items())
+
+
+def _comparison(comparison: "Comparison") -> str:
+    told = f"{comparison.name}: along {comparison.along}"
+    if comparison.plus:
+        told += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
+    picks = [
+        f"{_point(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}" for pick in comparison.pick
+    ]
+    return f"{told}, with {', '.join(picks)}" if picks else told
+
+
+def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
+    """A line an environment; each reason is told once, below, by its number."""
+    numbers: dict[tuple[str, str], int] = {}
+    rows = []
+    for environment in environments:
+        absent = [
+            f"{entry['cells']} [{numbers.setdefault((entry['reason'], entry['advice']), len(numbers) + 1)}]"
+            for entry in environment["not_available"]
+        ]
+        rows.append((environment["name"], f"{environment['cells']} of {whole}", ", ".join(absent)))
+    yield from _columns([("environment", "cells", "not available" if numbers else ""), *rows])
+    for (reason, advice), number in numbers.items():
+        yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()
+
+
+def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
+    told = list(entries)
+    if told:
+        yield ""
+        yield title
+        yield from (f"  {entry}" for entry in told)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

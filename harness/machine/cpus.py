@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from harness.machine import topology as machine
 from harness.machine.topology import Topology
+from harness.model.cpus import parse
+from harness.model.cpus import shown as cpu_list
 from harness.model.errors import UsageError
 
 
@@ -20,15 +22,13 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
         return None
     if wish.isdecimal():
         return _count(int(wish), allowed, topology)
-    if wish.endswith(",") and wish[:-1].isdecimal():
-        return _listed({int(wish[:-1])}, wish, allowed)
-    return _listed(_parse(wish), wish, allowed)
+    return _listed(wish, allowed)
 
 
 def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
-            f"--cpus {count}: this process may use {len(allowed)} CPUs ({_format(allowed)}).",
+            f"--cpus {count}: this process may use {len(allowed)} CPUs ({cpu_list(allowed)}).",
             "Ask for fewer, or `--cpus all`. One CPU by number is `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
@@ -80,27 +80,17 @@ def _place(cpu: int, topology: Topology) -> tuple[int, int]:
     return found.package, -1 if found.node is None else found.node
 
 
-def _listed(cpus: set[int], wish: str, allowed: set[int]) -> tuple[int, ...]:
+def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
+    try:
+        cpus = parse(wish)
+    except ValueError as error:
+        advice = "Give a count, `all`, or a list of CPUs such as `0,2-3`."
+        raise UsageError(f"--cpus {wish}: {error}.", advice) from None
     missing = cpus - allowed
     if missing or not cpus:
-        raise UsageError(f"--cpus {wish}: this process may use the CPUs {_format(allowed)}, not {_format(missing)}.")
+        named = cpu_list(missing) or "none"
+        raise UsageError(f"--cpus {wish}: this process may use the CPUs {cpu_list(allowed)}, not {named}.")
     return tuple(sorted(cpus))
-
-
-def _parse(wish: str) -> set[int]:
-    cpus: set[int] = set()
-    for part in wish.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UsageError(f"--cpus {wish}: not a count, `all`, or a list of CPUs such as `0,2-3`.")
-        if dash and int(last) - int(first) > 4096:
-            raise UsageError(f"--cpus {wish}: {part.strip()} is a range of more than 4,096 CPUs.")
-        cpus.update(range(int(first), int(last) + 1) if dash else [int(first)])
-    return cpus
-
-
-def _format(cpus: Iterable[int]) -> str:
-    return ", ".join(str(cpu) for cpu in sorted(cpus)) or "none"
 
 
 def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collection[int]) -> str:
@@ -137,14 +127,7 @@ def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[i
 
 def _numbers(cpus: Collection[int]) -> str:
     """`CPU 7`, or `CPUs 0, 2-3`."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1].append(cpu)
-        else:
-            runs.append([cpu])
-    parts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-    return f"CPU{'' if len(cpus) == 1 else 's'} {', '.join(parts)}"
+    return f"CPU{'' if len(cpus) == 1 else 's'} {cpu_list(cpus)}"
 
 
 def keeping_off(

@@ -12,14 +12,3 @@ def cache_dir() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("harness"))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new, never a part. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

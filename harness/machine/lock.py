@@ -4,15 +4,20 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.model.errors import CannotRunHereError
 
 
 @contextlib.contextmanager
-def exclusive(path: Path, busy: str, advice: str = "") -> Iterator[None]:
-    """Hold the lock file `path`. Raises CannotRunHereError with `busy` and its holder's note where it is held."""
+def exclusive(
+    path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
+) -> Iterator[None]:
+    """Hold the lock file `path`. Where it is held, `waiting` is told by whom, and the lock is waited for.
+
+    Without `waiting` raises CannotRunHereError then, with `busy` and its holder's note.
+    """
     try:
         # not O_CREAT on a file that is there: the kernel refuses that for another user's file in /tmp
         handle = os.open(path, os.O_RDWR if path.exists() else os.O_RDWR | os.O_CREAT, 0o666)
@@ -25,7 +30,11 @@ def exclusive(path: Path, busy: str, advice: str = "") -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(handle, 200, 0).decode(errors="replace").strip()
-            raise CannotRunHereError(f"{busy} It is held by {holder or 'an unknown process'}.", advice) from None
+            told = f"{busy} It is held by {holder or 'an unknown process'}."
+            if waiting is None:
+                raise CannotRunHereError(told, advice) from None
+            waiting(f"{told} Waiting for it.")
+            fcntl.flock(handle, fcntl.LOCK_EX)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
         yield
@@ -39,6 +48,12 @@ def machine_lock() -> Path:
     return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"
 
 
-def machine_to_itself() -> contextlib.AbstractContextManager[None]:
+def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
     """Hold the machine: two runs would measure each other, and so would a run and another one's builds."""
-    return exclusive(machine_lock(), "Another run is measuring on this machine.", "Wait for it, then type this again.")
+    busy = "Another run is measuring on this machine."
+    return exclusive(
+        machine_lock(),
+        busy,
+        "Wait for it, then type this again; `harness matrix` and `profile` do so with --wait.",
+        waiting,
+    )

@@ -3,6 +3,8 @@
 import contextlib
 from pathlib import Path
 
+from harness.model.cpus import parse
+
 
 def text(path: Path) -> str | None:
     """What the file says, without white space at its ends; None where it cannot be read."""
@@ -22,12 +24,6 @@ def integer(path: Path) -> int | None:
 def cpu_list(path: Path) -> frozenset[int] | None:
     """The CPUs in a file such as `0-3,8`; None where it cannot be read or is no such list."""
     listed = text(path)
-    if listed is None:
-        return None
-    cpus: set[int] = set()
-    for part in filter(None, listed.split(",")):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            return None
-        cpus.update(range(int(first), int(last if dash else first) + 1))
-    return frozenset(cpus)
+    with contextlib.suppress(ValueError):
+        return None if listed is None else parse(listed)
+    return None

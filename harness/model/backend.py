@@ -1,13 +1,95 @@
-"""The protocol that every backend keeps."""
+"""The protocol that every backend keeps, and what it tells."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.model.environment import Requirement
+from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.job import Job
 from harness.model.launch import Outcome
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+#: What `where` says of an engine on the machine that the harness runs on, and of another one.
+HERE, REMOTE = "this machine", "remote"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFacts:
+    """What run.json says of the backend; empty is what it does not know, or does not have.
+
+    `name` is the registry's, `why` says why it was taken. `engine` is what launched, with its version; `where` is
+    HERE or REMOTE, and `system` to `memory_bytes` are of its machine. `registry` is where images are pulled from, with
+    a slash at its end; `gpus_by` is the way in which containers get GPUs. `more` are facts that only a reader looks at,
+    by names of the backend's own; on the disk they stand beside the others.
+    """
+
+    name: str
+    why: str = ""
+    engine: str = ""
+    api: str = ""
+    where: str = ""
+    system: str = ""
+    kernel: str = ""
+    architecture: str = ""
+    cpus: int = 0
+    memory_bytes: int = 0
+    storage: str = ""
+    cgroup: str = ""
+    rootless: bool | None = None
+    security: Sequence[str] = ()
+    registry: str = ""
+    gpus_by: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether launches ran on another machine than the harness."""
+        return self.where == REMOTE
+
+    def told(self) -> dict[str, Any]:
+        """Everything that is known, by its name in run.json, JSON values only."""
+        known = {name: getattr(self, name) for name in _NAMES}
+        return {name: value for name, value in known.items() if value or value is False} | dict(self.more)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """The facts of a mapping as `told` gives it; names that are not known here come into `more`."""
+        return cls(**_gathered(stored))
+
+    # how the store reads and writes them: flat, and with whatever another version of the harness has put there
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(
+            _gathered,
+            handler(source),
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.told),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
+        found = handler.resolve_ref_schema(handler(schema))
+        del found["properties"]["more"]
+        return found | {"additionalProperties": True}
+
+
+_NAMES = tuple(each.name for each in fields(BackendFacts) if each.name != "more")
+
+
+def _gathered(stored: Any) -> Any:
+    """A stored object with the names that are not known here under `more`; anything else is left to be refused."""
+    if not isinstance(stored, Mapping):
+        return stored
+    known = {name: value for name, value in stored.items() if name in _NAMES}
+    return {**known, "more": {name: value for name, value in stored.items() if name not in _NAMES}}
 
 
 class Stage(StrEnum):
@@ -35,21 +117,75 @@ class Step:
 Progress = Callable[[Step], object]
 
 
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What became of the environments that were to be prepared, by name.
+
+    `images` are those that are ready, with what will run: an image's id or a lock's hash. `unavailable` are those that
+    this machine cannot have, with the reason.
+    """
+
+    images: Mapping[str, str]
+    unavailable: Mapping[str, UnavailableError] = field(default_factory=dict)
+
+    def refuse_nothing(self) -> Self:
+        """This one. Raises CannotRunHereError, with every reason once, where not one environment can be had."""
+        errors = self.unavailable.values()
+        if errors and not self.images:
+            reasons = dict.fromkeys(error.message for error in errors)
+            advice = dict.fromkeys(error.advice for error in errors if error.advice)
+            raise CannotRunHereError("\n".join(reasons), "\n".join(advice))
+        return self
+
+
+class ImageState(StrEnum):
+    """What an engine has of an environment's image."""
+
+    BUILT = "built"
+    OUTDATED = "outdated"
+    NOT_BUILT = "not built"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptImage:
+    """What an engine has of an environment's image: its id, and its size with what it shares with others."""
+
+    state: ImageState
+    id: str = ""
+    size_bytes: int = 0
+
+
+class BaseImages(Protocol):
+    """The images that environments' images are made from, to and from files: for a machine that reaches no registry."""
+
+    def named(self, requirements: Iterable[Requirement]) -> list[str]:
+        """The references of those that builds of these environments need, each once."""
+        ...
+
+    def obtain(self, reference: str) -> str:
+        """The id of one that the engine has, or pulls now. Raises CannotRunHereError."""
+        ...
+
+    def save(self, reference: str, path: Path) -> None:
+        """Write one that the engine has to a file. Raises CannotRunHereError."""
+        ...
+
+    def load(self, path: Path, reference: str) -> None:
+        """Give the engine the one in a file. Raises CannotRunHereError where the file does not hold it."""
+        ...
+
+
 class Backend(Protocol):
     """Executes launches. One object serves one run."""
 
     name: str
 
-    def facts(self) -> Mapping[str, Any]:
-        """What the report says of the engine, JSON values only."""
+    def facts(self) -> BackendFacts:
+        """What run.json says of it; `why` is the caller's."""
         ...
 
-    def prepare(self, requirements: list[Requirement], progress: Progress) -> dict[str, str | Exception]:
-        """Make every environment ready, and return for each name what will run (an image's id or a lock's hash).
-
-        An environment that cannot be had here has an UnavailableError as its value. Raises CannotRunHereError where
-        nothing can be prepared at all.
-        """
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
+        """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all."""
         ...
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:

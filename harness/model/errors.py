@@ -42,6 +42,13 @@ class UsageError(HarnessError):
     exit = Exit.USAGE
 
 
+class DamagedError(UsageError):
+    """A file of the harness's own is not what it wrote; `why` is a clause."""
+
+    def __init__(self, where: object, why: str) -> None:
+        super().__init__(f"{where} is damaged: {why}.")
+
+
 class NothingSelectedError(HarnessError):
     """The selection is well formed and leaves no cell."""
 

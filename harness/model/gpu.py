@@ -1,7 +1,16 @@
 """GPUs: what a machine has, as NVIDIA's management library tells it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+#: A GPU's compute capability, such as (8, 6).
+Capability = tuple[int, int]
+
+
+def shown(capability: Capability) -> str:
+    """As NVIDIA writes it: 8.6. So it does the versions of CUDA."""
+    return f"{capability[0]}.{capability[1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +24,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is the compute capability, such as (8, 6).
+    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is its compute capability.
 
     `processes` are those that compute on it; `is_partitioned` says that it is divided into instances (MIG).
     """
@@ -23,7 +32,7 @@ class Card:
     index: int
     uuid: str
     name: str
-    capability: tuple[int, int]
+    capability: Capability
     memory_bytes: int
     processes: Sequence[Process] = ()
     is_partitioned: bool = False
@@ -34,14 +43,50 @@ class GpuHost:
     """The GPUs of a machine and its driver.
 
     `driver` is the driver's version (`535.104.05`), `cuda` the newest CUDA that it knows. `absent` says, in a clause,
-    why nothing is known where that is so; then the rest is empty.
+    why nothing is known where that is so; then the rest is empty. `is_here` is False of another machine than this one:
+    what it has, only a launch can tell.
     """
 
     cards: Sequence[Card] = ()
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
+    is_here: bool = True
 
     def chosen(self, gpus: Sequence[str]) -> list[Card]:
         """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over."""
         return [card for card in self.cards if {"all", str(card.index), card.uuid} & set(gpus)]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCode:
+    """The GPU code in a wheel, as compute capabilities: machine code, and PTX that a driver compiles."""
+
+    machine: tuple[Capability, ...]
+    ptx: tuple[Capability, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "GpuCode":
+        """The catalogue's `gpu_code` ("sm_35 sm_70 compute_80"), which has the words of TensorFlow's own build.
+
+        There, `sm_XY` is machine code, and `compute_XY` both machine code and PTX.
+        """
+        found = re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)
+        code = [(kind, (int(major), int(minor))) for kind, major, minor in found]
+        return cls(
+            tuple(capability for _, capability in code),
+            tuple(capability for kind, capability in code if kind == "compute"),
+        )
+
+    def runs_on(self, capability: Capability) -> bool:
+        """Whether some of the machine code runs there: on its own major version, from its own minor version on."""
+        major, minor = capability
+        return any(major == own_major and minor >= own_minor for own_major, own_minor in self.machine)
+
+    def compiles_for(self, capability: Capability) -> bool:
+        """Whether some of the PTX can be compiled for it: for its own capability and all newer ones."""
+        return any(capability >= own for own in self.ptx)
+
+
+#: What a run on the CPU knows of GPUs.
+CPU_ALONE = GpuHost(absent="the run is on the CPU")

@@ -1,10 +1,11 @@
 """Runs: one invocation of the matrix, what was asked and on what machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.model.backend import BackendFacts
 from harness.model.cell import Cell
 from harness.model.environment import Environment
 from harness.model.job import Limits, Sampling
@@ -116,9 +117,10 @@ class Run:
     """run.json: everything a report needs beside the launches.
 
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
-    against; `folder` is the run's folder as seen from where the command was typed; `backend` and `host` are facts for
-    a reader; `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to
-    the hash of its files, so that a changed one is refused on resuming; `stops` maps group to how it
+    against; `folder` is the run's folder as seen from where the command was typed; `host` are facts for a reader;
+    `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to the hash
+    of its files, so that a changed one is refused on resuming; `scripts` maps scenario to its file's text, for those
+    from outside the project alone, so that who has only the report can run it again; `stops` maps group to how it
     ended, once it has.
     """
 
@@ -130,7 +132,7 @@ class Run:
     reference: str
     environments: Sequence[Environment]
     scenarios: Sequence[Scenario]
-    backend: Mapping[str, Any]
+    backend: BackendFacts
     host: Mapping[str, Any]
     folder: str = ""
     commit: str = ""
@@ -138,5 +140,34 @@ class Run:
     images: Mapping[str, str] = field(default_factory=dict)
     pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    @property
+    def shown_folder(self) -> str:
+        """The run's folder as commands name it: where it usually is, if that was not recorded."""
+        return self.folder or f"results/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """How a run is done again without the harness, as lines to type in the project's folder.
+
+    `bake` makes what the catalogue's environments run in, and `others` each of the environments that are not in it, by
+    the harness; `cells` runs one cell of each environment. All are empty where that cannot be typed.
+    """
+
+    bake: str = ""
+    others: Sequence[str] = ()
+    cells: Sequence[str] = ()
+
+
+def nothing_by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+    """No lines."""
+    return ByHand()
+
+
+#: Says how a stored run is done again without the harness: of each environment, by name, the one cell that is given.
+#: The backends' registry has the one that knows.
+AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]

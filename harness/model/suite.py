@@ -8,7 +8,7 @@ DEFAULT_SUITE = "headline"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SuitePart:
     """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others.
 
     `environments` are names or globs of those that these cells are measured in; empty: all that the run has.
@@ -30,7 +30,7 @@ class Suite:
     name: str
     title: str
     environments: Sequence[str]
-    parts: Sequence[Part]
+    parts: Sequence[SuitePart]
     rounds: int | None = None
     budget: str = ""
     warmup: str = ""

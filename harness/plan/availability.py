@@ -1,29 +1,63 @@
-"""Which cells an environment's packages cannot run, known before any launch."""
+"""Which cells can run, known before any image is built, and what to use instead of the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from harness.model.cell import Cell
-from harness.model.environment import Requirement
+from harness.model.environment import Device, Environment, Requirement
+from harness.model.gpu import Card, GpuHost
 from harness.model.requirements import unmet
 from harness.model.run import Unavailable
 from harness.model.scenario import Need, Scenario, matches
+from harness.plan.gpus import Fit, Support, fit
+
+#: Why a cell cannot run, in a clause, and what to do, in a sentence or empty.
+Reason = tuple[str, str]
 
 
 def split(
-    cells: Sequence[Cell], scenarios: Mapping[str, Scenario], requirements: Mapping[str, Requirement]
+    cells: Sequence[Cell],
+    scenarios: Mapping[str, Scenario],
+    requirements: Mapping[str, Requirement],
+    environments: Mapping[str, Environment],
+    *,
+    cards: Sequence[Card] = (),
+    host: GpuHost | None = None,
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """The cells that can run, and those that cannot, with the reason; `requirements` by environment."""
-    runnable, unavailable = [], []
-    for cell in cells:
-        reason = _reason(cell, scenarios[cell.scenario], requirements[cell.environment])
-        if reason:
-            unavailable.append(Unavailable(cell=cell, reason=reason[0], advice=reason[1]))
-        else:
-            runnable.append(cell)
-    return runnable, unavailable
+    """The cells that can run, and those that cannot, with the reason and what to do.
+
+    A cell needs an image for its device, GPU code that runs on the cards, and the packages that its scenario asks for;
+    the cells are told in this order of the reasons. `environments` by name are the catalogue's and those of the cells;
+    `requirements` by environment are those that exist for the cells' device. `cards` are the ones that every launch is
+    given; without any, or where `host` knows nothing of the machine's GPUs, nothing is judged by them.
+    """
+
+    def device(cell: Cell) -> Reason | None:
+        return _no_device(environments[cell.environment], cell.device, environments.values())
+
+    @cache
+    def on_gpu(name: str) -> Reason | None:
+        found = fit(environments[name], cards, host or GpuHost())
+        if not found.is_impossible:
+            return None
+        return found.reason, gpu_advice(found, environments[name], environments.values(), cards, host or GpuHost())
+
+    def gpu(cell: Cell) -> Reason | None:
+        return on_gpu(cell.environment) if cell.device is Device.GPU else None
+
+    def packages(cell: Cell) -> Reason | None:
+        return _no_packages(cell, scenarios[cell.scenario], requirements[cell.environment])
+
+    able, unable = list(cells), []
+    for check in (device, gpu, packages):
+        judged = [(cell, check(cell)) for cell in able]
+        able = [cell for cell, reason in judged if reason is None]
+        unable += [Unavailable(cell, *reason) for cell, reason in judged if reason is not None]
+    return able, unable
 
 
-def _reason(cell: Cell, scenario: Scenario, requirement: Requirement) -> tuple[str, str] | None:
+def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:
     from packaging.specifiers import SpecifierSet
 
     pins, environment = requirement.lock.pins, requirement.environment
@@ -32,12 +66,83 @@ def _reason(cell: Cell, scenario: Scenario, requirement: Requirement) -> tuple[s
             f"{scenario.name} needs Python {scenario.requires_python}, {environment.name} has {environment.python}",
             "Choose an environment of another Python.",
         )
-    needs = [Need(requires=scenario.dependencies), *scenario.needs]
-    for need in needs:
-        if not matches(need.when, cell.axes):
-            continue
-        missing = unmet(need.requires, pins)
+    for need in (Need(requires=scenario.dependencies), *scenario.needs):
+        missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
         if missing:
             wanted = " and ".join(missing)
             return need.reason or f"needs {wanted}", need.advice or f"Choose an environment with {wanted}."
     return None
+
+
+def _no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
+    if device in environment.devices:
+        return None
+    reason = f"the catalogue has nothing of a {device.value.upper()} for {environment.name}"
+    if environment.gpu_image:
+        reason = f"{environment.name} is NVIDIA's image {environment.gpu_image}, which is made for GPUs"
+    other = nearest_with(device, environment, catalog)
+    return reason, f"Use {other.name}." if other else ""
+
+
+def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
+    """The environment of the nearest release that has the device, of two as near the older one; None without any."""
+    own = _release(to)
+
+    def distance(each: Environment) -> list[int]:
+        return [abs(one - other) for one, other in zip(_release(each), own, strict=True)]
+
+    able = [each for each in catalog if device in each.devices]
+    return min(able, key=lambda each: (distance(each), _release(each)), default=None)
+
+
+def gpu_advice(
+    found: Fit, environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost
+) -> str:
+    """What to do about an environment that cannot run on the cards: its own advice, and which one to use instead."""
+    other = nearest_on(cards, host, environment, catalog)
+    if other is None:
+        return found.advice or "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
+    compiled = "" if fit(other, cards, host).support is Support.NATIVE else f" ({Support.COMPILED.value})"
+    which = f"{other.name}{compiled}."
+    return f"{found.advice} Or use {which}" if found.advice else f"Use {which}"
+
+
+def nearest_on(
+    cards: Sequence[Card], host: GpuHost, to: Environment, catalog: Iterable[Environment]
+) -> Environment | None:
+    """The environment to use on these cards in place of one that cannot run there, None where none runs.
+
+    One that runs natively comes before one that is compiled, the same major version of TensorFlow before another, and
+    then the nearest release, of two as near the newer one.
+    """
+    major, minor, _ = _release(to)
+
+    def rank(each: Environment) -> tuple[int, bool, int, int, str]:
+        its_major, its_minor, _ = _release(each)
+        # a later major version begins where the earlier one ended
+        far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
+        return fit(each, cards, host).rank, its_major != major, far, -its_minor, each.name
+
+    able = [each for each in catalog if each.gpu_code and not fit(each, cards, host).is_impossible]
+    return min(able, key=rank, default=None)
+
+
+def _release(environment: Environment) -> tuple[int, int, int]:
+    from packaging.version import Version
+
+    version = Version(environment.tensorflow)
+    return version.major, version.minor, version.micro
+
+
+def gpu_rows(
+    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
+) -> list[dict[str, Any]]:
+    """How each environment with GPU code runs on the cards: its name, the way, the reason and what to do."""
+    rows = []
+    for environment in chosen:
+        if Device.GPU not in environment.devices:
+            continue
+        found = fit(environment, cards, host)
+        told = gpu_advice(found, environment, catalog.values(), cards, host) if found.is_impossible else found.advice
+        rows.append({"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": told})
+    return rows

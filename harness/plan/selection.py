@@ -1,14 +1,15 @@
-"""From what was typed to cells."""
+"""From what was typed to cells: names and globs resolved, suites and axes to their combinations."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
 from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.nearest import nearest, plain
 from harness.model.scenario import Scenario
-from harness.model.suite import Part, Suite
-from harness.plan.names import resolve, unknown
+from harness.model.suite import Suite, SuitePart
 
 Point = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -30,6 +31,30 @@ class Catalog:
     environments: Sequence[str]
     scenarios: Mapping[str, Scenario]
     suites: Mapping[str, Suite]
+
+
+def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[str]:
+    """The `names` that each pattern matches, in the order typed, each once.
+
+    Case, and `-`, `_` and spaces for one another, make no difference: `op-by-op` finds `op_by_op`. Raises UsageError
+    for a pattern that matches nothing, with the nearest name and the list.
+    """
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        found = [name for name in names if name == pattern] or [
+            name for name in names if fnmatchcase(plain(name), plain(pattern))
+        ]
+        if not found:
+            raise unknown(pattern, names, kind)
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
+    """The error for a name that does not exist."""
+    near = nearest(typed, names)
+    hint = f" Did you mean {near}?" if near else ""
+    return UsageError(f"There is no {kind} {typed!r}.{hint}", f"There are: {', '.join(names) or 'none'}.")
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -54,7 +79,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     environments = resolve(
         selection.environments or (suite.environments if suite else ["*"]), catalog.environments, "environment"
     )
-    parts = suite.parts if suite else [Part(scenario=name, axes={}) for name in scenarios]
+    parts = suite.parts if suite else [SuitePart(scenario=name, axes={}) for name in scenarios]
     filters = _filters(selection.axes, [catalog.scenarios[name] for name in scenarios])
 
     points: dict[Point, set[str]] = {}
@@ -89,6 +114,28 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     return cells, environments
 
 
+def without_broken(
+    selection: Selection, catalog: Catalog, broken: Collection[str]
+) -> tuple[Selection, Catalog, list[str]]:
+    """The selection and the catalogue less what is `broken`, and every scenario that was selected, broken or not.
+
+    `catalog` has the scenarios that can be read. Raises UsageError for a name that is neither.
+    """
+    chosen = resolve(selection.scenarios or ["*"], [*catalog.scenarios, *broken], "scenario")
+    suite = catalog.suites.get(selection.suite)
+    if suite:
+        named = {part.scenario for part in suite.parts}
+        chosen = [name for name in chosen if name in named]
+    if not any(name in broken for name in chosen):
+        return selection, catalog, chosen
+    if selection.scenarios:
+        selection = replace(selection, scenarios=[name for name in chosen if name not in broken])
+    if suite:
+        suite = replace(suite, parts=[part for part in suite.parts if part.scenario not in broken])
+        catalog = replace(catalog, suites={**catalog.suites, suite.name: suite})
+    return selection, catalog, chosen
+
+
 def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
     if not selection.suite:
         return None
@@ -108,7 +155,7 @@ def _filters(axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]) -
     return filters
 
 
-def _points(scenario: Scenario, part: Part, selected: set[str]) -> list[dict[str, str]]:
+def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
     """The combinations of a suite's part; an axis with a default has that value alone, unless it is `selected`."""
     values = {}
     for axis, known in scenario.axes.items():

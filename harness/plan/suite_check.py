@@ -6,9 +6,8 @@ from harness.catalog.findings import Findings, choices
 from harness.catalog.places import Key
 from harness.model.errors import UsageError
 from harness.model.scenario import ENVIRONMENT, Scenario
-from harness.model.suite import Part, Suite
-from harness.plan.names import resolve
-from harness.plan.selection import Catalog
+from harness.model.suite import Suite, SuitePart
+from harness.plan.selection import Catalog, resolve
 
 
 def check(catalog: Catalog, broken: Collection[str], findings: Findings, only: Collection[str] | None = None) -> None:
@@ -25,7 +24,7 @@ def check(catalog: Catalog, broken: Collection[str], findings: Findings, only: C
             _check_part((suite.name, "select", number), suite, part, catalog, findings)
 
 
-def _check_part(key: Key, suite: Suite, part: Part, catalog: Catalog, findings: Findings) -> None:
+def _check_part(key: Key, suite: Suite, part: SuitePart, catalog: Catalog, findings: Findings) -> None:
     scenario = catalog.scenarios.get(part.scenario)
     if scenario is None:
         if part.scenario:
@@ -51,7 +50,7 @@ def _patterns(key: Key, patterns: Sequence[str], names: Sequence[str], kind: str
             findings.add(key, error.message, error.advice, value=pattern)
 
 
-def _selected(part: Part, scenario: Scenario) -> bool:
+def _selected(part: SuitePart, scenario: Scenario) -> bool:
     """Whether some combination is left, as far as the part's names exist."""
     values: Mapping[str, Sequence[str]] = scenario.axes
     try:

@@ -1,6 +1,7 @@
-"""What a report is made of: sections of blocks. Markdown, the page and the terminal lay blocks out, and know no section.
+"""What a report is made of: sections of blocks.
 
-All text in blocks is as it was stored: each renderer escapes it.
+Markdown, the page and the terminal lay blocks out, and know no section. All text in blocks is as it was stored: each
+renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -128,6 +129,14 @@ class Figure(Block):
     """A chart."""
 
     picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing(Block):
+    """An SVG that we drew, and what it shows: for the page."""
+
+    svg: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)

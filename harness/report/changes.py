@@ -1,19 +1,27 @@
-"""Two runs side by side, as text: a line a cell, what moved them all, and what differs between the runs."""
+"""Two runs side by side: which cells changed from A to B, what moved them all, and what else differs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from harness.analysis.conditions import Difference, Part, differences, machines
-from harness.analysis.lookup import Lookup
-from harness.analysis.runs import Change, Changes, Lone, compare
-from harness.analysis.verdicts import Verdict
+from harness.analysis.comparisons import Withheld
+from harness.analysis.conditions import Difference, Part
+from harness.analysis.results import Results
+from harness.analysis.runs import Change, Judgement, Lone, Pair, Shift
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.analysis.welch import FEWEST_CELLS
 from harness.model.cell import Cell
 from harness.model.run import Run
 from harness.model.scenario import Scenario
-from harness.report import facts, format, names
-from harness.report.comparisons import Tally, tally
-from harness.report.course import Resolution, resolution
+from harness.report import format, names
+from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
+from harness.report.comparisons import tally
 from harness.report.format import Unit
+from harness.report.sections import measured
+from harness.report.sections.answer import control
+from harness.report.sentences import counted, listed, remarks
+
+#: The version of `--json`.
+SCHEMA = 2
 
 #: So many packages of an environment are named; the others are counted.
 PACKAGES = 8
@@ -25,118 +33,142 @@ _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.DIFFERENT_WORK, Verdict.UNCLEA
 _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One cell: its name, its times in both runs, and the percentages, empty where there are none."""
-
-    name: str
-    first: str
-    second: str
-    gain: str
-    beside: str
-    change: Change
+def sections(pair: Pair) -> list[Section]:
+    """What is said of two runs, A and B."""
+    blocks = [*head(pair), *table(pair), *absent(pair), *differing(pair)]
+    return [Section("B vs A", "compare", blocks)]
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One fact that differs, by its label, with both values as text."""
-
-    name: str
-    label: str
-    first: str
-    second: str
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What differs of some `subjects`: of environments with the same differences, all of them. `left` are not named."""
-
-    part: Part
-    subjects: Sequence[str]
-    facts: Sequence[Fact]
-    left: int
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """Cells with a number in one run only, for one reason: the other's status, empty where it was not asked for."""
-
-    status: str
-    cells: Sequence[str]
+def head(pair: Pair) -> Iterator[Block]:
+    """The runs, how many cells changed, what moved them all, and how small a change each run can tell."""
+    for name, results in (("A", pair.first), ("B", pair.second)):
+        run = results.run
+        yield Text(f"{name}: {run.folder or run.id}, begun {run.started}", where=REPORT)
+    if pair.machines:
+        told = "; ".join(fact(each) for each in pair.machines)
+        yield Text(
+            f"These runs are of different machines: {told}. What is said below is of both, machine and software.",
+            where=REPORT,
+        )
+    cells = pair.changes.cells
+    have = "1 cell has" if len(cells) == 1 else f"{len(cells)} cells have"
+    yield Text(f"{have} a number in both runs. B vs A: {tally(each.change.verdict for each in cells)}.", where=REPORT)
+    yield Text(shift(pair), where=REPORT)
+    for name, results in (("A", pair.first), ("B", pair.second)):
+        yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Everything that is said of two runs, A and B.
-
-    `machines` are the facts by which they are of different ones; `resolutions` are what each run's control shows, at
-    this `margin`; `shift` is the percentage of `changes.shift`. `mixed`: the software of some cells is the same, and
-    that of others is not.
-    """
-
-    first: Run
-    second: Run
-    margin: float
-    machines: Sequence[Fact]
-    resolutions: Sequence[Resolution | None]
-    changes: Changes
-    shift: str
-    unit: str
-    lines: Sequence[Line]
-    tally: Tally
-    judged: int
-    mixed: bool
-    only_first: Sequence[Absent]
-    only_second: Sequence[Absent]
-    differences: Sequence[Told]
+def shift(pair: Pair) -> str:
+    """What moved the middle one of all cells, and whether that was the machine."""
+    found, margin = pair.changes.shift, format.share(pair.margin)
+    if found is None:
+        judged = sum(each.judged for each in pair.changes.cells) or "none"
+        return (
+            f"No shift is told: that takes {FEWEST_CELLS} judged cells, and there are {judged}. So a change may be the "
+            "machine's."
+        )
+    whose = "whose software is the same in both runs" if found.unchanged else "that are judged"
+    moved = f"Shift: {takes(found.change)}, the median change of the {found.cells} cells {whose}"
+    return f"{moved}{_meaning(found, margin)}"
 
 
-def build(first: Run, second: Run, found: tuple[Lookup, Lookup], margin: float) -> View:
-    """What is said of two runs; `found` is what there is of each run's cells, `margin` a share."""
-    changes = compare(first, second, found, margin)
+def _meaning(found: Shift, margin: str) -> str:
+    match found.change.verdict:
+        case Verdict.SAME:
+            return f": the same within {margin}, so a cell that changed changed alone."
+        case Verdict.UNCLEAR:
+            return ": not known well enough to say whether something moved all cells."
+    if found.unchanged:
+        return f". B is {found.change.verdict} where no software changed: the machine changed, or how it was measured."
+    return (
+        f". B is {found.change.verdict} as a whole, and the software of most cells is not known to be the same: "
+        "machine and software cannot be told apart."
+    )
+
+
+def table(pair: Pair) -> Iterator[Block]:
+    """A line a cell, what changed first, and what its numbers mean."""
+    changes = pair.changes
     unit = format.unit([each.first.value for each in changes.cells])
-    lines = [_line(each, name, unit) for each, name in zip(changes.cells, _names(first, changes), strict=True)]
-    return View(
-        first=first,
-        second=second,
-        margin=margin,
-        machines=[fact(each) for each in machines(first, second)],
-        resolutions=[
-            resolution(replace(run, plan=replace(run.plan, margin=margin)), known)
-            for run, known in zip((first, second), found, strict=True)
-        ],
-        changes=changes,
-        shift=format.gain(changes.shift.change.ratio) if changes.shift else "",
-        unit=unit.symbol,
-        lines=sorted(lines, key=lambda line: _ORDER.index(line.change.change.verdict)),
-        tally=tally(each.change.verdict for each in changes.cells),
-        judged=sum(each.judged for each in changes.cells),
-        mixed=len({each.same_software for each in changes.cells}) > 1,
-        only_first=_absent(changes.only_first),
-        only_second=_absent(changes.only_second),
-        differences=_told(differences(first, second, (each.cell for each in changes.cells))),
+    named = dict(zip((each.cell for each in changes.cells), _names(pair.first.run, changes.cells), strict=True))
+    made, legend = tabulate(
+        "Cells",
+        columns(pair, unit, named),
+        sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict)),
+        where=REPORT,
+        noun="cell",
+    )
+    yield made
+    yield Text(
+        f"{legend} Rounds of different runs are not paired, so these 95 % intervals have the spread of both (Welch); "
+        "how one day differs from the next is not in them, but in the shift.",
+        True,
+        where=REPORT,
+    )
+    judged = sum(each.judged for each in changes.cells)
+    if judged:
+        margin = format.share(pair.margin)
+        beside = ", and so do, by themselves, those less the shift" if changes.shift else ""
+        yield Text(
+            f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
+            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % (Holm){beside}.",
+            True,
+            where=REPORT,
+        )
+
+
+def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[Change]]:
+    """What is said of a cell."""
+    times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
+    less = Column[Change]("less the shift", lambda each: _ratio(each, each.beside), is_number=True, is_optional=True)
+    return [
+        Column("cell", lambda each: named[each.cell], is_label=True),
+        Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), times, is_number=True),
+        Column(f"B, {unit.symbol}", lambda each: format.time(each.second, unit), is_number=True),
+        Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
+        less,
+        Column("verdict", lambda each: each.change.verdict or "", is_verdict=True, is_optional=True),
+        Column("remarks", lambda each: remark(pair, each), is_optional=True),
+    ]
+
+
+def takes(judged: Judgement) -> str:
+    """How many times as long the second run takes as the first."""
+    return format.ratio(judged.ratio.inverse)
+
+
+def _ratio(each: Change, judged: Judgement | None) -> Entry:
+    if judged is None or each.change.verdict is Verdict.DIFFERENT_WORK:
+        return Entry("")
+    return Entry(takes(judged), order=judged.ratio.inverse.value)
+
+
+def remark(pair: Pair, each: Change) -> str:
+    """What is to be said of one cell."""
+    changes, change, beside = pair.changes, each.change, each.beside
+    shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
+    mixed = len({other.same_software for other in changes.cells}) > 1
+    few = f"too few rounds in a run ({change.ratio.rounds} of {FEWEST_ROUNDS})"
+    return remarks(
+        [
+            "work not checked" if each.work.work == "not checked" else each.work.reason,
+            few if change.withheld is Withheld.FEW_ROUNDS else "",
+            "within a run's noise" if change.withheld is Withheld.CONTROL else "",
+            f"{beside.verdict} less the shift"
+            if beside and beside.verdict and (shifted or beside.verdict is not change.verdict)
+            else "",
+            "other software" if mixed and not each.same_software else "",
+        ]
     )
 
 
-def _line(each: Change, name: str, unit: Unit) -> Line:
-    different = each.change.verdict is Verdict.DIFFERENT_WORK
-    return Line(
-        name=name,
-        first=format.time(each.first, unit),
-        second=format.time(each.second, unit),
-        gain="" if different else format.gain(each.change.ratio),
-        beside=format.gain(each.beside.ratio) if each.beside else "",
-        change=each,
-    )
-
-
-def _names(run: Run, changes: Changes) -> list[str]:
+def _names(run: Run, cells: Sequence[Change]) -> list[str]:
     """Of each cell the environment, and what else tells it apart from the others."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    cells = [each.cell for each in changes.cells]
-    several = len({cell.scenario for cell in cells}) > 1
-    devices = len({cell.device for cell in cells}) > 1
-    varying = {name: _varying([cell for cell in cells if cell.scenario == name]) for name in scenarios}
+    members = [each.cell for each in cells]
+    several = len({cell.scenario for cell in members}) > 1
+    devices = len({cell.device for cell in members}) > 1
+    varying = {name: _varying([cell for cell in members if cell.scenario == name]) for name in scenarios}
     return [
         ", ".join(
             [
@@ -146,7 +178,7 @@ def _names(run: Run, changes: Changes) -> list[str]:
                 *_labels(scenarios.get(cell.scenario), cell, varying.get(cell.scenario, ())),
             ]
         )
-        for cell in cells
+        for cell in members
     ]
 
 
@@ -161,34 +193,73 @@ def _labels(scenario: Scenario | None, cell: Cell, axes: Sequence[str]) -> list[
     return [names.label(scenario, axis, cell.axes[axis]) for axis in axes if axis in cell.axes]
 
 
-def _absent(lone: Sequence[Lone]) -> list[Absent]:
-    by_status: dict[str, list[str]] = {}
+def absent(pair: Pair) -> Iterator[Block]:
+    """The cells with a number in one run only, by the other's reason."""
+    for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
+        for status, cells in _by_status(lone).items():
+            yield Text(f"No number in {name} ({status or 'not asked for'}): {listed(cells)}.", where=REPORT)
+
+
+def _by_status(lone: Sequence[Lone]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
     for each in lone:
-        by_status.setdefault(each.status.value if each.status else "", []).append(str(each.cell))
-    return [Absent(status, cells) for status, cells in by_status.items()]
+        found.setdefault(each.status.value if each.status else "", []).append(str(each.cell))
+    return found
 
 
-def _told(found: Sequence[Difference]) -> list[Told]:
-    """Part by part; environments and scenarios with the same differences in one."""
-    by_subject: dict[tuple[Part, str], list[Fact]] = {}
-    for each in found:
+def differing(pair: Pair) -> Iterator[Block]:
+    """What else differs: part by part, environments and scenarios with the same differences in one."""
+    by_subject: dict[tuple[Part, str], list[str]] = {}
+    for each in pair.differences:
         by_subject.setdefault((each.part, each.subject), []).append(fact(each))
-    alike: dict[tuple[Part, tuple[Fact, ...]], list[str]] = {}
+    alike: dict[tuple[Part, tuple[str, ...]], list[str]] = {}
     for (part, subject), known in by_subject.items():
         alike.setdefault((part, tuple(known)), []).append(subject)
-    return [
-        Told(part, [subject for subject in subjects if subject], list(known[:PACKAGES]), max(0, len(known) - PACKAGES))
-        for (part, known), subjects in alike.items()
-    ]
+    if not alike:
+        nothing = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
+        yield Text(f"Nothing else differs: {nothing}.", where=REPORT)
+        return
+    yield Text("What differs, A → B:", where=REPORT)
+    yield Items([_differing(part, subjects, known) for (part, known), subjects in alike.items()], where=REPORT)
 
 
-def fact(each: Difference) -> Fact:
+def _differing(part: Part, subjects: Sequence[str], known: Sequence[str]) -> str:
+    left = [f"and {len(known) - PACKAGES} more"] if len(known) > PACKAGES else []
+    whose = ", ".join(filter(None, subjects))
+    return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*known[:PACKAGES], *left])}"
+
+
+def fact(each: Difference) -> str:
     """One difference in words; that it differs is all there is to say of a hash."""
+    if each.name == "image":
+        return "another image"
+    if each.name == "source":
+        return "its file, or the kit, has changed"
     label = _OF_A_LAUNCH.get(each.name) if each.part is Part.MEASUREMENT else None
-    hashes = each.name in {"image", "source"}
-    first, second = ("" if hashes else _text(each.name, value) for value in (each.first, each.second))
-    return Fact(each.name, label or facts.pairs({each.name: "x"})[0][0], first, second)
+    return f"{label or measured.label(each.name)} {_text(each.name, each.first)} → {_text(each.name, each.second)}"
 
 
 def _text(name: str, value: object) -> str:
-    return next((text for _, text in facts.pairs({name: value})), "none")
+    return measured.fact(name, value) or "none"
+
+
+def document(pair: Pair) -> dict[str, Any]:
+    """The pair as JSON values: times in seconds per step, ratios as time(first) / time(second). See docs/compare.md."""
+    from dataclasses import asdict
+
+    return {
+        "schema": SCHEMA,
+        "first": _head(pair.first),
+        "second": _head(pair.second),
+        "margin": pair.margin,
+        "other_machine": [asdict(each) for each in pair.machines],
+        **asdict(pair.changes),
+        "differences": [asdict(each) for each in pair.differences],
+    }
+
+
+def _head(results: Results) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    run, found = results.run, results.found.control
+    return {"id": run.id, "started": run.started, "folder": run.folder, "control": found and asdict(found)}

@@ -1,10 +1,15 @@
 """Strings of strangers made harmless: names of scenarios, errors and standard error are untrusted (DESIGN 5)."""
 
+import json
+import math
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlsplit
 
-#: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several.
+#: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several, or of one
+#: string that is handed on in data.
 LINE_CHARACTERS, PARAGRAPH_CHARACTERS = 500, 4000
 
 # CSI, OSC and other strings up to their end, then the two-character escapes; ECMA-48 (5.4, 5.6), both 7 and 8 bit
@@ -32,8 +37,12 @@ def clean(text: str) -> str:
 def plain(text: str, most: int = LINE_CHARACTERS) -> str:
     """One line for a terminal: clean, white space made single spaces, of at most so many characters."""
     # bounded twice: cleaning 10 MB to show a line of it would take seconds
-    line = " ".join(clean(text[: 4 * most]).split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return shortened(" ".join(clean(text[: 4 * most]).split()), most)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
@@ -78,3 +87,25 @@ def web_address(address: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         return ""
     return quote(clean(address.strip()), safe=":/?#@!$&+,;=%-._~")
+
+
+def harmless(value: Any) -> Any:
+    """A JSON value whose strings, names too, are bounded and hold no control characters but line feeds and tabs.
+
+    Numbers that are not finite become None: JSON has none.
+    """
+    if isinstance(value, str):
+        return clean(value[:PARAGRAPH_CHARACTERS])
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {harmless(str(key)): harmless(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [harmless(item) for item in value]
+    return value
+
+
+def dumps(value: Any) -> str:
+    """A harmless JSON document, with a line feed at its end. No `<` is in it, so it cannot end a script element."""
+    text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
+    return text.replace("<", "\\u003c") + "\n"

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.analysis.results import Results
-from harness.report import markdown
+from harness.report import markdown, profiles
 from harness.report.blocks import Section, pictures
 from harness.report.charts import svg
 from harness.report.html import page
@@ -28,5 +28,15 @@ def made(
 def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:
     if full:
         return {"report.md": markdown.full(sections)}
-    files = markdown.files(sections, results.folder)
+    files = markdown.files(sections, results.run.shown_folder)
     return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
+
+
+def of_profiles(report: profiles.Report) -> dict[str, str]:
+    """Name and text of each file of a report of profiles; the sampled stacks are there for speedscope too."""
+    sections = report.sections()
+    return {
+        "profile.md": markdown.full(sections),
+        "profile.html": page.render_plain(sections),
+        "profile.speedscope.json": profiles.speedscope(report),
+    }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
+from harness.analysis.sweeps import Sweep
 from harness.analysis.tables import Table, Value
 
 #: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
@@ -29,6 +30,9 @@ MILLISECONDS = Unit("ms", 1e3)
 MICROSECONDS = Unit("µs", 1e6)
 MEBIBYTES = Unit("MiB", 2.0**-20)
 GIBIBYTES = Unit("GiB", 2.0**-30)
+PERCENT = Unit("%", 100.0)
+#: That of a mere number.
+ONE = Unit("", 1.0)
 
 
 def unit(seconds: Sequence[float]) -> Unit:
@@ -76,14 +80,28 @@ def times(ratio: Estimate) -> str:
     return number(ratio.value)
 
 
+def factor(value: float) -> str:
+    """A ratio of times: `2.70×`."""
+    return f"{number(value)}×"
+
+
 def ratio(value: Estimate) -> str:
     """A ratio of times with its interval: `2.70× (2.65 to 2.76)`."""
-    return f"{number(value.value)}×" + (f" ({between(value.interval)})" if value.interval else "")
+    return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
 
 
 def between(interval: Interval | None) -> str:
     """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+
+
+def size(value: float, sweep: Sweep) -> str:
+    """A size with three digits; without decimals from 10 on, where all sizes of the sweep are whole."""
+    if value in sweep.sizes:
+        return f"{value:,.10g}"
+    if value >= 10.0 and all(each.is_integer() for each in sweep.sizes):
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return number(value)
 
 
 def marks(value: Value) -> list[str]:

@@ -29,8 +29,11 @@ LIMIT = 60_000
 #: A table with more lines than this is folded.
 LONG = 40
 
-#: So many of the blocks that are left out are named; the others are counted.
-NAMED = 20
+#: So many of the blocks that are left out are named, in so many characters each; the others are counted.
+NAMED, NAME_CHARACTERS = 20, 100
+
+#: What the sentences about what is left out may take.
+ROOM = 4_000
 
 #: Cells wider than this are not padded for: one long reason would push every line of its table apart.
 PADDED = 64
@@ -51,7 +54,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     both.
     """
     pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
-    room = limit - 2_000  # for the sentences about what is left out
+    room = limit - ROOM
     pieces = [(section, block, _block(block)) for section in pasted for block in section.blocks]
     total = sum(len(text) + 2 for *_, text in pieces) + sum(len(section.title) + 6 for section in pasted)
     out: list[tuple[Section, Block]] = []
@@ -64,7 +67,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     gone = {id(block) for _, block in out}
     details = _details(sections, gone)
     kept = [_without(section, gone) for section in pasted]
-    more = _more(pasted, gone, folder) if out or details else ()
+    more = _more(pasted, gone, details[1:], folder) if details else ()
     report = [*(section for section in kept[:-1] if section), *more, *(section for section in kept[-1:] if section)]
     return Files(_text(report), _text(details))
 
@@ -92,16 +95,17 @@ def _without(section: Section, gone: Collection[int]) -> Section | None:
     return Section(section.title, section.anchor, blocks).shown(Where.PASTE)
 
 
-def _more(pasted: Sequence[Section], gone: Collection[int], folder: str) -> list[Section]:
+def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> list[Section]:
     """Where the rest is, and what of the report itself is there."""
     names = [
-        f"{block.caption} ({counted(len(block.lines), block.noun)})"
+        f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
         for block in section.blocks
         if id(block) in gone and isinstance(block, Table)
     ]
     others = len(gone) - len(names) + len(names[NAMED:])
-    words = [f"{folder}/details.md and report.html have the rest: effects, phases, the shape of the times, resources."]
+    rest = [escape.shortened(each.title, NAME_CHARACTERS) for each in details[:NAMED]]
+    words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
     if gone:
         told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
         words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
@@ -125,20 +129,23 @@ def _text(sections: Sequence[Section]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Text():
-            return _words(block.words)
+            text = _words(block.words)
         case Table():
-            return _table(block)
+            text = _table(block)
         case Figure():
-            return f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
+            text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
         case Code():
-            return escape.fenced(block.text, block.language)
+            text = escape.fenced(block.text, block.language)
         case Items():
-            return "\n".join(f"- {_words(item)}" for item in block.items)
+            text = "\n".join(f"- {_words(item)}" for item in block.items)
         case Heading():
-            return f"**{escape.markdown(block.title)}**"
+            text = f"**{escape.markdown(block.title)}**"
         case Folded():
-            return _folded(block.summary, "\n\n".join(map(_block, block.blocks)))
-    raise TypeError(f"Markdown has no {type(block).__name__}")
+            inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
+            text = _folded(block.summary, "\n\n".join(inside))
+        case _:
+            raise TypeError(f"Markdown has no {type(block).__name__}")
+    return text
 
 
 def _words(words: Words) -> str:
@@ -163,13 +170,15 @@ def _folded(summary: str, text: str) -> str:
 
 
 def _table(block: Table) -> str:
+    text, lines = _grid(block), len(block.lines)
+    return _folded(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+
+
+def _grid(block: Table) -> str:
     shown = block.shown(Where.PASTE | Where.DETAILS)
     rows = [[_entry(entry) for entry in line.entries] for line in shown.lines]
     right = [at for at, head in enumerate(shown.heads) if head.is_number]
-    text = table([escape.markdown(head.text) for head in shown.heads], rows, right)
-    if len(rows) <= LONG:
-        return text
-    return _folded(f"{block.caption}: {counted(len(rows), block.noun)}", text)
+    return table([escape.markdown(head.text) for head in shown.heads], rows, right)
 
 
 def _entry(entry: Entry) -> str:

@@ -1,10 +1,12 @@
 """What rows, columns and cells of a table are called. Nothing here is escaped yet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.analysis.columns import Column, Side
-from harness.analysis.tables import Row, Table
-from harness.model.cell import Cell
+from harness.analysis.effects import Change, Effect
+from harness.analysis.sweeps import Sweep
+from harness.analysis.tables import Measured, Row, Table
+from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Scenario
 
 # values that say nothing without the name of their axis
@@ -20,8 +22,17 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
 
 def place(table: Table, row: Row, axes: Sequence[str]) -> str:
     """The row by its values of `axes`, and by its device where there are several: `model small, fit`."""
-    device = [row.device.value] if table.several_devices else []
-    return ", ".join([*device, *(label(table.scenario, axis, row.axes[axis]) for axis in axes)])
+    return _place(table, row.device, row.axes, axes)
+
+
+def sweep_place(table: Table, sweep: Sweep) -> str:
+    """What the cells of a sweep share, as a row is called; empty where it is the table's only one."""
+    return _place(table, sweep.device, sweep.shared, [axis for axis in varying(table) if axis in sweep.shared])
+
+
+def _place(table: Table, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
+    told = [device.value] if table.several_devices else []
+    return ", ".join([*told, *(label(table.scenario, axis, facts[axis]) for axis in axes)])
 
 
 def varying(table: Table) -> list[str]:
@@ -39,29 +50,57 @@ def values(table: Table, side: Side) -> str:
     return " ".join(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)
 
 
-def full_name(cell: Cell) -> str:
-    """All that identifies a cell, whatever else its run has: `step tf1.14 cpu call=fit mode=graph`."""
-    axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
-    return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
-
-
 def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:
     """One cell of the table; `axes` are those that tell its rows apart: `fit, tf1.14 graph`."""
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
 
 
+def measured(table: Table, cell: Measured) -> str:
+    """A cell of the table that has a number: `fit, tf1.14 graph`."""
+    return cell_name(table, cell.row, cell.side, varying(table))
+
+
 def what(table: Table, head: Column) -> str:
     """What is compared: `graph vs eager, tf1.14`; `tf2.0 vs tf1.14, graph`; the name of an entry that picks first."""
-    assert head.other is not None, "a column with a comparison has two sides"
     assert head.comparison is not None, "a column with two sides has a comparison"
-    entry, side, other = head.comparison, _facts(head.side), _facts(head.other)
-    sides = " vs ".join(label(table.scenario, entry.along, facts[entry.along]) for facts in (side, other))
-    context = [
-        label(table.scenario, axis, side[axis])
-        for axis in (ENVIRONMENT, *table.column_axes)
-        if side[axis] == other[axis]
-    ]
-    return ", ".join([f"{entry.name}: {sides}" if entry.pick else sides, *context])
+    entry, (subject, base, shared) = head.comparison, sides(table, head)
+    if entry.pick:
+        # what else differs is in the entry's name
+        subject, base = (label(table.scenario, entry.along, _facts(side)[entry.along]) for side in _both(head))
+    told = f"{subject} vs {base}"
+    return ", ".join(filter(None, [f"{entry.name}: {told}" if entry.pick else told, shared]))
+
+
+def sides(table: Table, head: Column) -> tuple[str, str, str]:
+    """What the two sides of a comparison are called, and what they share: `graph`, `eager`, `tf1.14`."""
+    one, other = map(_facts, _both(head))
+    known = (ENVIRONMENT, *table.column_axes)
+    subject, base = (
+        " ".join(label(table.scenario, axis, facts[axis]) for axis in known if one[axis] != other[axis])
+        for facts in (one, other)
+    )
+    return (
+        subject,
+        base,
+        ", ".join(label(table.scenario, axis, one[axis]) for axis in known if one[axis] == other[axis]),
+    )
+
+
+def change(scenario: Scenario, of: Change) -> str:
+    """One axis from a base to a level: `tf2.0 vs tf1.14`."""
+    return " vs ".join(label(scenario, of.axis, value) for value in (of.level, of.base))
+
+
+def effect(scenario: Scenario, of: Effect) -> str:
+    """One change, `tf2.0 vs tf1.14`, or two that depend on each other, `tf2.0 × eager`."""
+    if of.parts is None:
+        return change(scenario, of.changes[0])
+    return " × ".join(label(scenario, each.axis, each.level) for each in of.changes)
+
+
+def _both(head: Column) -> tuple[Side, Side]:
+    assert head.other is not None, "a column with a comparison has two sides"
+    return head.side, head.other
 
 
 def _facts(side: Side) -> dict[str, str]:

@@ -1,21 +1,37 @@
-"""What a report of profiles says, as text in tables; Markdown and HTML only lay it out. Nothing here is escaped yet."""
+"""The report of profiles: where the time of each cell's first and later calls goes."""
 
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
-from harness.analysis import flames
-from harness.analysis.columns import columns
-from harness.analysis.flames import Frame
-from harness.analysis.profiles import Filed, Move, Taken, filed, matching, moves, top
+from harness.analysis import flames as trees
+from harness.analysis.columns import columns as compared_columns
+from harness.analysis.profiles import Class, Filed, Move, Taken, filed, matching, moves, top
 from harness.model.cell import Cell
+from harness.model.cpus import shown as cpu_list
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
-from harness.model.scenario import Scenario
-from harness.report import format, names
-from harness.report.grid import Grid
+from harness.report import escape, flames, format, names
+from harness.report.blocks import (
+    FILES,
+    Block,
+    Code,
+    Column,
+    Drawing,
+    Folded,
+    Heading,
+    Items,
+    Section,
+    Strong,
+    Table,
+    Text,
+    Where,
+    tabulate,
+)
+from harness.report.sentences import counted
 
 #: Functions that a table names, and those whose shares moved most.
 FUNCTIONS, MOVES = 12, 16
@@ -23,275 +39,293 @@ FUNCTIONS, MOVES = 12, 16
 #: What is narrower than this share of a picture is not drawn.
 LEAST = 0.004
 
-Profiled = Sequence[tuple[Launch, Mapping[Part, Profile]]]
+#: With more cells than this, every table is folded.
+SHOWN = 4
+
+Profiles = Mapping[Part, Profile]
+Profiled = Sequence[tuple[Launch, Profiles]]
 
 
-@dataclass(frozen=True, slots=True)
-class PartView:
-    """One profile: how many calls it is of, how long they took, which functions took most, and its picture.
+class Report:
+    """The profiles of a run's cells, and how these are called. Its `sections` are the report."""
 
-    `own` and `cumulative` are the same columns in two orders; `command` opens the raw profile.
-    """
+    def __init__(self, run: Run, profiled: Profiled) -> None:
+        self.run = run
+        self.profiled = profiled
+        self.scenarios = {scenario.name: scenario for scenario in run.scenarios}
+        self.found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
+        self.launches = {launch.cell: launch for launch, _ in profiled}
+        self.cells = [cell for cell in run.plan.cells if cell in self.found]
+        self.folder = run.folder or f"results/{run.id}"
+        self._values = _values(run)
 
-    part: Part
-    calls: int
-    steps: int
-    seconds: str
-    own: Grid
-    cumulative: Grid
-    frames: Sequence[Frame]
-    command: str
+    @property
+    def title(self) -> str:
+        """`Where the time goes: One training step`."""
+        titles = dict.fromkeys(self.scenarios[cell.scenario].title for cell in self.run.plan.cells)
+        return f"Where the time goes: {' and '.join(titles) or 'no scenario'}"
 
-
-@dataclass(frozen=True, slots=True)
-class CellView:
-    """A cell's profiles, and the document's own classes of its functions where there are both parts.
-
-    `patterns` are globs of the names that count as data handling.
-    """
-
-    name: str
-    parts: Sequence[PartView]
-    filed: Grid | None
-    misfiled: Sequence[Filed]
-    patterns: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class PairView:
-    """Two cells side by side: the functions whose shares of later calls moved most, by cumulative and by own time."""
-
-    name: str
-    side: str
-    other: str
-    cumulative: Grid
-    own: Grid
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """A cell without a profile: how its launch ended, and what to do; or why it was not launched."""
-
-    cell: str
-    status: str
-    why: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileDocument:
-    """Everything that the report says, in its order. `command` profiles again, `report` makes this report again.
-
-    `patterns` are the globs of data handling of all its scenarios; `calls` are profiled after the first.
-    """
-
-    run: Run
-    title: str
-    patterns: Sequence[str]
-    calls: int
-    cpus: Sequence[int]
-    summary: Grid
-    cells: Sequence[CellView]
-    pairs: Sequence[PairView]
-    absences: Sequence[Absence]
-    command: str
-    report: str
-
-
-def build(run: Run, profiled: Profiled) -> ProfileDocument:
-    """The report's content, from the launches and what each one profiled."""
-    scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    label = _labels(run, scenarios)
-    found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
-    ordered = [cell for cell in run.plan.cells if cell in found]
-    launches = {launch.cell: launch for launch, _ in profiled}
-    folder = run.folder or f"results/{run.id}"
-    return ProfileDocument(
-        run=run,
-        title=" and ".join(dict.fromkeys(scenarios[cell.scenario].title for cell in run.plan.cells)) or "No scenario",
-        patterns=list(dict.fromkeys(each for cell in ordered for each in scenarios[cell.scenario].data_handling)),
-        calls=run.plan.profile_calls or 0,
-        cpus=run.plan.limits.cpus or (),
-        summary=_summary(ordered, found, scenarios, label),
-        cells=[_cell(label(cell), scenarios[cell.scenario], found[cell], launches[cell], folder) for cell in ordered],
-        pairs=_pairs(run, found, scenarios, label),
-        absences=[
-            *(_lost(launch, label) for launch, parts in profiled if launch.cell not in found),
-            *(
-                Absence(label(entry.cell), Status.NOT_AVAILABLE.value, entry.reason, entry.advice)
-                for entry in run.plan.unavailable
-            ),
-        ],
-        command=shlex.join(run.command),
-        report=shlex.join(["harness", "report", folder]),
-    )
-
-
-def _labels(run: Run, scenarios: Mapping[str, Scenario]) -> Callable[[Cell], str]:
-    """Names cells by their environment and the axes in which the run's cells of that scenario differ."""
-    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    members = [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]
-    for cell in members:
-        for axis, value in cell.axes.items():
-            values[cell.scenario][axis].add(value)
-
-    def label(cell: Cell) -> str:
-        scenario = scenarios[cell.scenario]
+    def name(self, cell: Cell) -> str:
+        """The cell by its environment and the axes in which the run's cells of its scenario differ."""
+        scenario = self.scenarios[cell.scenario]
         told = [
             names.label(scenario, axis, value)
             for axis, value in cell.axes.items()
-            if len(values[cell.scenario][axis]) > 1 or axis in scenario.compared_axes
+            if len(self._values[cell.scenario][axis]) > 1 or axis in scenario.compared_axes
         ]
-        first = [cell.scenario] if len(scenarios) > 1 else []
-        return " ".join([*first, cell.environment, *told])
+        return " ".join([*([cell.scenario] if len(self.scenarios) > 1 else []), cell.environment, *told])
 
-    return label
+    def patterns(self, cell: Cell) -> Sequence[str]:
+        """Globs of the functions that count as data handling."""
+        return self.scenarios[cell.scenario].data_handling
 
+    def sections(self) -> list[Section]:
+        """All of the report, in its order."""
+        moved = [block for cell, other in self._pairs() for block in self._moved(cell, other)]
+        found = [
+            Section(self.title, "summary", list(self._head())),
+            Section("What moved", "moved", moved),
+            Section("Cell by cell", "cells", [block for cell in self.cells for block in self._cell(cell)]),
+            Section("No profile", "absences", list(self._absent())),
+            Section("Again", "again", list(self._again())),
+        ]
+        return [section for section in found if section.blocks]
 
-def _summary(
-    cells: Sequence[Cell],
-    found: Mapping[Cell, Mapping[Part, Profile]],
-    scenarios: Mapping[str, Scenario],
-    label: Callable[[Cell], str],
-) -> Grid:
-    headings = ["first call, ms", "later call, ms", "of that the profiler, %", "of that data handling, %"]
-    rows = []
-    for cell in cells:
-        first, steady = found[cell].get(Part.FIRST_CALL), found[cell].get(Part.STEADY)
-        patterns = scenarios[cell.scenario].data_handling
-        rows.append(
-            (
-                [label(cell)],
-                [
-                    _milliseconds(first.seconds) if first else "",
-                    _milliseconds(steady.seconds / steady.calls) if steady else "",
-                    _overhead(steady) if steady else "",
-                    _percent(matching(steady, patterns)) if steady and patterns else "",
-                ],
-            )
+    def _head(self) -> Iterator[Block]:
+        calls = self.run.plan.profile_calls or 0
+        yield Text(
+            "Each cell was launched once under cProfile, in launches that have no times: its first call is one "
+            f"profile, {calls} later calls are another. Times of the same cells without a profiler: harness matrix.",
+            where=FILES,
         )
-    return Grid(["cell"], headings, rows)
+        if self.cells:
+            made, legend = tabulate(
+                "Each cell's calls", self._columns(), self.cells, where=FILES | Where.TERMINAL, noun="cell"
+            )
+            yield made
+            yield Text(legend, True, where=FILES)
+            yield Text(_NESTED, True, where=FILES)
+        yield Text(self._facts(), True, where=FILES)
+
+    def _columns(self) -> list[Column[Cell]]:
+        patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
+        data = (
+            "Data handling is time of later calls in functions that the scenario's header counts as such, with all "
+            f"that they call, each second once: {', '.join(patterns)}."
+            if patterns
+            else "The scenario's header names no functions of data handling (tool.harness.profile)."
+        )
+        return [
+            Column("cell", self.name, is_label=True),
+            Column("first call, ms", lambda cell: _each(self.found[cell].get(Part.FIRST_CALL)), is_number=True),
+            Column("later call, ms", lambda cell: _each(self.found[cell].get(Part.STEADY)), is_number=True),
+            Column(
+                "of that the profiler, %", lambda cell: _overhead(self.found[cell].get(Part.STEADY)), is_number=True
+            ),
+            Column("of that data handling, %", self._data, data, is_number=True),
+        ]
+
+    def _data(self, cell: Cell) -> str:
+        steady = self.found[cell].get(Part.STEADY)
+        return _percent(matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
+
+    def _facts(self) -> str:
+        run, cpus = self.run, self.run.plan.limits.cpus
+        told = [
+            f"Run {run.id}",
+            f"started {run.started}",
+            f"harness {run.harness}",
+            f"commit {run.commit}" if run.commit else "",
+            f"pinned to CPU {cpu_list(cpus)}" if cpus else "on all cores of the machine",
+            f"on {run.host.get('cpu')}" if run.host.get("cpu") else "",
+        ]
+        return f"{', '.join(filter(None, told))}."
+
+    def _pairs(self) -> Iterator[tuple[Cell, Cell]]:
+        """Cells of two environments that the header sets side by side, each pair once."""
+        pairs: dict[tuple[Cell, Cell], None] = {}
+        for group in self.run.plan.groups:
+            for head in compared_columns(self.run, self.scenarios[group.scenario], group.cells):
+                if head.other and head.side.environment != head.other.environment:
+                    first = group.cells[0]
+                    cell, other = (
+                        replace(first, environment=side.environment, axes={**first.axes, **side.axes})
+                        for side in (head.side, head.other)
+                    )
+                    if all(Part.STEADY in self.found.get(each, {}) for each in (cell, other)):
+                        pairs[cell, other] = None
+        yield from pairs
+
+    def _moved(self, cell: Cell, other: Cell) -> Iterator[Block]:
+        one, two = (self.found[each][Part.STEADY] for each in (cell, other))
+        side, against = self.name(cell), self.name(other)
+        yield Heading(f"{side} vs {against}", where=FILES)
+        yield Text(
+            f"Shares of later calls in {side} less those in {against}, the largest moves first. Functions go by module "
+            "and name, without packages, which releases rename: a function that one side lacks has 0 there.",
+            True,
+            where=FILES,
+        )
+        columns = _move_columns(side, against)
+        yield tabulate("By cumulative time", columns, moves(one, two, MOVES, own=False), where=FILES)[0]
+        yield Folded("By own time", [tabulate("Own time", columns, moves(one, two, MOVES, own=True))[0]], where=FILES)
+
+    def _cell(self, cell: Cell) -> Iterator[Block]:
+        parts = self.found[cell]
+        yield Heading(self.name(cell), where=FILES)
+        for profile in parts.values():
+            yield from self._part(cell, profile)
+        first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
+        if first and steady:
+            classes = filed(first, steady)
+            yield Text([Strong("The source's own split")], where=FILES)
+            yield Text(_SPLIT, True, where=FILES)
+            yield tabulate("The source's classes", _CLASSES, classes, where=FILES)[0]
+            yield from (Text(_misfiled(each), where=FILES) for each in classes if _is_misfiled(each))
+
+    def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
+        yield Text([Strong(_head_of(profile))], where=FILES)
+        frames = trees.frames(trees.tree(profile), LEAST)
+        if frames:
+            title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
+            yield Drawing(
+                flames.draw(frames, title, lambda name: _matches(name, self.patterns(cell)), escape.plain),
+                _caption(profile, marked=bool(self.patterns(cell))),
+                where=Where.PAGE,
+            )
+        own, cumulative = (
+            tabulate(caption, _taken_columns(profile), top(profile, FUNCTIONS, own=by_own))[0]
+            for caption, by_own in (("Functions by own time", True), ("Functions by cumulative time", False))
+        )
+        yield _folded(own) if len(self.cells) > SHOWN else replace(own, where=FILES)
+        yield _folded(cumulative)
+        artifacts = self.launches[cell].artifacts
+        raw = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
+        if raw:
+            yield Code(shlex.join(["python", "-m", "pstats", f"{self.folder}/{raw}"]), where=FILES)
+
+    def _absent(self) -> Iterator[Block]:
+        lost = [
+            (launch.cell, launch.status, launch.error or _silent(launch), launch.advice)
+            for launch, _ in self.profiled
+            if launch.cell not in self.found
+        ]
+        lost += [(each.cell, Status.NOT_AVAILABLE, each.reason, each.advice) for each in self.run.plan.unavailable]
+        if lost:
+            items = [
+                f"{self.name(cell)}: {status.value}{f': {why}' if why else ''}{f' {advice}' if advice else ''}"
+                for cell, status, why, advice in lost
+            ]
+            yield Items(items, where=FILES | Where.TERMINAL)
+
+    def _again(self) -> Iterator[Block]:
+        yield Code(shlex.join(self.run.command), where=FILES)
+        yield Text("This report from what is stored:", where=FILES)
+        yield Code(shlex.join(["harness", "report", self.folder]), where=FILES)
 
 
-def _cell(name: str, scenario: Scenario, parts: Mapping[Part, Profile], launch: Launch, folder: str) -> CellView:
-    first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
-    classes = filed(first, steady) if first and steady else []
-    return CellView(
-        name=name,
-        parts=[_part(profile, launch, folder) for profile in parts.values()],
-        filed=_filed(classes) if classes else None,
-        misfiled=[each for each in classes if each.building and each.kind.value != "build"],
-        patterns=scenario.data_handling,
+_NESTED = (
+    "Functions nest: cumulative time is a function's own and that of all that it calls, so these shares overlap, and "
+    "only own time adds up to the whole. A share is of the time in all functions, the profiler's own left out. "
+    "cProfile sees the calling thread alone: what TensorFlow's other threads do is waiting in the C function that "
+    "started it. "
+    "It costs every call of a Python function the same, so Python looks slower than C: “of that the profiler” says how "
+    "much longer a call took for it."
+)
+
+_SPLIT = (
+    "The source's own rule takes one profile of all calls: functions called once or twice are build, those called as "
+    "often as there were iterations or more are train."
+)
+
+
+def _values(run: Run) -> Mapping[str, Mapping[str, set[str]]]:
+    """By scenario and axis, the values that the run's cells have."""
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for cell in [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]:
+        for axis, value in cell.axes.items():
+            values[cell.scenario][axis].add(value)
+    return values
+
+
+def _head_of(profile: Profile) -> str:
+    each = _milliseconds(profile.seconds / profile.calls)
+    if profile.part is Part.FIRST_CALL:
+        return f"Build: the first call, {each} ms"
+    steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
+    return f"Train: {counted(profile.calls, 'later call')}{steps}, {each} ms a call"
+
+
+def _caption(profile: Profile, *, marked: bool) -> str:
+    calls = "" if profile.part is Part.FIRST_CALL else ", in as many calls without the profiler"
+    key = " Orange: data handling." if marked else ""
+    return (
+        "Each box is a function, below the one that called it; its width is its share of the time. From samples of the "
+        f"stack, every millisecond{calls}: time in C is in the Python function that called it.{key}"
     )
 
 
-def _part(profile: Profile, launch: Launch, folder: str) -> PartView:
-    raw = next((name for name in launch.artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
-    return PartView(
-        part=profile.part,
-        calls=profile.calls,
-        steps=profile.steps,
-        seconds=_milliseconds(profile.seconds / profile.calls),
-        own=_taken(top(profile, FUNCTIONS, own=True), profile),
-        cumulative=_taken(top(profile, FUNCTIONS, own=False), profile),
-        frames=flames.frames(flames.tree(profile), LEAST),
-        command=shlex.join(["python", "-m", "pstats", f"{folder}/{raw}"]) if raw else "",
-    )
+def _folded(table: Table) -> Folded:
+    return Folded(table.caption, [table], where=FILES)
 
 
-def _taken(functions: Sequence[Taken], profile: Profile) -> Grid:
+def _taken_columns(profile: Profile) -> list[Column[Taken]]:
     """Calls and seconds of a later profile are per call."""
-    headings = ["calls", "own, ms", "own, %", "cumulative, ms", "cumulative, %"]
-    rows = [
-        (
-            [each.name],
-            [
-                _count(each.calls / profile.calls),
-                _milliseconds(each.own / profile.calls),
-                _percent(each.own_share),
-                _milliseconds(each.cumulative / profile.calls),
-                _percent(each.cumulative_share),
-            ],
-        )
-        for each in functions
+    return [
+        Column("function", lambda each: each.name, is_label=True),
+        Column("calls", lambda each: _count(each.calls / profile.calls), is_number=True),
+        Column("own, ms", lambda each: _milliseconds(each.own / profile.calls), is_number=True),
+        Column("own, %", lambda each: _percent(each.own_share), is_number=True),
+        Column("cumulative, ms", lambda each: _milliseconds(each.cumulative / profile.calls), is_number=True),
+        Column("cumulative, %", lambda each: _percent(each.cumulative_share), is_number=True),
     ]
-    return Grid(["function"], headings, rows)
 
 
-def _filed(classes: Sequence[Filed]) -> Grid:
-    headings = ["functions", "own, ms", "own, %", "of these only in the first call", "their own, ms"]
-    rows = [
-        (
-            [each.kind.value],
-            [
-                str(each.functions),
-                _milliseconds(each.own),
-                _percent(each.share),
-                str(each.building),
-                _milliseconds(each.building_own),
-            ],
-        )
-        for each in classes
+def _move_columns(side: str, other: str) -> list[Column[Move]]:
+    return [
+        Column("function", lambda each: each.name, is_label=True),
+        Column(f"{side}, %", lambda each: _percent(each.share), is_number=True),
+        Column(f"{other}, %", lambda each: _percent(each.other_share), is_number=True),
+        Column("moved, points", lambda each: f"{100.0 * each.by:+.1f}", is_number=True),
+        Column(f"{side}, ms a step", lambda each: _milliseconds(each.seconds), is_number=True),
+        Column(f"{other}, ms a step", lambda each: _milliseconds(each.other_seconds), is_number=True),
     ]
-    return Grid(["the document's class"], headings, rows)
 
 
-def _pairs(
-    run: Run,
-    found: Mapping[Cell, Mapping[Part, Profile]],
-    scenarios: Mapping[str, Scenario],
-    label: Callable[[Cell], str],
-) -> list[PairView]:
-    """Cells of two environments that the header sets side by side, each pair once."""
-    seen: set[tuple[Cell, Cell]] = set()
-    pairs = []
-    for group in run.plan.groups:
-        scenario = scenarios[group.scenario]
-        for head in columns(run, scenario, group.cells):
-            if head.other is None or head.side.environment == head.other.environment:
-                continue
-            cell, other = (
-                replace(group.cells[0], environment=side.environment, axes={**group.cells[0].axes, **side.axes})
-                for side in (head.side, head.other)
-            )
-            one, two = (found.get(each, {}).get(Part.STEADY) for each in (cell, other))
-            if one and two and (cell, other) not in seen:
-                seen.add((cell, other))
-                pairs.append(_pair(label(cell), label(other), one, two))
-    return pairs
+_CLASSES: list[Column[Filed]] = [
+    Column("the source's class", lambda each: each.kind.value, is_label=True),
+    Column("functions", lambda each: str(each.functions), is_number=True),
+    Column("own, ms", lambda each: _milliseconds(each.own), is_number=True),
+    Column("own, %", lambda each: _percent(each.share), is_number=True),
+    Column("of these only in the first call", lambda each: str(each.building), is_number=True),
+    Column("their own, ms", lambda each: _milliseconds(each.building_own), is_number=True),
+]
 
 
-def _pair(side: str, other: str, one: Profile, two: Profile) -> PairView:
-    return PairView(
-        name=f"{side} against {other}",
-        side=side,
-        other=other,
-        cumulative=_moves(moves(one, two, MOVES, own=False), side, other),
-        own=_moves(moves(one, two, MOVES, own=True), side, other),
+def _is_misfiled(each: Filed) -> bool:
+    return bool(each.building) and each.kind is not Class.BUILD
+
+
+def _misfiled(each: Filed) -> str:
+    where = "counted as train" if each.kind is Class.TRAIN else "in neither class"
+    verb = "is" if each.building == 1 else "are"
+    return (
+        f"{counted(each.building, 'function')} that no later call reaches, such as {', '.join(each.examples)}, {verb} "
+        f"{where}, although {'it' if each.building == 1 else 'they'} build: {1000 * each.building_own:.1f} ms."
     )
 
 
-def _moves(moved: Sequence[Move], side: str, other: str) -> Grid:
-    headings = [f"{side}, %", f"{other}, %", "moved, points", f"{side}, ms a step", f"{other}, ms a step"]
-    rows = [
-        (
-            [each.name],
-            [
-                _percent(each.share),
-                _percent(each.other_share),
-                f"{100.0 * each.by:+.1f}",
-                _milliseconds(each.seconds),
-                _milliseconds(each.other_seconds),
-            ],
-        )
-        for each in moved
-    ]
-    return Grid(["function"], headings, rows)
+def _silent(launch: Launch) -> str:
+    return "it left no profile" if launch.status is Status.OK else ""
 
 
-def _lost(launch: Launch, label: Callable[[Cell], str]) -> Absence:
-    why = launch.error or ("it left no profile" if launch.status is Status.OK else "")
-    return Absence(label(launch.cell), launch.status.value, why, launch.advice)
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _each(profile: Profile | None) -> str:
+    """Milliseconds a call."""
+    return _milliseconds(profile.seconds / profile.calls) if profile else ""
 
 
 def _milliseconds(seconds: float) -> str:
@@ -303,12 +337,47 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.1f}" if share >= 0.0005 or not share else "<0.1"
 
 
-def _overhead(profile: Profile) -> str:
+def _overhead(profile: Profile | None) -> str:
     """By how much longer the calls took under the profiler, of what they took so."""
-    if profile.plain_seconds is None or profile.seconds <= 0:
+    if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
     return _percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))
 
 
 def _count(calls: float) -> str:
     return f"{calls:,.0f}" if calls >= 9.95 or calls == round(calls) else f"{calls:.1f}"
+
+
+def speedscope(report: Report) -> str:
+    """The sampled stacks of all cells in the format of speedscope, which shows them in time order and as a flame graph.
+
+    https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources: weights are seconds.
+    """
+    from harness.analysis.profiles import name
+
+    frames: dict[tuple[str, str, int], int] = {}
+    profiles = []
+    for cell in report.cells:
+        for profile in report.found[cell].values():
+            places = [frames.setdefault((name(each), each.file, each.line), len(frames)) for each in profile.functions]
+            weights = [seconds for seconds, _ in profile.stacks]
+            if weights:
+                profiles.append(
+                    {
+                        "type": "sampled",
+                        "name": f"{report.name(cell)}, {profile.part.value}",
+                        "unit": "seconds",
+                        "startValue": 0,
+                        "endValue": sum(weights),
+                        "samples": [[places[place] for place in stack] for _, stack in profile.stacks],
+                        "weights": weights,
+                    }
+                )
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": f"harness {report.run.harness}",
+        "name": report.title,
+        "shared": {"frames": [{"name": label, "file": file, "line": line} for label, file, line in frames]},
+        "profiles": profiles,
+    }
+    return escape.dumps(document)

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
+from harness.analysis.results import Results
 from harness.model.environment import Environment
+from harness.model.scenario import Scenario
 
 #: So many names are listed; the others are counted.
 LISTED = 12
 
+#: More environments than these are counted in a sentence, and are lines of a table in place of columns.
+SIDE_BY_SIDE = 6
+
 
 def counted(count: int, noun: str) -> str:
-    """`1 round`, `12 rounds`, `2 statements`; a thousand has its comma."""
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
+    """`1 round`, `12 rounds`, `2 launches`; a thousand has its comma."""
+    return f"{count:,} {noun if count == 1 else noun + ('es' if noun.endswith('ch') else 's')}"
 
 
 def joined(names: Sequence[str]) -> str:
@@ -29,6 +34,11 @@ def remarks(told: Iterable[str]) -> str:
     return "; ".join(filter(None, told))
 
 
+def part(results: Results, scenario: Scenario, place: str = "") -> str:
+    """What stands over a part of a section: the scenario where the run has several, and which of its parts it is."""
+    return ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
+
+
 def pythons(versions: tuple[str, str] | None) -> str:
     """That two environments have different interpreters, whose versions these are."""
     return f"Python {versions[0]} vs {versions[1]}" if versions else ""
@@ -36,6 +46,6 @@ def pythons(versions: tuple[str, str] | None) -> str:
 
 def environments(known: Sequence[Environment]) -> str:
     """The names of a run's environments; of many, how many there are."""
-    if len(known) > 6:
+    if len(known) > SIDE_BY_SIDE:
         return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
     return ", ".join(environment.name for environment in known)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.blocks import (
     Block,
     Code,
+    Drawing,
     Entry,
     Figure,
     Folded,
@@ -57,7 +58,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
 
     for block in blocks:
         match block:
-            case Figure():
+            case Figure() | Drawing():
                 continue
             case Table():
                 # rich's box begins with an empty line

@@ -45,8 +45,8 @@ class Listener(Protocol):
     def skip(self, launches: int) -> None:
         """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
 
-    def again(self, launches: int) -> None:
-        """So many more than were planned will be done: a disturbed round is repeated."""
+    def again(self, number: int, launches: int) -> None:
+        """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
 
 
 class Watched(Protocol):
@@ -115,7 +115,7 @@ class Walk:
                 self._round(group, number, ledger, samplings[group.name])
                 cost = ledger.seconds(number, [group])
                 if ledger.is_to_repeat(group, number) and is_affordable(self.plan, ledger, cost):
-                    self.listener.again(len(group.slots))
+                    self.listener.again(number, len(group.slots))
                     self._round(group, number, ledger, samplings[group.name])
         return ledger.launches
 

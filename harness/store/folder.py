@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -43,7 +44,7 @@ class RunFolder:
                     f"{results} has {free / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
                     "Make room, or choose another folder with --results.",
                 )
-            _sync_new(path / "launches.jsonl", b"")
+            write_atomically(path / "launches.jsonl", b"", synced=True)
         except OSError as error:
             raise CannotRunHereError(
                 f"The results folder {path} cannot be written: {error.strerror}.", "Choose another with --results."
@@ -65,8 +66,7 @@ class RunFolder:
     def write_run(self, run: Run) -> None:
         """Write run.json, whole or not at all."""
         try:
-            _sync_new(self.path / "run.json.part", codec.dump(run, indent=2) + b"\n")
-            (self.path / "run.json.part").replace(self.path / "run.json")
+            write_atomically(self.path / "run.json", codec.dump(run, indent=2) + b"\n", synced=True)
         except OSError as error:
             raise self._refused("run.json", error) from None
 
@@ -131,16 +131,27 @@ class RunFolder:
             raise self._refused("artifacts", error) from None
         return kept
 
-    def write_report(self, name: str, text: str) -> Path:
-        """Write a report beside the launches; returns its path."""
+    def write_reports(self, texts: Mapping[str, str]) -> list[Path]:
+        """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
+
+        Returns the paths of what is no chart.
+        """
+        charts = {name: text for name, text in texts.items() if name.startswith("charts/")}
+        paths = [self._write_report(name, text) for name, text in texts.items() if name not in charts]
+        if "details.md" not in texts:
+            (self.path / "details.md").unlink(missing_ok=True)
+        self._write_charts({Path(name).name: text for name, text in charts.items()})
+        return paths
+
+    def _write_report(self, name: str, text: str) -> Path:
         path = self.path / name
         try:
-            path.write_text(text, encoding="utf-8")
+            write_atomically(path, text)
         except OSError as error:
             raise self._refused(name, error) from None
         return path
 
-    def write_charts(self, charts: Mapping[str, str]) -> None:
+    def _write_charts(self, charts: Mapping[str, str]) -> None:
         """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
         path, part = self.path / "charts", self.path / "charts.part"
         try:
@@ -181,12 +192,3 @@ def _write_whole(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
-
-
-def _sync_new(path: Path, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        _write_whole(handle, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)

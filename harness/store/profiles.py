@@ -1,11 +1,12 @@
-"""Profiles as launches leave them: JSON among their artifacts, which a stranger's program wrote."""
+"""Profiles as launches leave them: JSON among their artifacts, which an untrusted script wrote."""
 
 import math
 from pathlib import Path
 
-from harness.model.errors import UsageError
+from harness.model.errors import DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import SCHEMA, Part, Profile
+from harness.store import codec
 
 
 def read_profiles(folder: Path, launch: Launch) -> dict[Part, Profile]:
@@ -14,24 +15,15 @@ def read_profiles(folder: Path, launch: Launch) -> dict[Part, Profile]:
     Raises UsageError for a file that is damaged or of a newer schema.
     """
     kept = {Path(name).name: folder / name for name in launch.artifacts}
-    return {part: _load(kept[f"{part.file}.json"], part) for part in Part if f"{part.file}.json" in kept}
+    return {part: _load(kept[f"{part.file}.json"]) for part in Part if f"{part.file}.json" in kept}
 
 
-def _load(path: Path, part: Part) -> Profile:
-    from pydantic import TypeAdapter, ValidationError
-
+def _load(path: Path) -> Profile:
     try:
-        profile = TypeAdapter(Profile).validate_json(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(each) for each in first["loc"]) or "the document"
-        raise UsageError(f"{path} is damaged: {place}: {first['msg']}.") from None
-    if profile.schema > SCHEMA:
-        raise UsageError(
-            f"{path} has schema {profile.schema}; this harness reads up to {SCHEMA}.", "Update the harness to read it."
-        )
+    profile = codec.load(Profile, data, SCHEMA, path)
     _check(profile, path)
     return profile
 
@@ -39,16 +31,16 @@ def _load(path: Path, part: Part) -> Profile:
 def _check(profile: Profile, path: Path) -> None:
     """Refuse what would lead astray: counts of nothing, callers that are no functions, times that are none."""
     if profile.calls < 1 or profile.steps < 1:
-        raise UsageError(f"{path} is damaged: its calls or steps are no count.")
+        raise DamagedError(path, "its calls or steps are no count")
     if not all(0.0 <= seconds < math.inf for seconds in (profile.seconds, profile.plain_seconds or 0.0)):
-        raise UsageError(f"{path} is damaged: its seconds are no length of time.")
+        raise DamagedError(path, "its seconds are no length of time")
     count = len(profile.functions)
     for function in profile.functions:
         numbers = [function.own, function.cumulative, *(each.cumulative for each in function.callers)]
         if not all(0 <= each.place < count for each in function.callers) or not all(
             0.0 <= number < math.inf for number in numbers
         ):
-            raise UsageError(f"{path} is damaged: {function.name!r} has a caller or a time that cannot be.")
+            raise DamagedError(path, f"{function.name!r} has a caller or a time that cannot be")
     for seconds, stack in profile.stacks:
         if not 0.0 <= seconds < math.inf or not all(0 <= place < count for place in stack):
-            raise UsageError(f"{path} is damaged: a stack has a function or a time that cannot be.")
+            raise DamagedError(path, "a stack has a function or a time that cannot be")

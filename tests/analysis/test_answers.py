@@ -25,19 +25,24 @@ def answered(times=TIMES, **changes):
     return answers(tables(asked, lookup(asked, rounds(times, spread=0.001)))[0])
 
 
-def test_the_comparison_with_a_pick_leads():
-    (answer,) = answered()
+def test_every_comparison_of_the_header_is_answered_in_its_order():
+    found = answered()
+    assert [(each.comparison.name, each.subject, each.context) for each in found] == [
+        ("TF 2 against TF 1", "tf2.0", {"mode": "eager"}),
+        ("TF 2 against TF 1", "tf2.0", {"mode": "graph"}),
+        ("graph against eager", "eager", {"environment": "tf2.0"}),
+        ("graph against eager", "eager", {"environment": "tf1.14"}),
+        ("each release's default mode", "tf2.0", {}),
+    ]
+
+
+def test_a_pick_has_what_differs_beside_the_environments():
+    answer = answered()[-1]
     assert (answer.subject, answer.base) == ("tf2.0", "tf1.14")
     assert (answer.subject_has, answer.base_has) == (["eager"], ["graph"])
-    assert answer.context == {}
     assert [finding.ratio.value for finding in answer.findings] == pytest.approx([2.7, 2.7], rel=0.01)
     assert [finding.verdict for finding in answer.findings] == [Verdict.SLOWER] * 2
     assert answer.common == {}
-
-
-def test_without_a_pick_the_environments_lead_one_answer_a_mode():
-    found = answered(scenarios=[scenario(compare=COMPARE[:2])])
-    assert [answer.context for answer in found] == [{"mode": "graph"}, {"mode": "eager"}]
 
 
 def test_with_one_environment_the_axis_answers_about_the_other_value():
@@ -48,7 +53,7 @@ def test_with_one_environment_the_axis_answers_about_the_other_value():
 
 
 def test_what_the_rows_share_is_told_once():
-    (answer,) = answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})
+    answer = answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})[0]
     assert answer.common == {"call": "fit"}
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.conditions import Difference, Part, differences, machines, same_software
+from harness.model.backend import REMOTE, BackendFacts
 from harness.model.job import Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
 
@@ -56,15 +57,15 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():
-    remote = {"name": "docker", "where": "remote", "architecture": "x86_64", "cpus": 8, "memory_bytes": 2**34}
+    remote = BackendFacts("docker", where=REMOTE, architecture="x86_64", cpus=8, memory_bytes=2**34)
     one, other = run(backend=remote), run(backend=remote, host={"cpu": "a laptop", "cores": 4})
     assert machines(one, other) == []
-    assert [each.name for each in machines(one, run(backend={**remote, "cpus": 16}))] == ["cpus"]
+    assert [each.name for each in machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
 
 
 def test_what_was_measured_differently_is_told():
     asked = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
-    assert told(run(), run(asked=asked, backend={**run().backend, "name": "local"})) == [
+    assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
         ("measurement", "", "backend", "docker", "local"),
         ("measurement", "", "protocol", "time", "document"),
         ("measurement", "", "warmup_seconds", 0.5, "as the pilot asks"),
@@ -75,7 +76,7 @@ def test_what_was_measured_differently_is_told():
 
 def test_engine_harness_and_scenario_are_told():
     other = run(
-        backend={**run().backend, "engine": "27.0", "why": "asked for"},
+        backend=replace(run().backend, engine="27.0", why="asked for"),
         harness="0.2.0",
         commit="",
         scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
@@ -117,7 +118,7 @@ def test_environments_of_which_no_cell_is_in_both_are_not_told():
         {"images": {}},
         {"pins": {"tf1.14": {"tensorflow": "1.14.0", "numpy": "1.18.0"}}},
         {"environments": [replace(ENVIRONMENTS[0], python="3.8")]},
-        {"backend": {"name": "local"}},
+        {"backend": BackendFacts("local")},
     ],
 )
 def test_software_that_changed_or_is_not_known_is_not_the_same(changes):

@@ -2,8 +2,10 @@
 
 import pytest
 
-from harness.analysis.phases import Spread, Used, spread, used
+from harness.analysis.phases import RESOURCES, Spread, Used, spread, used
 from tests.factories import cell, launch
+
+CORES, CPU, MEMORY = (each.name for each in RESOURCES)
 
 
 def through(**phases):
@@ -44,8 +46,8 @@ def test_cores_are_cpu_seconds_over_seconds_of_the_steady_state_alone():
             using(steady_cpu_seconds=1.0, steady_seconds=2.0),
         ]
     )
-    assert found.cores.median == pytest.approx(1.0)
-    assert (found.cores.launches, found.cpu.launches) == (2, 1)
+    assert found.resources[CORES].median == pytest.approx(1.0)
+    assert (found.resources[CORES].launches, found.resources[CPU].launches) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -53,21 +55,21 @@ def test_cores_are_cpu_seconds_over_seconds_of_the_steady_state_alone():
     [{}, {"steady_seconds": 1.0}, {"steady_cpu_seconds": 1.0}, {"steady_seconds": 0.0, "steady_cpu_seconds": 0.0}],
 )
 def test_what_cannot_be_divided_has_no_cores(told):
-    assert used([using(**told)]).cores is None
+    assert CORES not in used([using(**told)]).resources
 
 
 def test_a_process_that_slept_used_no_core():
-    assert used([using(steady_cpu_seconds=0.0, steady_seconds=2.0)]).cores.median == 0.0
+    assert used([using(steady_cpu_seconds=0.0, steady_seconds=2.0)]).resources[CORES].median == 0.0
 
 
 def test_cpu_seconds_and_memory_of_the_whole_launch():
     found = used([using(cpu_seconds=2.0, max_rss_bytes=100), using(cpu_seconds=4.0), using()])
-    assert found.cpu == Spread(3.0, pytest.approx(2.2), pytest.approx(3.8), 2)
-    assert found.memory == Spread(100, 100, 100, 1)
+    assert found.resources[CPU] == Spread(3.0, pytest.approx(2.2), pytest.approx(3.8), 2)
+    assert found.resources[MEMORY] == Spread(100, 100, 100, 1)
 
 
 def test_what_no_launch_told_is_not_there():
-    assert used([launch(cell())]) == Used(phases={}, cold=None, cores=None, cpu=None, memory=None)
+    assert used([launch(cell())]) == Used(phases={}, cold=None, resources={})
     assert used([]) == used([launch(cell())])
 
 

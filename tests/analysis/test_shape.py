@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.shape import FEWEST_LAUNCHES, Share, modes, outliers, quantile, several_modes, shape
+from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, modes, outliers, quantile, several_modes, shape
 from harness.model.launch import Sample
 from tests.factories import cell, launch
 
 STEADY, JUMPING = [0.010, 0.0101, 0.0099], [0.007, 0.007, 0.007, 0.022, 0.022]
+
+WITHIN, BETWEEN = "within launches", "between launches"
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
@@ -68,53 +70,66 @@ def test_quantiles_of_one_value_are_that_value():
 
 def test_the_number_is_the_geometric_mean_of_the_centres_and_the_others_are_over_all_samples():
     found = shape([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
-    assert found.mean == pytest.approx(0.02)
-    assert found.median == pytest.approx(0.021)
-    assert (found.low, found.high) == (pytest.approx(0.009), pytest.approx(0.045))
+    assert found.statistics["mean"] == pytest.approx(0.02)
+    assert found.statistics["median"] == pytest.approx(0.021)
+    assert (found.statistics["p10"], found.statistics["p90"]) == (pytest.approx(0.009), pytest.approx(0.045))
 
 
 def test_within_a_launch_and_between_launches():
     found = shape([launch(cell(), [0.009, 0.011]), launch(cell(), [0.018, 0.022]), launch(cell(), [0.04, 0.04])])
     deviation = statistics.stdev([0.009, 0.011]) / 0.01
-    assert found.within == pytest.approx(deviation)
-    assert found.between == pytest.approx(math.log(2.0))
+    assert found.statistics[WITHIN] == pytest.approx(deviation)
+    assert found.statistics[BETWEEN] == pytest.approx(math.log(2.0))
 
 
 def test_launches_that_agree_can_scatter_within_and_steady_ones_can_differ():
     restless = shape([launch(cell(), [0.008, 0.012])] * 3)
-    assert (restless.between, restless.within > 0.2) == (pytest.approx(0.0), True)
+    assert (restless.statistics[BETWEEN], restless.statistics[WITHIN] > 0.2) == (
+        pytest.approx(0.0),
+        True,
+    )
     differing = shape([launch(cell(), [rate] * 3) for rate in (0.01, 0.02)])
-    assert (differing.within, differing.between > 0.4) == (pytest.approx(0.0), True)
+    assert (differing.statistics[WITHIN], differing.statistics[BETWEEN] > 0.4) == (
+        pytest.approx(0.0),
+        True,
+    )
 
 
 def test_one_launch_tells_nothing_of_what_lies_between_launches_and_one_sample_nothing_of_what_lies_within():
-    assert shape([launch(cell(), STEADY)]).between is None
-    assert shape([launch(cell(), [0.01]), launch(cell(), [0.02])]).within is None
+    assert shape([launch(cell(), STEADY)]).statistics[BETWEEN] is None
+    assert shape([launch(cell(), [0.01]), launch(cell(), [0.02])]).statistics[WITHIN] is None
 
 
 def test_a_launch_with_one_sample_leaves_what_lies_within_to_the_others():
     alone = shape([launch(cell(), STEADY)])
-    assert shape([launch(cell(), STEADY), launch(cell(), [0.01])]).within == alone.within
+    assert shape([launch(cell(), STEADY), launch(cell(), [0.01])]).statistics[WITHIN] == alone.statistics[WITHIN]
 
 
 def test_modes_and_outliers_are_counted_and_stay_in_the_mean():
     launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
     found = shape(launches)
     assert (found.modes, found.outliers) == (Share(1, 6), Share(1, 6))
-    assert found.mean == pytest.approx(statistics.geometric_mean(each.centre for each in launches))
+    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(each.centre for each in launches))
 
 
 def test_samples_count_by_their_time_a_step_however_many_steps_they_hold():
     found = shape([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
-    assert found.median == pytest.approx(0.02)
+    assert found.statistics["median"] == pytest.approx(0.02)
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
 def test_a_unit_scales_the_times_and_no_share(rates, unit):
     before = shape([launch(cell(), each) for each in rates])
     after = shape([launch(cell(), [rate * unit for rate in each]) for each in rates])
-    times = [(each.mean, each.median, each.low, each.high) for each in (before, after)]
+    times = [[each.statistics[name] for name in ("mean", "median", "p10", "p90")] for each in (before, after)]
     assert times[1] == pytest.approx([unit * time for time in times[0]])
-    assert after.within == pytest.approx(before.within, abs=1e-9)
-    assert after.between == pytest.approx(before.between, abs=1e-9)
-    assert before.low <= before.median <= before.high
+    assert after.statistics[WITHIN] == pytest.approx(before.statistics[WITHIN], abs=1e-9)
+    assert after.statistics[BETWEEN] == pytest.approx(before.statistics[BETWEEN], abs=1e-9)
+    assert before.statistics["p10"] <= before.statistics["median"] <= before.statistics["p90"]
+
+
+def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_samples():
+    found = shape([launch(cell(), STEADY)] * 2)
+    assert list(found.statistics) == [each.name for each in STATISTICS]
+    assert None not in found.statistics.values()
+    assert found.statistics["launches"] == 2

@@ -1,5 +1,6 @@
 """Curves along a sweep, and what is compared along it."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,12 +8,15 @@ import pytest
 from harness.analysis.lookup import lookup
 from harness.analysis.sweeps import sweeps
 from harness.analysis.tables import tables
+from tests.factories import rounds
 from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
+
+MARGIN = math.log1p(0.03)
 
 
 def found(run, launches):
     known = lookup(run, launches)
-    return [sweep for table in tables(run, known) for sweep in sweeps(table, known)]
+    return [sweep for table in tables(run, known) for sweep in sweeps(table, known, MARGIN)]
 
 
 def test_a_curve_is_a_columns_numbers_by_increasing_size():
@@ -78,6 +82,16 @@ def test_only_rounds_that_all_sizes_have_are_used():
     (sweep,) = found(run, kept)
     assert sweep.races[0].sizes == [float(size) for size in SIZES]
     assert sweep.races[0].rounds == 5
+
+
+def test_where_the_control_lies_beyond_the_margin_its_comparisons_are_withheld():
+    times = seconds(CROSSING)
+    run, _ = swept_run(times, controlled=True)
+    first = {group.control: times[group.control] for group in run.plan.groups}
+    (sweep,) = found(run, rounds(times, 5, 0.001, controls={of: 2.0 * each for of, each in first.items()}))
+    assert sweep.withheld
+    assert sweep.races == []
+    assert len(sweep.curves) == 2
 
 
 def test_where_some_size_did_different_work_no_crossing_is_looked_for():

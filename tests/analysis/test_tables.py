@@ -4,7 +4,7 @@ import pytest
 
 from harness.analysis.lookup import lookup
 from harness.analysis.statistics import percent
-from harness.analysis.tables import tables
+from harness.analysis.tables import measured, tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -87,7 +87,8 @@ def test_a_time_has_its_shape_and_what_was_not_counted():
     counted = {"steps_called": 100, "steps_counted": 6}
     found = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
     (value,) = found.rows[0].values
-    assert (value.shape.mean, value.shape.high > 0.011) == (pytest.approx(0.01), True)
+    told = value.shape.statistics
+    assert (told["mean"], told["p90"] > 0.011) == (pytest.approx(0.01), True)
     assert value.undone == "took 100 steps, and the framework counted 6"
 
 
@@ -106,3 +107,15 @@ def test_a_table_knows_its_cells():
 def test_a_run_without_launches_has_an_empty_table():
     assert not table(run(), []).rows
     assert table(run(), []).rounds == 0
+
+
+def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_used():
+    times = dict.fromkeys(cells(calls=("fit", "train_on_batch"), modes=["graph"])[:3], 0.01)
+    asked = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
+    found = lookup(asked, rounds(times, spread=0.0, phases={"import": 0.5}))
+    (table,) = tables(asked, found)
+    made = measured(table, found)
+    assert [each.cell for each in made] == list(times)
+    assert [(each.row.axes["call"], each.side.environment) for each in made][2] == ("train_on_batch", "tf1.14")
+    assert {each.used.phases["import"].median for each in made} == {0.5}
+    assert {(each.step.median, each.step.launches) for each in made} == {(0.01, 5)}

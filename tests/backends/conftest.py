@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.local import LocalBackend
+from harness.backends.local.backend import LocalBackend
 from harness.model.environment import Device, Environment, Lock, Requirement
 
 ROOT = Path(__file__).parents[2]

@@ -1,8 +1,12 @@
 import os
+from pathlib import PurePosixPath
 from unittest.mock import patch
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from harness.backends import artifacts
-from harness.backends.artifacts import from_folder
+from harness.backends.artifacts import from_folder, safe_name
 
 
 def test_files_come_with_their_folders(tmp_path):
@@ -48,3 +52,16 @@ def test_two_names_that_become_one_stay_two(tmp_path):
 
 def test_no_folder_is_no_artifacts(tmp_path):
     assert from_folder(tmp_path / "none").files == {}
+
+
+@given(st.text())
+def test_a_safe_name_stays_inside(name):
+    path = PurePosixPath(safe_name(name))
+    assert not path.is_absolute()
+    assert ".." not in path.parts
+    assert len(path.parts) <= 8
+
+
+def test_names_keep_what_is_harmless():
+    assert safe_name("profile/plugins/run_1.trace.json") == "profile/plugins/run_1.trace.json"
+    assert safe_name("/etc/../x y") == "etc/x_y"

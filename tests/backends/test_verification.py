@@ -1,119 +1,45 @@
-import dataclasses
+import subprocess
+import sys
 
 import pytest
 
-from harness.backends.verification import judge
-from harness.model.environment import Environment
-
-ENVIRONMENT = Environment(
-    "tf2.10", "2.10.1", "3.8", "2022-12-01T00:00:00Z", cuda="11.2", cudnn="8.1", gpu_code="sm_70 compute_80"
-)
-ABSENT = "libcupti.so.11.2: cannot open shared object file: No such file or directory"
-PARTS = {f"libcudnn_{part}.so.8": "" for part in ("ops_infer", "ops_train", "cnn_infer", "cnn_train")}
-PARTS |= {"libcudnn_adv_infer.so.8": "", "libcudnn_adv_train.so.8": ""}
+from harness.backends.verification import SCRIPT, LockDifferences, Verification, compare, listed
+from harness.model.errors import CannotRunHereError
 
 
-def found(**changes):
-    """What the probe prints of a complete image: CUDA 11.8 for a TensorFlow that was built with 11.2."""
-    return {
-        "asked": {
-            "CudaRuntime": [["libcudart.so.11.0", ""]],
-            "Cudnn": [["libcudnn.so.8", ""]],
-            "Cupti": [["libcupti.so.11.2", ABSENT], ["libcupti.so", ""]],
-        },
-        "opened": {"libcudart.so.11.0": "11.8", "libcudnn.so.8": "8.7.0", "libcupti.so": "", **PARTS},
-        "closed": {"libcupti.so.11.2": ABSENT},
-        "ptxas": "11.8.89",
-        "libdevice": "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc",
-        "build": {"cuda_version": "11.2", "cudnn_version": "8", "cuda_compute_capabilities": ["sm_70", "compute_80"]},
-        "trouble": "",
-        **changes,
-    }
+def test_an_environment_like_its_lock_has_no_differences():
+    assert not compare({"numpy": "1.16.4", "pytz": "2019.2"}, {"numpy": "1.16.4", "pytz": "2019.02"})
 
 
-def test_a_complete_image_takes_one_line():
-    report = judge(ENVIRONMENT, found())
-    assert report.is_complete
-    assert report.lines() == ["9 CUDA libraries open: CUDA 11.8 (built for 11.2), cuDNN 8.7.0 (built for 8.1)"]
+def test_each_kind_of_difference():
+    found = compare({"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "1", "d": "3"})
+    assert found == LockDifferences(missing={"a": "1"}, extra={"d": "3"}, changed={"b": ("1", "2")})
 
 
-def test_a_library_that_opens_by_its_second_name_is_not_missing():
-    assert "libcupti.so" in judge(ENVIRONMENT, found()).opened
+def test_the_script_lists_this_environment():
+    printed = subprocess.run([sys.executable, "-I", "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
+    found = listed(printed)
+    assert found["pytest"] == pytest.__version__
+    assert "typing-extensions" in found
 
 
-def test_a_missing_library_comes_with_the_loaders_words():
-    asked = found()["asked"] | {"Cupti": [["libcupti.so.11.2", ABSENT]]}
-    report = judge(ENVIRONMENT, found(asked=asked))
-    assert report.missing == {"libcupti.so.11.2": ABSENT}
-    assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
+def test_another_print_is_an_error():
+    with pytest.raises(CannotRunHereError, match="listed its packages as"):
+        listed("Traceback")
 
 
-def test_a_library_whose_own_libraries_are_missing_is_missing():
-    words = "libcudnn_ops_infer.so.8: undefined symbol"
-    opened = {soname: version for soname, version in found()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
-    report = judge(ENVIRONMENT, found(opened=opened, closed={"libcudnn_ops_infer.so.8": words}))
-    assert report.missing == {"libcudnn_ops_infer.so.8": words}
+def test_what_is_right_takes_one_line_and_what_is_not_names_its_packages():
+    assert Verification(LockDifferences(), 3).lines() == ["all 3 packages are as locked"]
+    found = Verification(compare({"a": "1", "b": "1"}, {"b": "2", "c": "3"}), 2, ["a library is missing"], False)
+    assert found.lines() == [
+        "missing: a 1",
+        "not in the lock: c 3",
+        "changed: b 2 in place of 1",
+        "a library is missing",
+    ]
+    assert not found.is_right
 
 
-@pytest.mark.parametrize(
-    ("soname", "version", "sentence"),
-    [
-        ("libcudart.so.11.0", "11.1", "CUDA is 11.1, and TensorFlow was built with 11.2."),
-        ("libcudnn.so.8", "8.0.5", "cuDNN is 8.0.5, and TensorFlow was built with 8.1."),
-        ("libcudnn.so.8", "9.1.0", "cuDNN is 9.1.0, and TensorFlow was built with 8.1."),
-    ],
-)
-def test_another_or_older_version_disagrees(soname, version, sentence):
-    report = judge(ENVIRONMENT, found(opened={**found()["opened"], soname: version}))
-    assert not report.is_complete
-    assert report.disagreements == [sentence]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "sentence"),
-    [
-        ("cuda_version", "11.8", "The wheel says that CUDA is 11.8, the catalogue 11.2."),
-        ("cudnn_version", "9", "The wheel says that cuDNN is 9, the catalogue 8."),
-        (
-            "cuda_compute_capabilities",
-            ["sm_70", "compute_90"],
-            "The wheel says that the GPU code is sm_70 compute_90, the catalogue sm_70 compute_80.",
-        ),
-    ],
-)
-def test_a_wheel_that_the_catalogue_does_not_describe_disagrees(key, value, sentence):
-    report = judge(ENVIRONMENT, found(build={**found()["build"], key: value}))
-    assert report.disagreements == [sentence]
-
-
-def test_a_patch_release_in_the_build_info_is_no_disagreement():
-    assert judge(ENVIRONMENT, found(build={"cuda_version": "11.2.1"})).is_complete
-
-
-def test_releases_without_build_info_are_taken_as_the_catalogue_says():
-    assert judge(ENVIRONMENT, found(build={})).is_complete
-
-
-def test_a_tensorflow_that_asks_for_another_library_disagrees():
-    asked = {**found()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
-    report = judge(ENVIRONMENT, found(asked=asked, opened={**found()["opened"], "libcudnn.so.9": "9.1.0"}))
-    assert "TensorFlow asks for libcudnn.so.9, and the catalogue's CUDA has libcudnn.so.8." in report.disagreements
-
-
-def test_where_tensorflow_cannot_be_asked_the_catalogues_cuda_is_looked_for_and_that_is_said():
-    report = judge(ENVIRONMENT, found(asked={}, trouble="TensorFlow does not start: no module"))
-    assert not report.by_tensorflow
-    assert "libcublas.so.11" in report.missing
-    assert report.disagreements == ["TensorFlow does not start: no module"]
-
-
-def test_xlas_tools_are_needed_where_cuda_comes_from_packages():
-    report = judge(ENVIRONMENT, found(ptxas="", libdevice=""))
-    assert len(report.disagreements) == 2
-
-
-def test_xlas_tools_are_only_noted_where_cuda_is_copied():
-    copied = dataclasses.replace(ENVIRONMENT, cuda_image="tensorflow/tensorflow:2.4.0-gpu")
-    report = judge(copied, found(ptxas=""))
-    assert report.is_complete
-    assert len(report.lines()) == 2
+def test_what_else_was_looked_at_counts():
+    assert not Verification(LockDifferences(), 1, ["a library is missing"], is_complete=False).is_right
+    assert Verification(LockDifferences(), 1, ["a note"]).is_right

@@ -1,26 +1,14 @@
 import json
-from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harness.backends.worker import files, safe_name
+from harness.backends.artifacts import Artifacts
+from harness.backends.events import Events
+from harness.backends.text import Tail
+from harness.backends.worker import Ending, files, outcome
 from harness.model.errors import UsageError
+from harness.model.launch import Status
 from tests.backends.workers import job
-
-
-@given(st.text())
-def test_a_safe_name_stays_inside(name):
-    path = PurePosixPath(safe_name(name))
-    assert not path.is_absolute()
-    assert ".." not in path.parts
-    assert len(path.parts) <= 8
-
-
-def test_names_keep_what_is_harmless():
-    assert safe_name("profile/plugins/run_1.trace.json") == "profile/plugins/run_1.trace.json"
-    assert safe_name("/etc/../x y") == "etc/x_y"
 
 
 def test_the_job_goes_in_beside_the_files():
@@ -34,3 +22,73 @@ def test_a_file_outside_is_refused():
     bad.files["../x"] = b""  # type: ignore[index]
     with pytest.raises(UsageError):
         files(bad, die_with_parent=True)
+
+
+def judged(stream=b"", ending=None, asked=None, artifacts=None):
+    events = Events()
+    events.feed(stream)
+    ending = ending or Ending()
+    return outcome(events, ending, Tail(), image="sha256:1", artifacts=artifacts or Artifacts(), asked=asked)
+
+
+def said(event, **keys):
+    return json.dumps({"event": event, **keys}).encode() + b"\n"
+
+
+OK = said("end", status="ok")
+GARBAGE = b"garbage\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "ending", "status", "error"),
+    [
+        (OK, Ending(), Status.OK, ""),
+        (b"", Ending(), Status.FAILED, "it ended without saying how it went: exit code 0"),
+        (b"", Ending(3), Status.FAILED, "it ended without saying how it went: exit code 3"),
+        (b"", Ending(signal=9), Status.FAILED, "it ended without saying how it went: killed by signal 9 (SIGKILL)"),
+        (b"", Ending(signal=63), Status.FAILED, "it ended without saying how it went: killed by signal 63"),
+        (b'{"ev', Ending(signal=9), Status.FAILED, "it ended in the middle of a line without saying how"),
+        (OK + b"rest", Ending(), Status.FAILED, "where results go, it wrote something after the last line"),
+        (OK, Ending(3), Status.FAILED, "its work was done, but the process ended with exit code 3"),
+        (GARBAGE, Ending(signal=9), Status.FAILED, "where results go, a line is not JSON: garbage"),
+        (OK + GARBAGE, Ending(), Status.FAILED, "where results go, a line is not JSON: garbage"),
+        (b"", Ending(signal=9, oom=True), Status.OOM, "it was killed for want of memory"),
+        (b"", Ending(seconds=2.5), Status.TIMEOUT, "it was still running after 2.5 s"),
+        (OK, Ending(seconds=2.0), Status.TIMEOUT, "its work was done, but the process was still running after 2 s"),
+        (said("end", status="failed", reason="a\nb"), Ending(1), Status.FAILED, "a b"),
+        (said("end", status="not available", reason="no keras"), Ending(), Status.NOT_AVAILABLE, "no keras"),
+        (said("end", status="cpu fallback", reason="no GPU"), Ending(1), Status.CPU_FALLBACK, "no GPU"),
+    ],
+)
+def test_a_launch_is_finished_by_its_word_and_its_exit(stream, ending, status, error):
+    result = judged(stream, ending)
+    assert result.status is status
+    assert result.error.startswith(error)
+    assert bool(result.error) == bool(error)
+
+
+def test_phases_before_the_worker_come_first():
+    stream = said("hello", time=12.5, started=12.0) + said("phase", name="import", seconds=3) + OK
+    assert judged(stream, asked=11.75).phases == {"container start": 0.25, "interpreter start": 0.5, "import": 3.0}
+    assert list(judged(stream, asked=11.75).phases) == ["container start", "interpreter start", "import"]
+    assert judged(stream).phases == {"interpreter start": 0.5, "import": 3.0}
+
+
+def test_what_was_used_of_the_cpus_stands_beside_the_phases():
+    stream = said("phase", name="import", seconds=3, cpu_seconds=2.5) + said("phase", name="device", seconds=1)
+    stream += said("resources", steady_seconds=1.5, steady_own_cpus=1) + OK
+    result = judged(stream)
+    assert result.phases == {"import": 3.0, "device": 1.0}
+    assert result.phases_cpu == {"import": 2.5}
+    assert result.resources == {"steady_seconds": 1.5, "steady_own_cpus": 1.0}
+
+
+def test_a_clock_that_went_back_gives_no_phase():
+    assert judged(said("hello", time=12.0, started=12.5) + OK, asked=13.0).phases == {}
+    assert judged(said("hello", time=12.0, started=None) + OK, asked=11.0).phases == {}
+
+
+def test_the_traceback_and_what_was_refused_stand_at_the_end_of_stderr():
+    stream = said("end", status="failed", reason="r", traceback="Traceback\n  boom\n")
+    result = judged(stream, Ending(1), artifacts=Artifacts(refused=["link: no regular file"]))
+    assert result.stderr == "Traceback\n  boom\nnot kept: link: no regular file"

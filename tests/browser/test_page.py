@@ -223,7 +223,7 @@ def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
 
 
-@pytest.mark.parametrize(("width", "least"), [(360, 150), (420, 200), (1280, 500), (1920, 650)])
+@pytest.mark.parametrize(("width", "least"), [(360, 300), (420, 350), (1280, 1000), (1920, 1200)])
 def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width: int, least: int) -> None:
     page = drawn(opened(small(), viewport={"width": width, "height": 900}))
     for chart in page.locator("[data-chart]:visible").all():
@@ -234,19 +234,20 @@ def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width:
     assert box
     assert plot
     assert plot["width"] >= least
-    assert 0 <= box["x"] <= plot["x"]
+    assert 0 <= box["x"] <= plot["x"] + 1
     assert plot["x"] + plot["width"] <= box["x"] + box["width"] <= width
 
 
 def test_names_of_lines_are_readable_at_every_width(opened: Opener) -> None:
     for width in (420, 1280):
         page = drawn(opened(small(), viewport={"width": width, "height": 900}))
-        labels = page.locator("[data-chart=points] .role-axis-label text", has_text="tf.keras")
-        assert labels.count() == 2
+        labels = page.locator("[data-chart=points] text", has_text="tf.keras")
+        # each with its border
+        assert labels.count() == 4
         for label in labels.all():
-            assert label.evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 12
             box = label.bounding_box()
             assert box
+            assert box["height"] >= 13
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
 

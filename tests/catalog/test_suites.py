@@ -5,7 +5,7 @@ import pytest
 from harness.catalog.project import Project
 from harness.catalog.suites import load_suites
 from harness.model.problem import FileError
-from harness.model.suite import Part
+from harness.model.suite import SuitePart
 
 SUITES = """\
 [quick]
@@ -41,7 +41,7 @@ def problems(folder: Path, text: str) -> list[str]:
 def test_a_suite_is_what_is_selected_where_and_for_how_long(folder: Path) -> None:
     (folder / "scenarios" / "suites.toml").write_text(SUITES)
     (suite,) = load_suites(Project(folder)).values()
-    assert suite.parts == [Part("step", {"mode": ["graph"], "size": ["1", "32"]}, ["tf1.14"])]
+    assert suite.parts == [SuitePart("step", {"mode": ["graph"], "size": ["1", "32"]}, ["tf1.14"])]
     assert (suite.title, suite.rounds, suite.budget) == ("One cell", 3, "20m")
     assert (suite.warmup, suite.measure) == ("", "400ms")
 

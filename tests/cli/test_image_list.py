@@ -5,12 +5,14 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.cli.image_list import rows, table
+from harness.model.backend import ImageState, KeptImage
+from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 
 
-def nothing(filters):
+def nothing(requirements):
     """An engine without images."""
-    return []
+    return [KeptImage(ImageState.NOT_BUILT) for _ in requirements]
 
 
 @pytest.fixture
@@ -30,15 +32,16 @@ def test_what_is_listed_of_a_release(project: Project, environments) -> None:
 
 
 def test_an_image_that_is_there_has_its_size_and_its_id(project: Project, environments) -> None:
-    def ask(filters):
-        return [{"Id": "sha256:0", "Labels": None, "Size": 5, "RepoTags": ["harness/tf2.0:cpu"]}]
+    def ask(requirements):
+        image = KeptImage(ImageState.OUTDATED, "sha256:0", 5)
+        return [image if each.device is Device.CPU else KeptImage(ImageState.NOT_BUILT) for each in requirements]
 
     (row,) = rows(project, [each for each in environments if each.name == "tf2.0"], ask)
     assert row["cpu"] == {"state": "outdated", "size_bytes": 5, "id": "sha256:0"}
 
 
 def test_without_an_engine_the_reason_goes_to_stderr(project: Project, environments, capsys) -> None:
-    def refuse(filters):
+    def refuse(requirements):
         raise CannotRunHereError("No engine.")
 
     assert {row["name"]: row["cpu"] for row in rows(project, environments, refuse)}["tf2.0"] == {"state": "no engine"}

@@ -1,13 +1,40 @@
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from harness.cli.interruption import interruptible
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_would_end_the_process_interrupts_it(number) -> None:
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_once(
+    number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), interruptible():
         signal.raise_signal(number)
+    assert capfd.readouterr().err == "\nStopping…\n"
     assert signal.getsignal(number) is before
+
+
+def test_each_further_signal_has_words_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    with interruptible(lambda count: f"number {count}"):
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    assert capfd.readouterr().err.split() == ["number", "1", "number", "2"]
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interruptible():
+        signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

@@ -99,6 +99,11 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
         (["-s", "ways", "--precision", "2"], 2, ["--precision '2' is not a share such as 3% or 0.03"]),
         (["-s", "ways", "--margin", "0%"], 2, ["--margin '0%' is not a share"]),
         (["-s", "ways", "--budget", "soon"], 2, ["--budget 'soon' is not a length of time"]),
+        (["-s", "ways", "--budget", "10"], 2, ["--budget '10' has no unit", "Type 10s or 10m"]),
+        (["-s", "ways", "--memory", "100"], 2, ["--memory '100' has no unit", "Type 100m or 100g"]),
+        (["ways"], 2, ["takes no 'ways' without an option", "type -s ways"]),
+        (["-e", "old", "new"], 2, ["takes no 'new' without an option", "new is an environment", "-e ONE,OTHER"]),
+        (["few"], 2, ["Scenarios are named with -s"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
         (["--resume", "results/none", "--rounds", "9"], 2, ["it takes no --rounds"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
@@ -247,6 +252,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     assert "14 cells in 7 groups" in done.stdout
     assert "7 controls" in done.stdout
     assert "a pilot and 5 rounds: 126 launches; 2 cells not available." in done.stdout
+    assert "It takes about 9 min, a guess: no earlier run in results has launched 14 of its cells" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()
     plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)
@@ -324,3 +330,14 @@ def test_the_pilot_sets_the_lengths_that_are_not_given(harness: Harness) -> None
     pilot, *_, last = launches(harness.run)
     assert pilot["phases"]["steady state"] > 1.4  # type: ignore[index]
     assert last["phases"]["steady state"] >= 0.25  # type: ignore[index]
+
+
+def test_a_gate_gives_way_to_a_failed_cell(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine,raises", "--rounds", "1", "--fail-on", "slower")
+    assert done.returncode == 1, done.stderr
+
+
+def test_a_gate_that_judged_nothing_says_so(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--fail-on", "slower")
+    assert done.returncode == 3
+    assert "nothing was checked for --fail-on" in done.stderr

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.docker import DockerBackend
-from harness.backends.engine import connect
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import connect
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from tests.lacking import lacking

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.catalog import adhoc
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -29,10 +29,10 @@ def test_what_was_typed_is_built_from_its_lock_in_the_cache(project):
     project.requirements.append(requirement)
     backend = DockerBackend(project.root, "test")
     prepared = backend.prepare([requirement], lambda _: None)
-    assert prepared[name].startswith("sha256:")
+    assert prepared.images[name].startswith("sha256:")
     image = backend.images.right(requirement)
     assert image is not None
     assert image.labels["harness.environment"] == name
     assert image.labels["harness.tensorflow"] == environment.tensorflow
-    assert not backend.verify(requirement)
+    assert backend.verify(requirement).is_right
     assert backend.images.right(replace(requirement, lock=replace(requirement.lock, sha256="another"))) is None

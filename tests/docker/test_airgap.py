@@ -7,7 +7,7 @@ import secrets
 import pytest
 from typer.testing import CliRunner
 
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.cli import app
 from harness.model.errors import CannotRunHereError
 
@@ -48,8 +48,8 @@ def test_an_image_is_built_from_a_pack_without_a_network(packed, monkeypatch):
     (wheels,) = re.findall(r"export HARNESS_WHEELS=(\S+)", done.output)
     monkeypatch.setenv("HARNESS_WHEELS", wheels)
     prepared = backend.prepare([requirement], lambda _: None)
-    assert prepared[requirement.environment.name].startswith("sha256:")
-    differences = backend.verify(requirement)
+    assert prepared.images[requirement.environment.name].startswith("sha256:")
+    differences = backend.verify(requirement).differences
     assert not differences.missing
     assert differences.extra == {"termcolor": "2.0.1"}
 

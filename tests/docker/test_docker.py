@@ -6,8 +6,8 @@ import resource
 
 import pytest
 
-from harness.backends.container import CELL_LABEL, RUN_LABEL, Specification, created
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.job import Limits
 from harness.model.launch import Status
@@ -201,9 +201,9 @@ def test_an_image_that_was_not_made_is_unavailable(docker, tmp_path):
 
 def test_facts_say_what_is_measured_on(docker):
     facts = docker.facts()
-    assert facts["engine"].startswith("Docker Engine ")
-    assert facts["cpus"] >= 1
-    assert facts["memory_bytes"] > 0
+    assert facts.engine.startswith("Docker Engine ")
+    assert facts.cpus >= 1
+    assert facts.memory_bytes > 0
 
 
 def test_an_engine_that_is_elsewhere_gives_no_phase_from_its_clock(docker, engine, requirement):

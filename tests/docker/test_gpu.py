@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import kernels
-from harness.backends.docker import DockerBackend
-from harness.backends.gpus import KIND, Access, Way, names_in
-from harness.backends.images import Images
+from harness.backends.docker import gpus as code
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.gpus import KIND, GpuAccess, GpuWay, names_in
+from harness.backends.docker.images import Images
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -92,7 +92,7 @@ def gpus(no_gpus):
 
 
 def build(engine, base: str, name: str, labels: Mapping[str, str] | None = None) -> None:
-    text = io.BytesIO(GPU_IMAGE.format(base=base, folder=kernels.FOLDER).encode())
+    text = io.BytesIO(GPU_IMAGE.format(base=base, folder=code.CODE_FOLDER).encode())
     for line in engine.api.build(fileobj=text, tag=f"harness/{name}:gpu", labels=labels, rm=True, decode=True):
         assert "error" not in line, line
 
@@ -124,8 +124,8 @@ def requirement_of(name: str) -> Requirement:
 
 
 def remove(engine, name: str) -> None:
-    prefix = kernels.volume(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], []).rpartition("-")[0]
-    for volume in kernels.kept(engine):
+    prefix = code.code_volume(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], []).rpartition("-")[0]
+    for volume in code.code_volumes(engine):
         if volume.startswith(prefix):
             engine.api.remove_volume(volume)
     engine.api.remove_image(f"harness/{name}:gpu", force=True)
@@ -181,10 +181,10 @@ def test_an_engine_without_gpus_says_what_to_install(backend, no_gpus):
 
 
 @pytest.mark.parametrize(
-    ("way", "words"), [(Way.CDI, "unresolvable CDI devices"), (Way.RUNTIME, "could not select device driver")]
+    ("way", "words"), [(GpuWay.CDI, "unresolvable CDI devices"), (GpuWay.RUNTIME, "could not select device driver")]
 )
 def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image, way, words):
-    backend.access = Access(way)
+    backend.access = GpuAccess(way)
     with pytest.raises(CannotRunHereError, match=words) as error:
         backend.launch(image, on_gpus("", "0"))
     assert error.value.message.startswith("--gpus 0: ")
@@ -215,13 +215,13 @@ def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, 
     assert first.status is Status.OK, (first.error, first.stderr)
     assert first.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = kernels.volume(first.image, [card.name for card in backend.gpu_host.chosen(["0"])])
+    name = code.code_volume(first.image, [card.name for card in backend.gpu_host.chosen(["0"])])
     assert name in backend.caches()
-    assert engine.api.inspect_volume(name)["Labels"] == {kernels.LABEL: kernels.VALUE}
+    assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
 
 
 def test_an_image_has_a_volume_of_its_own_and_a_model_too():
-    names = {kernels.volume(f"sha256:{digit * 64}", [model]) for digit in "ab" for model in ("K80", "H100")}
+    names = {code.code_volume(f"sha256:{digit * 64}", [model]) for digit in "ab" for model in ("K80", "H100")}
     assert len(names) == 4
 
 
@@ -233,10 +233,10 @@ def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_g
 
 
 def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):
-    monkeypatch.setattr(kernels, "VALUE", f"test-{secrets.token_hex(4)}")
+    monkeypatch.setattr(code, "CODE_VALUE", f"test-{secrets.token_hex(4)}")
     for name in ("a", "b"):
-        kernels.make(engine, f"harness-{kernels.VALUE}-{name}")
-    kernels.make(engine, f"harness-{kernels.VALUE}-a")  # it is there already
+        code.make_volume(engine, f"harness-{code.CODE_VALUE}-{name}")
+    code.make_volume(engine, f"harness-{code.CODE_VALUE}-a")  # it is there already
     assert len(backend.caches()) == 2
     assert backend.clean_caches() == 2
     assert backend.caches() == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.verification import check_cuda
+from harness.backends.docker.cuda import check_cuda
 from harness.model.environment import Environment
 from tests.shared_objects import shared_object
 
@@ -105,7 +105,7 @@ def copied(builder):
 
 
 def output(engine, image, *command):
-    from harness.backends.container import Specification, created
+    from harness.backends.docker.container import Specification, created
     from harness.backends.text import Tail
     from harness.model.job import Limits
 

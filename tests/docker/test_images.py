@@ -10,12 +10,12 @@ import sys
 import pytest
 from docker.errors import ImageNotFound
 
-from harness.backends.docker import DockerBackend
-from harness.backends.image import BASE, FROM, LOCK, PYTHON, RECIPE, State
-from harness.backends.listing import list_images
-from harness.model.backend import Stage
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import list_images
+from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, tag
+from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import CannotRunHereError
 from tests.docker.registry import serving
 from tests.lacking import lacking
 
@@ -44,15 +44,16 @@ def test_an_image_says_what_it_was_made_from(made, docker, requirement):
 
 
 def test_what_the_engine_has_is_told_by_one_question(docker, requirement):
-    ((state, image),) = docker.images.states([requirement])
-    assert state is State.BUILT
+    (image,) = docker.images.states([requirement])
+    assert image.state is ImageState.BUILT
     assert image.id == docker.images.right(requirement).id
     changed = dataclasses.replace(requirement, lock=dataclasses.replace(requirement.lock, sha256="0" * 64))
-    assert [state for state, _ in docker.images.states([changed])] == [State.OUTDATED]
+    assert [image.state for image in docker.images.states([changed])] == [ImageState.OUTDATED]
+    assert docker.states([changed]) == docker.images.states([changed])
 
 
 def test_the_engine_answers_without_its_sdk_what_it_answers_with_it(docker, requirement, engine):
-    filters = {"reference": [docker.images.tag(requirement)]}
+    filters = {"reference": [tag(requirement)]}
     (listed,) = list_images(filters)
     assert [listed] == engine.api.images(filters=filters)
 
@@ -60,7 +61,7 @@ def test_the_engine_answers_without_its_sdk_what_it_answers_with_it(docker, requ
 def test_what_is_right_is_not_built_again(made):
     prepared, steps = prepare(made[0])
     assert steps == []
-    assert next(iter(prepared.values())).startswith("sha256:")
+    assert next(iter(prepared.images.values())).startswith("sha256:")
 
 
 def test_of_several_the_broken_ones_are_unavailable_with_the_step_and_its_words(project):
@@ -68,11 +69,11 @@ def test_of_several_the_broken_ones_are_unavailable_with_the_step_and_its_words(
     base = project.add(name(), NO_BASE)
     broken = project.add(name(), "3.11", lock="no such requirement line\n")
     prepared, steps = prepare(project)
-    assert prepared[good.environment.name].startswith("sha256:")
-    lacking, failed = prepared[base.environment.name], prepared[broken.environment.name]
-    assert isinstance(lacking, UnavailableError)
+    assert prepared.images[good.environment.name].startswith("sha256:")
+    lacking, failed = (prepared.unavailable[each.environment.name] for each in (base, broken))
+    assert f"docker pull python:{NO_BASE}-slim-bookworm" in lacking.advice
     assert f"python:{NO_BASE}-slim-bookworm" in lacking.message
-    assert isinstance(failed, UnavailableError)
+    assert "docker pull" not in failed.advice
     assert "environment 4/4: sh /tmp/install.sh" in failed.message
     assert "no such requirement line" in failed.message
     ends = {step.environment: step.stage for step in steps}
@@ -122,8 +123,8 @@ def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_own_lock(
         labels = images.right(requirement).labels
     finally:
         with contextlib.suppress(ImageNotFound):
-            engine.api.remove_image(images.tag(requirement), force=True)
-    assert prepared[environment.name].startswith("sha256:")
+            engine.api.remove_image(tag(requirement), force=True)
+    assert prepared.images[environment.name].startswith("sha256:")
     assert (labels["harness.tensorflow"], labels["harness.environment"]) == ("2.7.1", environment.name)
     assert labels["harness.device"] == device.value
 
@@ -140,12 +141,12 @@ def test_images_are_pushed_and_a_runner_that_starts_empty_pulls_them(project, en
         try:
             built, _ = prepare(project)
             images.push(project.requirements, lambda step: None)
-            engine.api.remove_image(images.tag(requirement), force=True)
+            engine.api.remove_image(tag(requirement), force=True)
             assert images.find(requirement) is None
             pulled, steps = prepare(project)
         finally:
             with contextlib.suppress(ImageNotFound):
-                engine.api.remove_image(images.tag(requirement), force=True)
+                engine.api.remove_image(tag(requirement), force=True)
     assert pulled == built
     assert "pulled in" in steps[-1].words
 
@@ -157,7 +158,7 @@ def test_an_interruption_ends_the_builds(project):
     script = f"""
 import os, signal
 from pathlib import Path
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -179,9 +180,9 @@ except KeyboardInterrupt:
 
 
 def test_an_image_like_its_lock_has_no_differences(docker, requirement):
-    assert not docker.verify(requirement)
+    assert docker.verify(requirement).is_right
 
 
 def test_an_image_that_lacks_a_package_is_told(docker, requirement):
     lock = Lock(requirement.lock.path, requirement.lock.sha256, {"numpy": "1.16.4"})
-    assert docker.verify(dataclasses.replace(requirement, lock=lock)).missing == {"numpy": "1.16.4"}
+    assert docker.verify(dataclasses.replace(requirement, lock=lock)).differences.missing == {"numpy": "1.16.4"}

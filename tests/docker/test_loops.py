@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.docker import DockerBackend
+from harness.backends.docker.backend import DockerBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project

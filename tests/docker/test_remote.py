@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from harness.backends.docker import DockerBackend
-from harness.backends.engine import connect
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import connect
 from harness.model.launch import Status
 from tests.backends.workers import job
 
@@ -61,7 +61,7 @@ def remote(engine, monkeypatch):
 def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
     backend = DockerBackend(made[0].root, "test-remote")
     backend.engine = remote
-    assert backend.facts()["where"] == "remote"
+    assert backend.facts().is_remote
     source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = backend.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})

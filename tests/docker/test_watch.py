@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from harness.backends.container import RUN_LABEL
-from harness.machine.gpu.foreign import container_of
-from harness.machine.gpu.watch import Watch
+from harness.backends.docker.container import RUN_LABEL
+from harness.machine.gpu.watch import Watch, container_of
 from harness.model.gpu import Card
 from tests.backends.workers import job
 from tests.lacking import lacking

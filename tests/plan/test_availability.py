@@ -1,9 +1,138 @@
+"""Cells that cannot run: for want of an image for the device, of code for the GPU, or of packages."""
+
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
 from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.gpu import Card, GpuHost
+from harness.model.run import Unavailable
 from harness.model.scenario import Need, Scenario
-from harness.plan.availability import split
+from harness.plan import availability
+from harness.plan.availability import nearest_on, nearest_with
+from tests.conftest import ROOT
+
+CATALOG = load_environments(Project(ROOT))
+
+K80 = Card(0, "GPU-37", "Tesla K80", (3, 7), 12 * 2**30)
+T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
+A100 = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
+H100 = Card(1, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
+RTX5090 = Card(0, "GPU-120", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+
+NO_NEEDS = Scenario("step", Path("step.py"), "step", "", [], {"call": ["fit"]}, "", ())
+
+
+def host(*cards: Card, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
+    return GpuHost(cards, driver, cuda)
+
+
+def cell(environment: str, device: Device = Device.GPU) -> Cell:
+    return Cell("step", environment, device, {"call": "fit"})
+
+
+def split(
+    cells: Sequence[Cell], known: GpuHost | None = None, catalog: dict[str, Environment] = CATALOG
+) -> tuple[list[Cell], list[Unavailable]]:
+    """Of cells whose scenario asks for no package."""
+    locks = {each.name: Requirement(each, Device.CPU, Lock(Path("lock"), "0", {})) for each in catalog.values()}
+    cards = known.cards if known else ()
+    return availability.split(cells, {"step": NO_NEEDS}, locks, catalog, cards=cards, host=known)
+
+
+def on_gpu(names: Sequence[str], known: GpuHost) -> tuple[list[str], dict[str, Unavailable]]:
+    able, unable = split([cell(name) for name in names], known)
+    return [each.environment for each in able], {each.cell.environment: each for each in unable}
+
+
+def test_an_environment_without_the_device_is_not_available_and_another_is_named() -> None:
+    cells = [cell(name, Device.CPU) for name in ("tf1.15", "tf1.15-ngc")]
+    able, (missing,) = split(cells)
+    assert able == cells[:1]
+    assert missing.cell == cells[1]
+    assert "nvcr.io/nvidia/tensorflow" in missing.reason
+    assert missing.reason.endswith("which is made for GPUs")
+    assert missing.advice == "Use tf1.15."
+
+
+def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
+    return Environment(name, tensorflow, "3.8", "2023-04-15T00:00:00Z", gpu_code=gpu_code)
+
+
+def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -> None:
+    without, older, newer = bare("tf2.9", "2.9.0", ""), bare("tf2.8", "2.8.0"), bare("tf2.10", "2.10.0")
+    able, (missing,) = split([cell("tf2.9")], catalog={each.name: each for each in (without, newer)})
+    assert able == []
+    assert missing.reason == "the catalogue has nothing of a GPU for tf2.9"
+    assert missing.advice == "Use tf2.10."
+    assert nearest_with(Device.GPU, without, [without, newer, older]) is older
+    assert nearest_with(Device.GPU, newer, [without, newer, older]) is newer
+    assert nearest_with(Device.GPU, without, [without]) is None
+
+
+@pytest.mark.parametrize(
+    ("card", "unavailable", "used"),
+    [
+        (A100, "tf1.14", "Use tf1.15-ngc."),
+        (A100, "tf2.0", "Use tf2.4."),
+        (A100, "tf2.3", "Use tf2.4."),
+        (H100, "tf1.15", "Use tf1.15-ngc."),
+        (H100, "tf2.0", "Use tf2.16."),
+        (K80, "tf2.21", "Use tf2.14."),
+        (K80, "tf1.15-ngc", "Use tf1.15."),
+    ],
+)
+def test_what_cannot_run_names_the_nearest_release_that_runs_natively(card: Card, unavailable: str, used: str) -> None:
+    able, unable = on_gpu(list(CATALOG), host(card))
+    assert unable[unavailable].reason
+    assert unable[unavailable].advice == used
+    assert used.removeprefix("Use ").removesuffix(".") in able
+    assert sorted([*able, *unable]) == sorted(CATALOG)
+
+
+def test_an_old_driver_is_to_be_updated_or_an_older_release_taken() -> None:
+    _, unable = on_gpu(["tf2.21", "tf2.3"], host(T4, driver="418.40.04", cuda=(10, 1)))
+    assert list(unable) == ["tf2.21"]
+    assert unable["tf2.21"].advice == "Update the driver to 525.60.13 or newer. Or use tf2.3."
+
+
+def test_where_nothing_runs_that_is_said() -> None:
+    able, unable = on_gpu(list(CATALOG), host(RTX5090))
+    assert not able
+    told = {each.advice.split(":")[0] for each in unable.values()}
+    assert told == {"No environment of the catalogue runs on this GPU"}
+
+
+def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
+    assert on_gpu(["tf2.4"], host(H100)) == (["tf2.4"], {})
+    old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.4"))
+    assert nearest_on([H100], host(H100), old, [old, compiled]) is compiled
+    _, (gone,) = split([cell("tf2.3")], host(H100), {each.name: each for each in (old, compiled)})
+    assert gone.advice == "Use tf2.4 (compiled at first start)."
+
+
+def test_where_nothing_is_known_of_the_gpus_nothing_is_judged() -> None:
+    assert on_gpu(list(CATALOG), GpuHost(absent="the driver is not loaded")) == (list(CATALOG), {})
+    assert on_gpu(["tf2.0"], GpuHost(driver="550.54.15", cuda=(12, 4))) == (["tf2.0"], {})
+
+
+def test_cells_of_the_cpu_need_no_gpu() -> None:
+    cells = [cell("tf2.0", Device.CPU), cell("tf2.0")]
+    able, unable = split(cells, host(A100))
+    assert able == [cells[0]]
+    assert [each.cell for each in unable] == [cells[1]]
+
+
+def test_an_environment_that_was_typed_is_judged_as_the_catalogues_are() -> None:
+    typed = Environment(
+        "tensorflow-2.0.1", "2.0.1", "3.7", "", cuda="10.0", gpu_code=CATALOG["tf2.0"].gpu_code, asked="it"
+    )
+    _, (gone,) = split([cell(typed.name)], host(A100), {**CATALOG, typed.name: typed})
+    assert gone.advice == "Use tf2.4."
 
 
 def requirement(python: str = "3.7", **pins: str) -> Requirement:
@@ -11,39 +140,42 @@ def requirement(python: str = "3.7", **pins: str) -> Requirement:
     return Requirement(environment, Device.CPU, Lock(Path("l"), "0", {k.replace("_", "-"): v for k, v in pins.items()}))
 
 
-def scenario(*needs: Need, dependencies: tuple[str, ...] = ("tensorflow",)) -> Scenario:
-    return Scenario("s", Path("s.py"), "s", "", [], {"api": ["keras", "tf.keras"]}, ">=3.6", dependencies, needs=needs)
+def scenario(*needs: Need) -> Scenario:
+    axes = {"api": ["keras", "tf.keras"]}
+    return Scenario("s", Path("s.py"), "s", "", [], axes, ">=3.6", ("tensorflow",), needs=needs)
 
 
-def reasons(described: Scenario, required: Requirement) -> dict[str, str]:
+def told(described: Scenario, required: Requirement) -> dict[str, tuple[str, str]]:
+    """Why each API's cell cannot run, and what to do."""
     cells = [Cell("s", "e", Device.CPU, {"api": api}) for api in ("keras", "tf.keras")]
-    _, unavailable = split(cells, {"s": described}, {"e": required})
-    return {entry.cell.axes["api"]: entry.reason for entry in unavailable}
+    _, unable = availability.split(cells, {"s": described}, {"e": required}, {"e": required.environment})
+    return {each.cell.axes["api"]: (each.reason, each.advice) for each in unable}
 
 
 def test_tensorflow_cpu_counts_as_tensorflow() -> None:
-    assert reasons(scenario(), requirement(tensorflow_cpu="2.1.4")) == {}
+    assert told(scenario(), requirement(tensorflow_cpu="2.1.4")) == {}
 
 
-def test_a_need_speaks_for_the_cells_it_names_with_its_reason() -> None:
-    need = Need(requires=["keras<2.4"], when={"api": "keras"}, reason="from 2.4 on it is tf.keras")
-    assert reasons(scenario(need), requirement(tensorflow="2.5", keras="2.5")) == {
-        "keras": "from 2.4 on it is tf.keras"
+def test_a_need_speaks_for_the_cells_it_names_with_its_own_words() -> None:
+    need = Need(
+        requires=["keras<2.4"],
+        when={"api": "keras"},
+        reason="from 2.4 on it is tf.keras",
+        advice="Take api=tf.keras.",
+    )
+    assert told(scenario(need), requirement(tensorflow="2.5", keras="2.5")) == {
+        "keras": ("from 2.4 on it is tf.keras", "Take api=tf.keras.")
     }
 
 
-def test_a_need_without_a_reason_names_what_is_missing() -> None:
+def test_a_need_without_words_names_what_is_missing() -> None:
     need = Need(requires=["keras<2.4", "tensorflow>=1"], when={"api": "keras"})
-    assert reasons(scenario(need), requirement(tensorflow="2.5")) == {"keras": "needs keras<2.4"}
+    assert told(scenario(need), requirement(tensorflow="2.5")) == {
+        "keras": ("needs keras<2.4", "Choose an environment with keras<2.4.")
+    }
 
 
 def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() -> None:
-    assert "needs Python >=3.6, e has 3.5" in reasons(scenario(), requirement("3.5", tensorflow="1.0"))["keras"]
-    assert reasons(scenario(), requirement(numpy="1")) == {"keras": "needs tensorflow", "tf.keras": "needs tensorflow"}
-
-
-def test_a_need_may_say_what_to_take_instead() -> None:
-    need = Need(requires=["keras>=2.4"], when={"api": "keras"}, advice="Take api=tf.keras.")
-    cells = [Cell("s", "e", Device.CPU, {"api": "keras"})]
-    _, (entry,) = split(cells, {"s": scenario(need)}, {"e": requirement(tensorflow="2.1", keras="2.3.1")})
-    assert (entry.reason, entry.advice) == ("needs keras>=2.4", "Take api=tf.keras.")
+    old = told(scenario(), requirement("3.5", tensorflow="1.0"))
+    assert old["keras"] == ("s needs Python >=3.6, e has 3.5", "Choose an environment of another Python.")
+    assert {reason for reason, _ in told(scenario(), requirement(numpy="1")).values()} == {"needs tensorflow"}

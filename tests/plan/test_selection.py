@@ -1,12 +1,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import Scenario
-from harness.model.suite import Part, Suite
-from harness.plan.selection import Catalog, Selection, parse_axes, select
+from harness.model.suite import Suite, SuitePart
+from harness.plan.selection import Catalog, Selection, parse_axes, resolve, select, without_broken
 
 
 def scenario(name: str, **axes: list[str]) -> Scenario:
@@ -31,15 +33,18 @@ CATALOG = Catalog(
     },
     suites={
         "quick": Suite(
-            "quick", "Quick", ["tf1.14", "tf2.0"], [Part("step", {"call": ["fit"]}), Part("step", {"mode": ["eager"]})]
+            "quick",
+            "Quick",
+            ["tf1.14", "tf2.0"],
+            [SuitePart("step", {"call": ["fit"]}), SuitePart("step", {"mode": ["eager"]})],
         ),
         "each": Suite(
             "each",
             "Each as it comes",
             ["tf1.14", "tf2.0"],
             [
-                Part("step", {"call": ["fit"], "mode": ["graph"]}, ["tf1*"]),
-                Part("step", {"call": ["fit"], "mode": ["eager"]}, ["tf2*"]),
+                SuitePart("step", {"call": ["fit"], "mode": ["graph"]}, ["tf1*"]),
+                SuitePart("step", {"call": ["fit"], "mode": ["eager"]}, ["tf2*"]),
             ],
         ),
     },
@@ -130,7 +135,66 @@ def test_a_part_of_a_suite_may_be_for_some_environments_alone() -> None:
 
 def test_a_suite_that_has_nothing_in_the_environments_says_so() -> None:
     only = Catalog(
-        CATALOG.environments, CATALOG.scenarios, {"old": Suite("old", "", ["*"], [Part("step", {}, ["tf1*"])])}
+        CATALOG.environments, CATALOG.scenarios, {"old": Suite("old", "", ["*"], [SuitePart("step", {}, ["tf1*"])])}
     )
     with pytest.raises(NothingSelectedError, match=r"the suite old has no cell in tf2\.0"):
         select(Selection(suite="old", environments=["tf2.0"]), only, Device.CPU)
+
+
+NAMES = ["tf1.14", "tf1.15", "tf2.0", "tf2.10"]
+
+
+def test_globs_take_names_in_the_order_typed_each_once() -> None:
+    assert resolve(["tf2.*", "tf1.14", "tf2.0"], NAMES, "environment") == ["tf2.0", "tf2.10", "tf1.14"]
+
+
+def test_spaces_dashes_and_case_make_no_difference() -> None:
+    assert resolve(["Op-by op"], ["graph", "op_by_op"], "value") == ["op_by_op"]
+
+
+def test_a_misspelt_name_gets_the_nearest_and_the_list() -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(["tf1.41"], NAMES, "environment")
+    assert "no environment 'tf1.41'. Did you mean tf1.14?" in str(caught.value)
+    assert "tf1.14, tf1.15, tf2.0, tf2.10" in str(caught.value)
+
+
+@given(st.lists(st.text(min_size=1), unique=True, min_size=1), st.data())
+def test_every_name_finds_itself_first(names: list[str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(names))
+    assert resolve([name], names, "thing") == [name]
+
+
+SPOILED_SUITE = Suite("all", "All", ["*"], [SuitePart("step", {}), SuitePart("broken", {})])
+SPOILED = Catalog(["tf2.0"], {"step": scenario("step"), "other": scenario("other")}, {"all": SPOILED_SUITE})
+
+
+def left(selection: Selection) -> tuple[list[str], list[str]]:
+    """What is selected, broken or not, and what is left of it in the suite or by name."""
+    selection, catalog, names = without_broken(selection, SPOILED, ["broken"])
+    if selection.suite:
+        return names, [part.scenario for part in catalog.suites["all"].parts]
+    return names, list(selection.scenarios)
+
+
+def test_a_broken_scenario_is_taken_out_of_what_was_typed() -> None:
+    assert left(Selection(scenarios=["step", "brok*"])) == (["step", "broken"], ["step"])
+
+
+def test_a_broken_scenario_is_taken_out_of_a_suite() -> None:
+    assert left(Selection(suite="all")) == (["step", "broken"], ["step"])
+
+
+def test_a_broken_scenario_that_was_not_selected_changes_nothing() -> None:
+    selection = Selection(scenarios=["step"])
+    assert without_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
+
+
+def test_of_a_suite_what_was_typed_beside_it_counts() -> None:
+    selection = Selection(suite="all", scenarios=["step", "other"])
+    assert without_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
+
+
+def test_a_name_of_no_scenario_is_told_beside_the_broken_ones() -> None:
+    with pytest.raises(UsageError, match=r"Did you mean broken\?"):
+        without_broken(Selection(scenarios=["brokn"]), SPOILED, ["broken"])

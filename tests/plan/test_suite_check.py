@@ -5,7 +5,7 @@ import pytest
 
 from harness.catalog.findings import Findings
 from harness.catalog.places import Places
-from harness.model.suite import Part, Suite
+from harness.model.suite import Suite, SuitePart
 from harness.plan.selection import Catalog
 from harness.plan.suite_check import check
 from tests.factories import scenario
@@ -28,7 +28,7 @@ def problems(text: str, broken: tuple[str, ...] = (), only: list[str] | None = N
     suites = {}
     for name, table in tomllib.loads(text).items():
         parts = [
-            Part(
+            SuitePart(
                 part["scenario"],
                 {axis: values for axis, values in part.items() if axis not in ("scenario", "environment")},
                 part.get("environment", ()),

@@ -27,40 +27,27 @@ from harness.report.charts import layout
 from harness.report.charts.picture import Kind, Picture, Words
 from harness.report.escape import plain
 
-#: Names of a chart's lines that leave a plot no room on a narrow screen.
-NAMES = [f"{call}, tf.keras, each release as it comes: tf2.0 vs tf1.14" for call in ("fit", "train_on_batch")]
+#: Names of a chart's rows that leave a plot no room beside them on a narrow screen.
+NAMES = [f"{call}, tf.keras: each release as it comes: tf2.0 vs tf1.14" for call in ("fit", "train")]
 
 
 def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str = "points") -> Picture:
-    """A chart of a line for each name, with what it is beside it."""
+    """A chart with a row for each name."""
     text = plain(text)
-    words = Words(
-        text, [f"{text}: two points."], f"{text}: how long a step takes, on a linear scale", f"Chart of {text}"
-    )
+    words = Words(text, [f"{text}: two points.", ""], f"{text}: how long a step takes", f"Chart of {text}")
     values = [{"name": each, "verdict": "slower", "ratio": place} for place, each in enumerate(names, 1)]
     x = {"field": "ratio", "type": "quantitative", "axis": {"title": words.axis}, "scale": {"domain": [0, 3]}}
     looks = {"domain": ["slower", "faster"], "range": [layout.VERMILION, layout.BLUE]}
-    y = layout.lines(names)
-    return Picture(
-        Kind.RATIOS,
-        "step",
-        name,
-        words,
-        layout.specification(
-            words,
-            [
-                layout.layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
-                layout.layer(
-                    {"type": "point", "filled": True, "opacity": 1},
-                    values,
-                    x=x,
-                    y=y,
-                    color={"field": "verdict", "type": "nominal", "scale": looks},
-                ),
-                layout.beside([(each, "1.23× (1.20 to 1.26)") for each in names], y=y),
-            ],
-        ),
-    )
+    y = layout.rows(names)
+    told = [{"name": each, "told": "1.23× (1.20 to 1.26)"} for each in names]
+    colour = {"field": "verdict", "type": "nominal", "scale": looks}
+    layers = [
+        layout.layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
+        layout.layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
+        *layout.headings(told, free=130, y=y),
+        layout.ends(told, y=y),
+    ]
+    return Picture(Kind.RATIOS, "step", name, words, layout.specification(words, layers))
 
 
 def panels(count: int = 3) -> Picture:

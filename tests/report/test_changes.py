@@ -1,85 +1,191 @@
-"""Two runs side by side, as text."""
+"""Two runs side by side."""
 
+import json
 from dataclasses import replace
 
-from harness.analysis.conditions import Part
+import pytest
+
 from harness.model.environment import Device
-from harness.report.changes import PACKAGES, Absent, Fact, Told, build
-from tests.factories import cell, scenario
-from tests.two_runs import CELLS, MARGIN, all_but, first, found, second
+from harness.report import changes, markdown
+from harness.report.blocks import Items, Table, Text
+from tests.factories import cell, launch, scenario
+from tests.two_runs import CELLS, MARGIN, all_but, first, pair, second
 
 ONE = CELLS[2]
 
 
-def view(one, other, margin=MARGIN):
-    return build(one[0], other[0], found(one, other), margin)
+def words(one, other):
+    """The paragraphs and items, one after the other."""
+    (section,) = changes.sections(pair(one, other))
+    told = []
+    for block in section.blocks:
+        told += [block.words] if isinstance(block, Text) else list(block.items) if isinstance(block, Items) else []
+    return told
 
 
-def test_a_line_has_the_times_and_the_percentages_of_its_cell():
-    made = view(first(spread=0.0), second(all_but(ONE, 1.3), spread=0.0))
-    line = made.lines[0]
-    assert (line.name, line.first, line.second) == ("tf1.14, b", "10.0 ± 0.1", "13.0 ± 0.1")
-    assert (line.gain, line.beside) == ("-30 ± 1 %", "-30 ± 1 %")
-    assert (made.unit, made.shift) == ("ms", "+0.0 ± 0.1 %")
+def lines(one, other):
+    """The table's lines as text, by the cell's name, and its headings."""
+    (section,) = changes.sections(pair(one, other))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    rows = [[entry.text for entry in line.entries] for line in table.lines]
+    return {row[0]: row[1:] for row in rows}, [head.text for head in table.heads]
+
+
+def test_it_names_the_runs_and_counts_the_verdicts():
+    told = words(first(), second(all_but(ONE, 1.3)))
+    assert told[0] == "A: 2026-11-20T04-10-00Z-aaaa, begun 2026-11-21T04:10:00Z"
+    assert told[2] == "6 cells have a number in both runs. B vs A: 1 slower, 5 same."
+    assert told[3].startswith("Shift: 0.999× (0.998 to 1.00), the median change of the 6 cells")
+    assert told[3].endswith("the same within 3 %, so a cell that changed changed alone.")
+    assert any(each.startswith("Nothing else differs: machine, engine") for each in told)
+
+
+def test_a_line_has_the_times_and_the_ratios_of_its_cell():
+    found, headings = lines(first(spread=0.0), second(all_but(ONE, 1.3), spread=0.0))
+    assert headings == ["cell", "A, ms", "B, ms", "B / A", "less the shift", "verdict", "remarks"]
+    ratio = "1.30× (1.30 to 1.30)"
+    assert found["tf1.14, b"] == ["10.0 ± 0.1", "13.0 ± 0.1", ratio, ratio, "slower", "work not checked"]
 
 
 def test_what_changed_comes_first_and_what_did_not_last():
-    taken = all_but(ONE, 1.3) | {CELLS[4]: 0.008}
-    made = view(first(), second(taken))
-    verdicts = [line.change.change.verdict.value for line in made.lines]
-    assert verdicts == ["slower", "faster", "same", "same", "same", "same"]
-    assert list(made.tally.verdicts) == [("slower", 1), ("faster", 1), ("same", 4)]
-    assert made.judged == 6
+    found, _ = lines(first(), second(all_but(ONE, 1.3) | {CELLS[4]: 0.008}))
+    assert [line[4] for line in found.values()] == ["slower", "faster", "same", "same", "same", "same"]
 
 
 def test_cells_are_named_by_what_tells_them_apart():
     cells = [cell(), cell(device=Device.GPU), cell(of="other", mode="eager")]
     taken = dict.fromkeys(cells, 0.01)
     both = [scenario(), scenario("other")]
-    made = view(first(taken, scenarios=both), second(taken, scenarios=both))
-    assert {line.name for line in made.lines} == {"step, tf1.14, cpu", "step, tf1.14, gpu", "other, tf1.14, cpu"}
+    found, _ = lines(first(taken, scenarios=both), second(taken, scenarios=both))
+    assert set(found) == {"step, tf1.14, cpu", "step, tf1.14, gpu", "other, tf1.14, cpu"}
 
 
-def test_cells_of_one_run_are_gathered_by_the_others_reason():
+def test_a_slower_day_is_told_as_the_machines():
+    days = first(), second(all_but(ONE, 1.3, seconds=0.012))
+    told = words(*days)[3]
+    assert "the 6 cells whose software is the same in both runs" in told
+    assert "the machine changed, or how it was measured" in told
+    found, _ = lines(*days)
+    assert "slower less the shift" in found["tf1.14, b"][-1]
+    assert "same less the shift" in found["tf1.14, a"][-1]
+
+
+def test_where_the_software_changed_too_the_machine_is_not_blamed():
+    told = words(first(), second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"}))
+    assert "the 6 cells that are judged" in told[3]
+    assert "machine and software cannot be told apart" in told[3]
+    assert "scenario step: its file, or the kit, has changed" in told
+
+
+def test_of_few_cells_no_shift_is_told():
+    few = first(dict.fromkeys(CELLS[:2], 0.01)), second(dict.fromkeys(CELLS[:2], 0.01))
+    assert words(*few)[3].startswith("No shift is told: that takes 5 judged cells, and there are 2.")
+    assert "less the shift" not in lines(*few)[1]
+
+
+@pytest.mark.parametrize(("count", "said"), [(3, "too few rounds in a run (3 of 4)"), (5, "work not checked")])
+def test_a_line_says_what_its_verdict_rests_on(count, said):
+    assert said in lines(first(count=count), second())[0]["tf1.14, a"][-1]
+
+
+def test_another_machine_is_told_before_all_else():
+    asked, launches = second()
+    told = words(first(), (replace(asked, host={**asked.host, "cpu": "Another CPU"}), launches))
+    assert told[2].startswith("These runs are of different machines: CPU Some CPU → Another CPU.")
+
+
+def test_different_work_has_no_ratio():
+    one, other = (
+        (asked, [launch(each.cell, each.centre, each.round, fingerprint={"parameters": n}) for each in launches])
+        for n, (asked, launches) in enumerate((first(), second()))
+    )
+    line = lines(one, other)[0]["tf1.14, a"]
+    assert (line[2], line[3]) == ("", "different work")
+    assert "parameters: 1 apart" in line[4]
+
+
+def test_cells_of_one_run_are_named_by_the_others_reason():
     asked, launches = second()
     other = asked, [each for each in launches if each.cell != ONE]
+    assert f"No number in B (interrupted): {ONE}." in words(first(), other)
     more = cell("tf2.1")
-    made = view(first(), (asked, other[1]))
-    assert list(made.only_first) == [Absent("interrupted", [str(ONE)])]
-    made = view(other, first({**dict.fromkeys(CELLS, 0.01), more: 0.01}))
-    assert list(made.only_second) == [Absent("interrupted", [str(ONE)]), Absent("", [str(more)])]
+    told = words(other, first({**dict.fromkeys(CELLS, 0.01), more: 0.01}))
+    assert f"No number in A (interrupted): {ONE}." in told
+    assert f"No number in A (not asked for): {more}." in told
 
 
 def test_environments_with_the_same_differences_are_told_together():
     asked, launches = second()
     pins = {name: {**known, "numpy": "1.18.0"} for name, known in asked.pins.items()}
     images = dict.fromkeys(asked.images, "sha256:cd")
-    made = view(first(), (replace(asked, pins=pins, images=images), launches))
-    facts = [Fact("image", "image", "", ""), Fact("numpy", "numpy", "1.17.4", "1.18.0")]
-    assert list(made.differences) == [Told(Part.ENVIRONMENT, ["tf1.14", "tf2.0"], facts, 0)]
+    told = words(first(), (replace(asked, pins=pins, images=images), launches))
+    assert told[-1] == "environment tf1.14, tf2.0: another image; numpy 1.17.4 → 1.18.0"
 
 
 def test_of_many_packages_some_are_named_and_the_others_counted():
     asked, launches = second()
     pins = {name: {**known, **{f"p{i:02}": "1" for i in range(11)}} for name, known in asked.pins.items()}
-    (told,) = view(first(), (replace(asked, pins=pins), launches)).differences
-    assert [fact.name for fact in told.facts] == [f"p{i:02}" for i in range(PACKAGES)]
-    assert told.facts[0] == Fact("p00", "p00", "none", "1")
-    assert told.left == 3
+    told = words(first(), (replace(asked, pins=pins), launches))[-1]
+    assert "p00 none → 1; p01" in told
+    assert told.endswith("p07 none → 1; and 3 more")
 
 
 def test_the_facts_of_a_measurement_are_told_as_a_launchs():
     asked, launches = second()
     limits = replace(asked.plan.limits, cpus=(0, 1), memory_bytes=2**30)
-    (told,) = view(first(), (replace(asked, plan=replace(asked.plan, limits=limits)), launches)).differences
-    assert (told.part, list(told.subjects)) == (Part.MEASUREMENT, [])
-    assert list(told.facts) == [
-        Fact("cpus", "CPUs of a launch", "0", "0, 1"),
-        Fact("memory_bytes", "memory of a launch", "none", "1.00 GiB"),
-    ]
+    told = words(first(), (replace(asked, plan=replace(asked.plan, limits=limits)), launches))
+    assert told[-1] == "measurement: CPUs of a launch 0 → 0, 1; memory of a launch none → 1.00 GiB"
 
 
-def test_what_a_control_resolves_is_of_this_margin():
-    made = view(first(), second())
-    assert made.resolutions == [None, None]
-    assert made.machines == []
+def test_nothing_of_an_untrusted_script_reaches_markdown():
+    asked, launches = second()
+    evil = "evil\x1b[31m\x07<b>"
+    stored = replace(asked, folder=evil, host={**asked.host, "kernel": evil}), launches
+    text = markdown.full(changes.sections(pair(first(), stored)))
+    assert not {"\x1b", "\x07"} & set(text)
+    assert "evil" in text
+    assert "<b>" not in text
+
+
+def made(one, other):
+    # what is not JSON raises here
+    return json.loads(json.dumps(changes.document(pair(one, other))))
+
+
+def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
+    told = made(first(), second(all_but(ONE, 1.3)))
+    (of,) = (each for each in told["cells"] if each["change"]["verdict"] == "slower")
+    assert of["cell"] == {
+        "scenario": "step",
+        "environment": "tf1.14",
+        "device": "cpu",
+        "axes": dict(ONE.axes),
+    }
+    assert of["first"]["value"] == pytest.approx(0.01, rel=0.01)
+    ratio = of["change"]["ratio"]
+    assert ratio["value"] == pytest.approx(1 / 1.3, rel=0.01)
+    assert ratio["interval"]["low"] < ratio["value"] < ratio["interval"]["high"]
+    assert (ratio["rounds"], of["change"]["withheld"], of["same_software"]) == (5, None, True)
+    assert of["beside"]["verdict"] == "slower"
+    assert of["work"] == {"work": "not checked", "reason": ""}
+
+
+def test_as_json_it_names_the_runs_and_their_shift():
+    told = made(first(), second())
+    assert (told["schema"], told["margin"]) == (2, MARGIN)
+    assert [told[name]["id"] for name in ("first", "second")] == [first()[0].id, second()[0].id]
+    shift = told["shift"]
+    assert (shift["change"]["verdict"], shift["cells"], shift["unchanged"]) == ("same", 6, True)
+    assert told["differences"] == told["other_machine"] == told["only_first"] == told["only_second"] == []
+
+
+def test_as_json_it_tells_all_that_differs():
+    asked, launches = second()
+    host = {**asked.host, "cpu": "Another CPU"}
+    more = {**dict.fromkeys(CELLS, 0.01), cell("tf2.1"): 0.01}
+    told = made(first(more, count=1), (replace(asked, host=host), launches))
+    difference = {"part": "machine", "subject": "", "name": "cpu", "first": "Some CPU", "second": "Another CPU"}
+    assert told["other_machine"] == told["differences"] == [difference]
+    assert told["shift"] is None
+    assert told["cells"][0]["change"]["withheld"] == "few rounds"
+    assert [(each["cell"]["environment"], each["status"]) for each in told["only_first"]] == [("tf2.1", None)]

@@ -23,7 +23,7 @@ from harness.analysis.results import Results
 from harness.report import sections, terminal
 from harness.report.blocks import pictures
 from harness.report.charts import svg
-from harness.report.formats import Format, render
+from harness.report.formats import names, render
 from tests.report.formats.examples import HOSTILE, hostile
 
 #: More characters than this of a run of six cells are no report.
@@ -40,7 +40,7 @@ def shown() -> Callable[[str], str]:
 
     def render_once(format: str) -> str:
         if format not in made:
-            made[format] = _terminal() if format == "terminal" else render(Format(format), *hostile())
+            made[format] = _terminal() if format == "terminal" else render(format, Results(*hostile()))
         return made[format]
 
     return render_once
@@ -53,7 +53,7 @@ def _terminal() -> str:
 
 
 #: The page has tests of its own, in a browser.
-EVERY = [*(format.value for format in Format if format is not Format.HTML), "terminal"]
+EVERY = [*(format for format in names() if format != "html"), "terminal"]
 
 
 def test_the_run_is_hostile() -> None:
@@ -116,7 +116,7 @@ def test_a_terminal_is_told_text_alone(shown: Callable[[str], str]) -> None:
 
 def test_json_may_stand_in_a_page(shown: Callable[[str], str]) -> None:
     assert "<" not in shown("json")
-    assert json.loads(shown("json"))["scenarios"][0]["name"] == HOSTILE
+    assert json.loads(shown("json"))["run"]["scenarios"][0] == HOSTILE
 
 
 def test_csv_has_no_formula_and_as_many_cells_in_every_line(shown: Callable[[str], str]) -> None:

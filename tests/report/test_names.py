@@ -38,12 +38,12 @@ def test_a_cell_has_its_device_in_its_name_where_there_are_several():
     assert cell_name(found, found.rows[1], found.columns[0].side, varying(found)) == "gpu, tf1.14 graph"
 
 
-def test_a_comparison_says_what_stands_against_what():
+def test_a_comparison_says_what_is_compared():
     found = table(run(), rounds(dict.fromkeys(cells(), 0.01)))
     assert [what(found, head) for head in found.columns if head.other] == [
-        "tf2.0 against tf1.14, graph",
-        "tf2.0 against tf1.14, eager",
-        "graph against eager, tf1.14",
-        "graph against eager, tf2.0",
-        "each release's default mode: tf2.0 against tf1.14",
+        "tf2.0 vs tf1.14, graph",
+        "tf2.0 vs tf1.14, eager",
+        "graph vs eager, tf1.14",
+        "graph vs eager, tf2.0",
+        "each release's default mode: tf2.0 vs tf1.14",
     ]

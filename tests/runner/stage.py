@@ -43,7 +43,7 @@ class Silent:
     def skip(self, launches: int) -> None:
         self.skipped += launches
 
-    def again(self, launches: int) -> None: ...
+    def again(self, number: int, launches: int) -> None: ...
 
 
 def no_widths(_: Sequence[Launch]) -> dict[str, float]:

@@ -1,15 +1,16 @@
 """Watches GPUs while a launch runs, from outside its container: a thread that asks NVML every tenth of a second."""
 
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
 from typing import Any, Self
 
-from harness.machine.gpu import foreign, readings
-from harness.machine.gpu.nvml import AbsentError, asked, opened, processes
-from harness.machine.gpu.readings import Instant
+from harness.machine.gpu.host import AbsentError, asked, opened, processes
 from harness.model.gpu import Card, GpuHost
 
 #: Seconds from one reading to the next. NVML itself averages the utilisation over a sixth of a second to a second.
@@ -18,6 +19,147 @@ EVERY = 0.1
 PROCESSES_EVERY = 10
 #: So many seconds the last reading may take. A driver that has lost its GPU may never answer.
 PATIENCE = 5.0
+
+#: The first process namespace of a Linux machine has this number (PROC_PID_INIT_INO in the kernel).
+_FIRST_NAMESPACE = 0xEFFFFFFC
+
+#: Why a GPU lowers its clocks, by NVML's bits (nvmlClocksThrottleReasons). The others are no slowing down: it is idle,
+#: its clocks are set so, or it keeps pace with another.
+REASONS: Mapping[str, int] = {
+    "power_cap": 0x04,
+    "hw_slowdown": 0x08,
+    "sw_thermal": 0x20,
+    "hw_thermal": 0x40,
+    "power_brake": 0x80,
+}
+
+#: Makes one number of several.
+Summary = Callable[[Sequence[float]], float]
+
+#: Each number's name, what it is made of, and how: over the GPUs at one instant, then over the instants.
+_NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
+    ("gpu_utilization_percent", "utilization", fmean, fmean),
+    ("gpu_memory_utilization_percent", "memory_utilization", fmean, fmean),
+    ("gpu_memory_used_bytes", "memory_used", sum, max),
+    ("gpu_sm_clock_mhz", "sm_clock", fmean, fmean),
+    ("gpu_sm_clock_least_mhz", "sm_clock", min, min),
+    ("gpu_memory_clock_mhz", "memory_clock", fmean, fmean),
+    ("gpu_temperature_celsius", "temperature", max, max),
+    ("gpu_power_watts", "power", sum, fmean),
+    ("gpu_power_most_watts", "power", sum, max),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One GPU: percent of the time in which a kernel ran, and its memory was used; bytes; MHz; °C; watts; NVML's bits.
+
+    None where this driver or this GPU does not tell.
+    """
+
+    utilization: float | None = None
+    memory_utilization: float | None = None
+    memory_used: float | None = None
+    sm_clock: float | None = None
+    memory_clock: float | None = None
+    temperature: float | None = None
+    power: float | None = None
+    reasons: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """All the GPUs of a launch, at a time in seconds since 1970."""
+
+    time: float
+    cards: Sequence[Reading]
+
+
+def read(library: Any, handle: Any) -> Reading:
+    """What the library tells of one GPU now."""
+    use = asked(library, library.nvmlDeviceGetUtilizationRates, handle)
+    memory = asked(library, library.nvmlDeviceGetMemoryInfo, handle)
+    milliwatts = asked(library, library.nvmlDeviceGetPowerUsage, handle)
+    return Reading(
+        utilization=None if use is None else use.gpu,
+        memory_utilization=None if use is None else use.memory,
+        memory_used=None if memory is None else memory.used,
+        sm_clock=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
+        memory_clock=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM),
+        temperature=asked(library, library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU),
+        power=None if milliwatts is None else milliwatts / 1000,
+        reasons=asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+    )
+
+
+def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
+    """The instants' numbers by the names of docs/contracts.md; what no instant tells is left out.
+
+    `window` is the steady state, in seconds since 1970. Where it is None, or no instant lies in it, the numbers are of
+    all the instants, and `gpu_steady` is 0. Several GPUs make one: memory and power are summed, the hottest counts,
+    and an instant is throttled where one of them is.
+    """
+    inside = [each for each in instants if window and window[0] <= each.time <= window[1]]
+    chosen = inside or instants
+    if not chosen:
+        return {}
+    found = {"gpu_samples": float(len(chosen)), "gpu_steady": float(bool(inside))}
+    for name, field, across, over in _NUMBERS:
+        values = [value for each in chosen if (value := _across(each, field, across)) is not None]
+        if values:
+            found[name] = float(over(values))
+    return found | _throttled(chosen)
+
+
+def _across(instant: Instant, field: str, across: Summary) -> float | None:
+    values = [value for card in instant.cards if (value := getattr(card, field)) is not None]
+    return across(values) if values else None
+
+
+def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
+    """In which share of the instants a GPU was slowed, by reason and, in `gpu_throttled_share`, by heat or supply."""
+    told = [[card.reasons for card in each.cards if card.reasons is not None] for each in instants]
+    known = [bits for bits in told if bits]
+    if not known:
+        return {}
+
+    def share(mask: int) -> float:
+        return sum(any(bits & mask for bits in cards) for cards in known) / len(known)
+
+    by_reason = {f"gpu_{name}_share": share(bit) for name, bit in REASONS.items()}
+    slowed = sum(bit for name, bit in REASONS.items() if name != "power_cap")
+    return {"gpu_throttled_share": share(slowed), **{name: value for name, value in by_reason.items() if value}}
+
+
+#: The container that a process is in: its id, empty for one that is in none, None where that is not known.
+ContainerOf = Callable[[int], str | None]
+
+
+def count_foreign(before: Collection[int], now: Collection[int], container_of: ContainerOf) -> int:
+    """How many others compute on a GPU: processes `now` of which some were there `before` the launch began.
+
+    The launch is one container, so a new process outside all containers is another's, and so is each further
+    container. A new one of which nothing is known is taken for the launch's own.
+    """
+    old = {pid for pid in now if pid in before}
+    homes = [home for pid in now if pid not in old and (home := container_of(pid)) is not None]
+    containers = {home for home in homes if home}
+    return len(old) + homes.count("") + max(0, len(containers) - 1)
+
+
+def container_of(pid: int, root: Path = Path("/")) -> str | None:
+    """The id of the container that a process of this machine is in; see ContainerOf.
+
+    Not known where this process is in a container itself: NVML numbers processes as the host does.
+    """
+    try:
+        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE:
+            return None
+        text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(r"[0-9a-f]{64}", text)
+    return found[0] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +174,7 @@ class Watch:
     library: Any = None
     every: float = EVERY
     clock: Callable[[], float] = time.time
-    container_of: foreign.ContainerOf = foreign.container_of
+    container_of: ContainerOf = container_of
 
     def __call__(self) -> "Watching":
         """What watches one launch."""
@@ -84,7 +226,7 @@ class Watching:
         window = None
         if "steady_started" in seen and "steady_ended" in seen:
             window = seen["steady_started"], seen["steady_ended"]
-        found = readings.numbers(self._instants, window)
+        found = numbers(self._instants, window)
         if not found:
             return {}
         if self._foreign is not None:
@@ -94,9 +236,7 @@ class Watching:
     def _run(self, nvml: Any) -> None:
         taken = 0
         while True:
-            self._instants.append(
-                Instant(self._watch.clock(), [readings.read(nvml, handle) for handle in self._handles])
-            )
+            self._instants.append(Instant(self._watch.clock(), [read(nvml, handle) for handle in self._handles]))
             if taken % PROCESSES_EVERY == 0:
                 self._look_for_others(nvml)
             taken += 1
@@ -107,7 +247,7 @@ class Watching:
     def _look_for_others(self, nvml: Any) -> None:
         now = self._processes(nvml)
         if now is not None:
-            others = foreign.count(self._before, now, self._watch.container_of)
+            others = count_foreign(self._before, now, self._watch.container_of)
             self._foreign = max(others, self._foreign or 0)
 
     def _processes(self, nvml: Any) -> set[int] | None:

@@ -7,22 +7,25 @@ from itertools import pairwise
 
 from harness.analysis.statistics import Estimate, Interval
 
-#: Marks of a log axis of ratios lie at least this many pixels apart: their words are as wide.
-APART = 64.0
+#: Marks of a log axis of ratios lie at least this many pixels apart: their labels are as wide.
+APART = 44.0
 
-#: How many times slower or faster: the first of these that has room is marked, on both sides of 1.
+#: What is marked beside 1 on an axis of ratios: the first of these that has room.
 LADDERS: Sequence[Sequence[float]] = (
-    (1.01, 1.02, 1.03, 1.04, 1.05),
-    (1.02, 1.05, 1.1),
-    (1.05, 1.1, 1.2),
-    (1.1, 1.2, 1.5),
-    (1.2, 1.5, 2.0),
-    (1.5, 2.0, 3.0),
-    (2.0, 3.0, 5.0, 10.0),
-    (2.0, 5.0, 10.0, 20.0),
-    (3.0, 10.0, 30.0, 100.0),
-    *(tuple(10.0 ** (step * count) for count in range(1, 5)) for step in (1, 2, 5, 10, 20, 50, 75)),
+    (0.95, 0.96, 0.97, 0.98, 0.99, 1.01, 1.02, 1.03, 1.04, 1.05),
+    (0.9, 0.95, 0.98, 1.02, 1.05, 1.1),
+    (0.8, 0.9, 0.95, 1.05, 1.1, 1.2),
+    (0.7, 0.8, 0.9, 1.1, 1.2, 1.5),
+    (0.3, 0.4, 0.5, 0.6, 0.8, 1.2, 1.5, 2.0, 3.0),
+    (0.3, 0.5, 0.7, 1.5, 2.0, 3.0),
+    (0.3, 0.5, 2.0, 3.0),
+    tuple(digit * 10.0**power for power in range(-3, 3) for digit in (1.0, 2.0, 5.0) if (digit, power) != (1.0, 0)),
+    tuple(digit * 10.0**power for power in range(-4, 4) for digit in (1.0, 3.0) if (digit, power) != (1.0, 0)),
+    *(tuple(10.0 ** (step * count) for count in range(-4, 5) if count) for step in (1, 2, 5, 10, 20, 50, 75)),
 )
+
+#: The expression that labels a mark of an axis of ratios.
+RATIO = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e4 ? '.3~g' : ',.3~r') + '×'"
 
 #: An axis of times is logarithmic when the longest is more than this many times the shortest.
 LOG_FROM = 10.0
@@ -59,15 +62,19 @@ def bar(interval: Interval, shown: Interval) -> Bar:
     return Bar(low, high, [end for end in (interval.low, interval.high) if end in shown])
 
 
+def cut(estimates: Iterable[Estimate], shown: Interval) -> int:
+    """How many intervals reach beyond the axis."""
+    return sum(len(bar(each.interval, shown).caps) < 2 for each in estimates if each.interval)
+
+
 def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
-    """What is marked on a log axis of ratios, `width` pixels wide: 1, and as many times slower as faster.
+    """What is marked on a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides of it.
 
     Marks lie `apart` pixels apart at least.
     """
     scale = width / math.log(shown.high / shown.low)
     for ladder in LADDERS:
-        factors = [1.0, *ladder, *(1.0 / factor for factor in ladder)]
-        marks = sorted(factor for factor in factors if factor in shown)
+        marks = sorted(mark for mark in (1.0, *ladder) if mark in shown)
         if len(marks) > 1 and all(gap >= apart for gap in _gaps(marks, scale)):
             return marks
     return [1.0]

@@ -1,4 +1,4 @@
-"""How a run went: its launches in order of time, each against the mean of its cell; the control, and what disturbed."""
+"""How a run went: its launches in order of time, each compared with the mean of its cell, and which were disturbed."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,14 @@ from typing import Any
 
 from harness.analysis.shape import quantile
 from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.timeline import Moment
 from harness.model.launch import Role
-from harness.report.charts import axes, forest, layout
+from harness.model.scenario import Scenario
+from harness.report import format
+from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
-from harness.report.timeline import Moment
+from harness.report.sentences import counted
 
 #: More launches than these are not drawn.
 LAUNCHES = 200
@@ -24,7 +27,7 @@ LOOKS = {
     "launch": ("circle", layout.BLUE, layout.BLUE),
     "A/A control": ("diamond", layout.INK, "white"),
     "disturbed": ("triangle-up", layout.VERMILION, layout.VERMILION),
-    "in a round that was done again": ("square", layout.FAINT, "white"),
+    "not counted: its round was repeated": ("square", layout.FAINT, "white"),
 }
 _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
@@ -78,6 +81,22 @@ def course(moments: Sequence[Moment], margin: float) -> Course | None:
     return Course([Mark(each.place, _kind(each), each.factor, _samples(each)) for each in kept], len(moments), margin)
 
 
+def words(chart: Course, scenario: Scenario) -> Words:
+    """What stands around the chart."""
+    margin = format.share(chart.margin)
+    return Words(
+        f"{scenario.title}: each launch compared with the mean of its cell",
+        [
+            "Marks: the time per step of a launch. Bars: p10 to p90 of its samples. "
+            f"Grey band: within {margin} of the mean.",
+            layout.some(len(chart.rows), chart.of, "launch", "those farthest from the means of their cells"),
+        ],
+        "launches in order of time",
+        f"Chart of {counted(len(chart.rows), 'launch')} of {scenario.name} in order of time: {chart.apart or 'none'} "
+        f"more than {margin} from the mean of its cell, {chart.disturbed or 'none'} disturbed.",
+    )
+
+
 def specification(chart: Course, words: Words) -> Specification:
     """The chart as Vega-Lite."""
     shown, kinds = chart.shown, chart.kinds
@@ -86,9 +105,9 @@ def specification(chart: Course, words: Words) -> Specification:
         "type": "quantitative",
         "scale": {"type": "log", "domain": [shown.low, shown.high], "nice": False},
         "axis": {
-            "title": None,
+            "title": "time / mean of its cell",
             "values": axes.ratio_marks(shown, HEIGHT, APART),
-            "labelExpr": forest.mark("longer", "shorter", equal="the mean"),
+            "labelExpr": axes.RATIO,
             "grid": False,
         },
     }
@@ -96,12 +115,12 @@ def specification(chart: Course, words: Words) -> Specification:
         "field": "place",
         "type": "quantitative",
         "scale": {"domain": [0, chart.of + 1], "nice": False},
-        "axis": {"title": words.axis, "grid": False, "tickMinStep": 1, "format": ",d"},
+        "axis": {"title": layout.axis_title(words), "grid": False, "tickMinStep": 1, "format": ",d"},
     }
 
     def by_kind(range_: Sequence[str]) -> dict[str, Any]:
-        legend = {"legend": {"columns": len(kinds)}} if len(kinds) > 1 else {"legend": None}
-        return {"field": "kind", "type": "nominal", "scale": {"domain": kinds, "range": list(range_)}, **legend}
+        scale = {"domain": kinds, "range": list(range_)}
+        return {"field": "kind", "type": "nominal", "scale": scale, **layout.legend(kinds)}
 
     def at(field: str) -> dict[str, Any]:
         return {"field": field, **y}

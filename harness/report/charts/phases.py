@@ -1,15 +1,20 @@
 """Where the time goes before the steady state: the phases of each cell, one after the other."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.analysis.phases import BEFORE, in_order
-from harness.report import format
-from harness.report.cells import Measured
+from harness.analysis.tables import Measured, Table
+from harness.model.scenario import Scenario
+from harness.report import format, names
 from harness.report.charts import layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.format import Unit
+from harness.report.sentences import counted
 
 #: For each phase its colour, light and dark in turn, so that neighbours part in black and white; others share the last.
 COLOURS = dict(
@@ -24,8 +29,11 @@ OTHER = "#999999"
 #: Colours on which white letters are read; on all others black ones are.
 _DARK = {layout.BLUE, layout.VERMILION, layout.GREEN}
 
-# pixels: what a letter takes, and what is left free beside a word
-_LETTER, _FREE = 6.0, 8.0
+#: Pixels: how high a row is, its bar, and how far above the bar's middle its name stands.
+STEP, BAR, UP = 34, 13, 14
+
+# pixels that are left free beside a word
+_FREE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,40 +60,36 @@ class Stacks:
     unit: Unit
 
     @property
-    def least(self) -> Stack:
-        """The one that is ready first."""
-        return min(self.rows, key=lambda row: row.total)
-
-    @property
-    def most(self) -> Stack:
-        """The one that is ready last."""
-        return max(self.rows, key=lambda row: row.total)
-
-    @property
     def longest(self) -> str:
         """The phase that takes most over all cells."""
-        totals = dict.fromkeys(self.names, 0.0)
+        totals: Counter[str] = Counter()
         for row in self.rows:
-            for name, seconds in row.phases:
-                totals[name] += seconds
-        return max(totals, key=lambda name: totals[name])
+            totals.update(dict(row.phases))
+        return max(self.names, key=lambda name: totals[name])
+
+    @property
+    def ends(self) -> str:
+        """What is ready first and last, in words."""
+        least, most = (pick(self.rows, key=lambda row: row.total) for pick in (min, max))
+        told = [f"{self.told(row.total)} ({row.name})" for row in (least, most)]
+        return told[0] if least is most else f"from {told[0]} to {told[1]}"
 
     def told(self, seconds: float) -> str:
         """A time in the chart's unit: `1.9 s`."""
         return f"{format.number(seconds * self.unit.factor)} {self.unit.symbol}"
 
 
-def stacks(measured: Sequence[Measured]) -> Stacks | None:
+def stacks(table: Table, measured: Sequence[Measured]) -> Stacks | None:
     """What is drawn of the cells' phases: those that are ready last; None where no launch told of any."""
     told = [(each, each.used.cold) for each in measured if each.used.cold and each.used.phases]
     kept = [told[index] for index in layout.farthest([cold.median for _, cold in told])]
     if not kept:
         return None
-    names = layout.distinct([each.name for each, _ in kept])
+    called = layout.distinct([names.measured(table, each) for each, _ in kept])
     return Stacks(
         rows=[
             Stack(name, [(phase, spread.median) for phase, spread in each.used.phases.items()], cold.median)
-            for name, (each, cold) in zip(names, kept, strict=True)
+            for name, (each, cold) in zip(called, kept, strict=True)
         ],
         of=len(told),
         names=in_order(phase for each, _ in kept for phase in each.used.phases),
@@ -93,52 +97,74 @@ def stacks(measured: Sequence[Measured]) -> Stacks | None:
     )
 
 
+def words(chart: Stacks, scenario: Scenario) -> Words:
+    """What stands around the chart."""
+    return Words(
+        f"{scenario.title}: time to the first step",
+        [
+            "Each phase: its median over the cell's launches. At the right: the median time to the end of the first "
+            "step.",
+            layout.some(len(chart.rows), chart.of, "cell", "those that take longest"),
+        ],
+        f"time since the launch was requested, {chart.unit.symbol}",
+        f"Chart of the phases before the steady state of {counted(len(chart.rows), 'cell')} of {scenario.name}, most "
+        f"of it {chart.longest}: {chart.ends} in all.",
+    )
+
+
 def specification(chart: Stacks, words: Words) -> Specification:
     """The chart as Vega-Lite."""
     end = 1.02 * max(row.end for row in chart.rows) or 1.0
-    names = layout.distinct(chart.names)
-    parts = [part for row in chart.rows for part in _parts(chart, row, dict(zip(chart.names, names, strict=True)), end)]
+    called = layout.distinct(chart.names, layout.SERIES_CHARACTERS)
+    parts = [
+        part for row in chart.rows for part in _parts(chart, row, dict(zip(chart.names, called, strict=True)), end)
+    ]
+    totals = [chart.told(row.total) for row in chart.rows]
     x = {
         "type": "quantitative",
         "scale": {"domain": [0.0, end * chart.unit.factor], "nice": False},
-        "axis": {"title": words.axis},
+        "axis": {"title": layout.axis_title(words)},
     }
-    y = layout.lines([row.name for row in chart.rows])
-    y["axis"] = {**y["axis"], "grid": False}
-    colours = {"domain": names, "range": [COLOURS.get(name, OTHER) for name in chart.names]}
+    y = layout.rows([row.name for row in chart.rows], grid=False)
+    colours = {"domain": called, "range": [COLOURS.get(name, OTHER) for name in chart.names]}
     return layout.specification(
         words,
         [
             layout.layer(
-                {"type": "bar", "stroke": "white", "strokeWidth": 1},
+                {"type": "bar", "stroke": "white", "strokeWidth": 1, "height": BAR},
                 parts,
                 y=y,
                 x={"field": "start", **x},
                 x2={"field": "end"},
-                color={"field": "phase", "type": "nominal", "scale": colours, "legend": {"columns": 7}},
+                color={"field": "phase", "type": "nominal", "scale": colours, **layout.legend(called)},
             ),
             *(
                 layout.layer(
                     {"type": "text", "baseline": "middle", "fontSize": 10, "color": ink},
-                    [part for part in parts if part["letters"] == ink and part["fits"]],
+                    [part for part in parts if part["letters"] == ink and part["pixels"] <= layout.WIDTH],
                     y=y,
                     x={"field": "middle", **x},
                     text={"field": "phase"},
                 )
+                # a page may draw it narrower
+                | {"transform": [{"filter": "datum.pixels <= width"}]}
                 for ink in ("white", "black")
             ),
-            layout.beside([(row.name, chart.told(row.total)) for row in chart.rows], y=y),
+            *layout.headings([{"name": row.name} for row in chart.rows], free=layout.room(totals), up=UP, y=y),
+            layout.ends(
+                [{"name": row.name, "told": total} for row, total in zip(chart.rows, totals, strict=True)], up=UP, y=y
+            ),
         ],
+        height={"step": STEP},
     )
 
 
-def _parts(chart: Stacks, row: Stack, told: dict[str, str], end: float) -> list[dict[str, object]]:
-    """The row's phases, each from where to where, and whether its name has room in it."""
-    parts: list[dict[str, object]] = []
+def _parts(chart: Stacks, row: Stack, told: dict[str, str], end: float) -> list[dict[str, Any]]:
+    """The row's phases, each from where to where, and how wide the plot must be for its name to have room in it."""
+    parts: list[dict[str, Any]] = []
     start = 0.0
     for phase, seconds in row.phases:
         stop = start + seconds
-        pixels = seconds / end * layout.WIDTH
         parts.append(
             {
                 "name": row.name,
@@ -147,7 +173,7 @@ def _parts(chart: Stacks, row: Stack, told: dict[str, str], end: float) -> list[
                 "end": stop * chart.unit.factor,
                 "middle": 0.5 * (start + stop) * chart.unit.factor,
                 "letters": "white" if COLOURS.get(phase) in _DARK else "black",
-                "fits": pixels >= _LETTER * len(told[phase]) + _FREE,
+                "pixels": math.ceil(end / max(seconds, 1e-9 * end) * (layout.LETTER * len(told[phase]) + _FREE)),
             }
         )
         start = stop

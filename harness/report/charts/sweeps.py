@@ -1,7 +1,7 @@
 """Curves along a numeric axis: what a step takes at each size, and where two of them cross."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from harness.analysis.columns import Side
 from harness.analysis.crossings import finer
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.sweeps import Point
+from harness.analysis.sweeps import Point, Sweep
 from harness.analysis.tables import Table
+from harness.model.scenario import Scenario
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
@@ -19,27 +20,22 @@ from harness.report.charts.picture import Words
 from harness.report.charts.times import LOOKS
 from harness.report.escape import plain
 from harness.report.format import Unit
-from harness.report.sweeps import SweepView, size
+from harness.report.sentences import counted
 
 #: More panels, or more curves in one, are not drawn.
 PANELS, CURVES = 12, len(LOOKS)
 
-#: Pixels: a panel that is alone, and one of several, of which two stand side by side.
-ALONE, BESIDE = (layout.WIDTH, 260), (300, 200)
+#: Pixels: how high a panel is that is alone, and one of several; what is left of the width for its axis, its room.
+ALONE, BESIDE, AXIS = 260, 200, 76
+
+#: So many panels stand side by side.
+COLUMNS = 2
 
 #: Pieces of a curve from one size to the next.
 STEPS = 8
 
 #: How far a log axis of sizes goes beyond its first and last, as a share of its length.
 ROOM = 0.04
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One curve: its name, the same in all panels, and its points by increasing size."""
-
-    series: str
-    points: Sequence[Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +50,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Curves side by side: one place of the sweep and one environment, unless these are the curves."""
+    """Curves of one place of the sweep and of one environment, unless these are the curves.
+
+    `curves` are the points of each, by increasing size, by a name that is the same in all panels.
+    """
 
     name: str
-    lines: Sequence[Line]
+    curves: Mapping[str, Sequence[Point]]
     marks: Sequence[Mark]
 
 
@@ -86,7 +85,7 @@ class Curves:
     @property
     def estimates(self) -> list[Estimate]:
         """All times that are drawn."""
-        return [point.estimate for panel in self.panels for line in panel.lines for point in line.points]
+        return [point.estimate for panel in self.panels for points in panel.curves.values() for point in points]
 
     @property
     def shown(self) -> Interval:
@@ -96,8 +95,7 @@ class Curves:
     @property
     def cut(self) -> int:
         """How many intervals reach beyond the axis."""
-        intervals = (estimate.interval for estimate in self.estimates)
-        return sum(len(axes.bar(each, self.shown).caps) < 2 for each in intervals if each)
+        return axes.cut(self.estimates, self.shown)
 
     @property
     def marks(self) -> int:
@@ -105,45 +103,42 @@ class Curves:
         return sum(len(panel.marks) for panel in self.panels)
 
 
-def curves(views: Sequence[SweepView], rounds: int) -> Curves | None:
-    """What is drawn of the sweeps of one scenario along one axis; None of none."""
-    made = [panel for view in views for panel in _panels(view)]
-    if not made:
-        return None
-    series = list(dict.fromkeys(line.series for panel in made for line in panel.lines))
-    told = dict(zip(series, layout.distinct(series), strict=True))
+def curves(table: Table, swept: Sequence[Sweep]) -> Curves:
+    """What is drawn of a table's sweeps (at least one) along one axis."""
+    made = [panel for sweep in swept for panel in _panels(table, sweep)]
+    series = list(dict.fromkeys(name for panel in made for name in panel.curves))
+    told = dict(zip(series, layout.distinct(series, layout.SERIES_CHARACTERS), strict=True))
     kept = set(series[:CURVES])
     titles = layout.distinct([panel.name for panel in made[:PANELS]])
     panels = [
-        Panel(title, [Line(told[line.series], line.points) for line in panel.lines if line.series in kept], panel.marks)
+        Panel(title, {told[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
         for title, panel in zip(titles, made, strict=False)
     ]
-    sweep = views[0].sweep
+    axis, unit = swept[0].axis, swept[0].unit
     return Curves(
         panels=panels,
         of=len(made),
         series=[told[name] for name in series[:CURVES]],
         left=len(series[CURVES:]),
-        sizes=sorted({each for view in views for each in view.sweep.sizes}),
-        axis=plain(sweep.axis),
-        along=plain(f"{sweep.axis}, {sweep.unit}" if sweep.unit not in ("", sweep.axis) else sweep.axis),
-        unit=format.unit([p.estimate.value for panel in panels for line in panel.lines for p in line.points]),
-        rounds=rounds,
+        sizes=sorted({each for sweep in swept for each in sweep.sizes}),
+        axis=axis,
+        along=plain(f"{axis}, {unit}" if unit not in ("", axis) else axis),
+        unit=format.unit([p.estimate.value for panel in panels for points in panel.curves.values() for p in points]),
+        rounds=table.rounds,
     )
 
 
-def _panels(view: SweepView) -> Iterator[Panel]:
+def _panels(table: Table, sweep: Sweep) -> Iterator[Panel]:
     """The panels of one sweep: one for each environment where curves part by something else, else one for all."""
-    table, sweep = view.table, view.sweep
     apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
     for environment in environments if apart else [""]:
         members = [curve for curve in sweep.curves if environment in ("", curve.side.environment)]
         points = {_series(table, curve.side, apart=apart): curve.points for curve in members}
         yield Panel(
-            name=", ".join(filter(None, [view.place, environment])),
-            lines=[Line(series, each) for series, each in points.items()],
-            marks=[] if view.withheld else list(_marks(view, environment, points, apart=apart)),
+            name=", ".join(filter(None, [names.sweep_place(table, sweep), environment])),
+            curves=points,
+            marks=list(_marks(table, sweep, environment, points, apart=apart)),
         )
 
 
@@ -151,18 +146,20 @@ def _series(table: Table, side: Side, *, apart: bool) -> str:
     return names.values(table, side) if apart else side.environment
 
 
-def _marks(view: SweepView, environment: str, points: dict[str, Sequence[Point]], *, apart: bool) -> Iterator[Mark]:
+def _marks(
+    table: Table, sweep: Sweep, environment: str, points: Mapping[str, Sequence[Point]], *, apart: bool
+) -> Iterator[Mark]:
     """The crossings of two curves of one panel."""
-    for race in view.sweep.races:
+    for race in sweep.races:
         head = race.column
         sides = [head.side, head.other] if head.other else []
         if environment and any(side.environment != environment for side in sides):
             continue
-        both = [points.get(_series(view.table, side, apart=apart), ()) for side in sides]
-        for crossing in race.lead.crossings if race.lead and all(both) else ():
+        both = [points.get(_series(table, side, apart=apart), ()) for side in sides]
+        for crossing in race.crossings if all(both) else ():
             heights = [_height(crossing.at, known) for known in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
-            yield Mark(crossing.at, seconds, crossing.interval, size(crossing.at, view.sweep))
+            yield Mark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
 
 def _height(at: float, points: Sequence[Point]) -> float:
@@ -177,10 +174,29 @@ def _drawn(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
         yield float(at), _height(at, points)
 
 
+def words(chart: Curves, scenario: Scenario) -> Words:
+    """What stands around the chart."""
+    intervals = "Vertical bars: 95 % confidence intervals." if chart.rounds > 1 else "From one round: no intervals."
+    spans = ", grey bars: their 95 % confidence intervals" if chart.rounds > 1 else ""
+    marked = f", {counted(chart.marks, 'crossing')} marked" if chart.marks else ""
+    return Words(
+        f"{scenario.title}: time per step by {chart.axis}",
+        [
+            f"{intervals}{f' Rings: crossings{spans}.' if chart.marks else ''}",
+            layout.some(len(chart.panels), chart.of, "panel", "the first"),
+            layout.some(len(chart.series), len(chart.series) + chart.left, "curve", "the first"),
+            layout.cut(chart.cut),
+        ],
+        f"time per step, {chart.unit.symbol} (log scale)",
+        f"Chart of the time per step of {scenario.name} by {chart.axis}, {counted(len(chart.panels), 'panel')} with "
+        f"{', '.join(chart.series)}{marked}.",
+    )
+
+
 def specification(chart: Curves, words: Words) -> Specification:
-    """The chart as Vega-Lite: a panel beside the other, with one legend, and the same axes in all."""
-    width, height = ALONE if len(chart.panels) == 1 else BESIDE
+    """The chart as Vega-Lite: panels side by side, with one legend, and the same axes in all."""
     alone = len(chart.panels) == 1
+    width = layout.WIDTH // (1 if alone else COLUMNS) - AXIS
     frame = layout.specification(words, [])
     return {
         **{key: frame[key] for key in ("$schema", "description", "config", "title")},
@@ -188,12 +204,12 @@ def specification(chart: Curves, words: Words) -> Specification:
             {
                 **({} if alone and not panel.name else {"title": {"text": panel.name, "fontSize": 11, "offset": 6}}),
                 "width": width,
-                "height": height,
+                "height": ALONE if alone else BESIDE,
                 "layer": _layers(chart, panel, words),
             }
             for panel in chart.panels
         ],
-        "columns": 2,
+        "columns": COLUMNS,
         "resolve": {"scale": {"color": "shared", "shape": "shared"}},
     }
 
@@ -220,8 +236,9 @@ def _layers(chart: Curves, panel: Panel, words: Words) -> list[Specification]:
         },
     }
     shapes, colours = zip(*LOOKS[: len(chart.series)], strict=True)
-    legend: dict[str, Any] = {} if len(chart.series) > 1 else {"legend": None}
-    points = [(line.series, point) for line in panel.lines for point in line.points]
+    columns = {"columns": layout.columns(chart.series, layout.WIDTH // COLUMNS)}
+    legend = {"legend": columns if len(chart.series) > 1 else None}
+    points = [(series, point) for series, known in panel.curves.items() for point in known]
     bars = [
         (series, point, axes.bar(point.estimate.interval, shown)) for series, point in points if point.estimate.interval
     ]
@@ -235,9 +252,9 @@ def _layers(chart: Curves, panel: Panel, words: Words) -> list[Specification]:
 
     drawn = [{"series": series, "size": point.size, "time": point.estimate.value * unit} for series, point in points]
     lines = [
-        {"series": line.series, "size": place, "time": seconds * unit}
-        for line in panel.lines
-        for place, seconds in _drawn(line.points)
+        {"series": series, "size": place, "time": seconds * unit}
+        for series, known in panel.curves.items()
+        for place, seconds in _drawn(known)
     ]
     marks = [{"size": mark.at, "time": mark.seconds * unit, "told": mark.told} for mark in panel.marks]
     spans = [

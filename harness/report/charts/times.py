@@ -7,11 +7,13 @@ from typing import Any
 
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Table
-from harness.report import format, grid, names
+from harness.model.scenario import Scenario
+from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.format import Unit
+from harness.report.sentences import counted
 
 #: For each series its shape and its colour; more than these have no series, and a line a cell.
 LOOKS = (
@@ -26,6 +28,12 @@ LOOKS = (
 #: More cells than these are not drawn, on however few lines.
 CELLS = 60
 
+#: Pixels: how high a series is drawn in a line.
+LANE = 15
+
+# where a line's name stands among its series: no series is called so
+_NAMES = "\n"
+
 
 @dataclass(frozen=True, slots=True)
 class Time:
@@ -38,7 +46,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The times that are drawn, at least one, in the table's order; `of` so many lines. `series` are in order."""
+    """The times that are drawn, at least one, in the table's order, on `of` so many lines. `series` are in order."""
 
     rows: Sequence[Time]
     lines: Sequence[str]
@@ -46,11 +54,6 @@ class Times:
     series: Sequence[str]
     unit: Unit
     rounds: int
-
-    @property
-    def lanes(self) -> bool:
-        """Whether some line has several cells."""
-        return len(self.rows) > len(self.lines)
 
     @property
     def fewer(self) -> bool:
@@ -71,22 +74,17 @@ class Times:
     @property
     def cut(self) -> int:
         """How many intervals reach beyond the axis."""
-        intervals = (row.estimate.interval for row in self.rows)
-        return sum(len(axes.bar(each, self.shown).caps) < 2 for each in intervals if each)
+        return axes.cut([row.estimate for row in self.rows], self.shown)
 
     @property
-    def least(self) -> Time:
-        """The one that takes the least."""
-        return min(self.rows, key=lambda row: row.estimate.value)
-
-    @property
-    def most(self) -> Time:
-        """The one that takes the most."""
-        return max(self.rows, key=lambda row: row.estimate.value)
-
-    def told(self, row: Time) -> str:
-        """A time in the chart's unit: `5.52 ms`."""
-        return f"{format.number(row.estimate.value * self.unit.factor)} {self.unit.symbol}"
+    def ends(self) -> str:
+        """The shortest and the longest time in words."""
+        least, most = (pick(self.rows, key=lambda row: row.estimate.value) for pick in (min, max))
+        return " to ".join(
+            f"{format.number(row.estimate.value * self.unit.factor)} {self.unit.symbol} "
+            f"({' '.join(filter(None, [row.name, row.series]))})"
+            for row in (least, most)
+        )
 
 
 def times(table: Table) -> Times | None:
@@ -103,46 +101,66 @@ def times(table: Table) -> Times | None:
     kept = [lines[index] for index in layout.farthest(list(longest.values()), most)]
     told = dict(zip(kept, layout.distinct(kept), strict=True))
     series = list(dict.fromkeys(cell.series for cell in found))
-    called = dict(zip(series, layout.distinct(series), strict=True))
+    called = dict(zip(series, layout.distinct(series, layout.SERIES_CHARACTERS), strict=True))
     rows = [Time(told[cell.name], called[cell.series], cell.estimate) for cell in found if cell.name in told]
     return Times(
         rows=rows,
         lines=list(told.values()),
         of=len(lines),
         series=list(dict.fromkeys(row.series for row in rows)),
-        unit=grid.table_unit(table),
+        unit=format.unit([value.estimate.value for *_, value in table.times() if value.estimate]),
         rounds=table.rounds,
     )
 
 
+def words(chart: Times, scenario: Scenario) -> Words:
+    """What stands around the chart."""
+    fewer = ", or fewer" if chart.fewer else ""
+    return Words(
+        f"{scenario.title}: time per step",
+        [
+            f"Bars: 95 % confidence intervals over {counted(chart.rounds, 'round')}{fewer}."
+            if chart.rounds > 1
+            else "From one round: no intervals.",
+            layout.some(len(chart.lines), chart.of, "line", "those with the longest times"),
+            layout.cut(chart.cut),
+        ],
+        f"time per step, {chart.unit.symbol}{' (log scale)' if chart.log else ''}",
+        f"Chart of the time per step of {counted(len(chart.rows), 'cell')} of {scenario.name}, from {chart.ends}.",
+    )
+
+
 def specification(chart: Times, words: Words) -> Specification:
-    """The chart as Vega-Lite."""
+    """The chart as Vega-Lite: below the name of each line a lane for each series."""
     unit, shown = chart.unit.factor, chart.shown
+    told = {row: format.time(row.estimate, chart.unit) for row in chart.rows}
     x = {
         "type": "quantitative",
         "scale": {
             "type": "log" if chart.log else "linear",
             "domain": [shown.low * unit, shown.high * unit],
             "nice": False,
+            # what is told of a lane stands beside it
+            "range": [0, {"expr": f"width - {layout.room(list(told.values())):.0f}"}],
         },
         "axis": {
-            "title": words.axis,
+            "title": layout.axis_title(words),
             "format": ",.3~g" if shown.high * unit < 1e3 else ",.3~r",
             **({"values": axes.time_marks(Interval(shown.low * unit, shown.high * unit))} if chart.log else {}),
         },
     }
-    y = layout.lines(chart.lines)
     shapes, colours = zip(*LOOKS[: len(chart.series)], strict=True)
-    legend: dict[str, Any] = {} if len(chart.series) > 1 else {"legend": None}
-    order = {"field": "series", "type": "nominal", "scale": {"domain": list(chart.series)}}
-    lanes = {"yOffset": order} if chart.lanes else {}
+    # the names of the lines have a lane of their own, the first
+    lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *chart.series]}}
+    y: dict[str, Any] = {"y": layout.rows(chart.lines, grid=False, apart=0.15), "yOffset": lanes}
     bars = [(row, axes.bar(row.estimate.interval, shown)) for row in chart.rows if row.estimate.interval]
 
     def by_series(range_: Sequence[str]) -> dict[str, Any]:
-        return {**order, "scale": {"domain": list(chart.series), "range": list(range_)}, **legend}
+        scale = {"domain": list(chart.series), "range": list(range_)}
+        return {"field": "series", "type": "nominal", "scale": scale, **layout.legend(chart.series)}
 
     def at(field: str) -> dict[str, Any]:
-        return {"x": {"field": field, **x}, "y": y, **lanes}
+        return {"x": {"field": field, **x}, **y}
 
     def value(row: Time, **numbers: float) -> dict[str, Any]:
         return {"name": row.name, "series": row.series, **{key: number * unit for key, number in numbers.items()}}
@@ -170,32 +188,22 @@ def specification(chart: Times, words: Words) -> Specification:
                 shape=by_series(shapes),
                 color=by_series(colours),
             ),
-            layout.layer(
-                {"type": "text", "align": "left", "baseline": "middle", "dx": 10},
-                [{**value(row), "told": format.time(row.estimate, chart.unit)} for row in chart.rows],
-                x={"value": "width"},
-                y=y,
-                **lanes,
-                text={"field": "told"},
-            ),
+            *layout.headings([{"name": line, "series": _NAMES} for line in chart.lines], free=0, up=0, **y),
+            layout.ends([{**value(row), "told": text} for row, text in told.items()], up=0, **y),
         ],
-        height={"step": 14 if chart.lanes else layout.STEP},
+        height={"step": LANE},
     )
 
 
 def _cells(table: Table) -> list[Time]:
     """Every number of the table, row by row, on a line of its row and its environment, or on one of its own."""
     row_axes = names.varying(table)
-    heads = [(index, head.side) for index, head in enumerate(table.columns) if head.other is None]
-    several = len({names.values(table, side) for _, side in heads})
+    several = len({names.values(table, head.side) for _, head, _ in table.times()})
     found = []
-    for row in table.rows:
-        place = names.place(table, row, row_axes)
-        for index, side in heads:
-            estimate = row.values[index].estimate
-            if estimate and several <= len(LOOKS):
-                name = ", ".join(filter(None, [place, side.environment]))
-                found.append(Time(name, names.values(table, side), estimate))
-            elif estimate:
-                found.append(Time(names.cell_name(table, row, side, row_axes), "", estimate))
+    for row, head, value in table.times():
+        if value.estimate and several <= len(LOOKS):
+            name = ", ".join(filter(None, [names.place(table, row, row_axes), head.side.environment]))
+            found.append(Time(name, names.values(table, head.side), value.estimate))
+        elif value.estimate:
+            found.append(Time(names.cell_name(table, row, head.side, row_axes), "", value.estimate))
     return found

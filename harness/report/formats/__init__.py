@@ -1,53 +1,37 @@
-"""A run in the formats of other tools: a module each, whose `render(run, launches)` returns the text."""
+"""A run in the formats of other tools: a module each, whose `render(results)` returns the text.
 
-from collections.abc import Callable, Sequence
-from enum import StrEnum
-from pathlib import Path
+A module is called as its format is, with an underscore at its end where Python has one of that name. A new format is a
+new module here, and nothing else.
+"""
 
-from harness.model.launch import Launch
-from harness.model.run import Run
+from importlib import import_module
+from pkgutil import iter_modules
 
-
-class Format(StrEnum):
-    """What a report can be written as."""
-
-    MD = "md"
-    HTML = "html"
-    JSON = "json"
-    CSV = "csv"
-    JUNIT = "junit"
-    PYPERF = "pyperf"
-    BENCHMARK_ACTION = "benchmark-action"
-    SUMMARY = "summary"
+from harness.analysis.cells import CellResult
+from harness.analysis.results import Results
+from harness.model.errors import NothingSelectedError
 
 
-def render(format: Format, run: Run, launches: Sequence[Launch], *, cache: Path | None = None) -> str:
-    """The run in one format; `cache` is a folder for what can be made again.
+def names() -> list[str]:
+    """What `--format` takes."""
+    return sorted(module.name.rstrip("_").replace("_", "-") for module in iter_modules(__path__))
 
-    Raises NothingSelectedError where that format cannot say that no cell gave a number.
+
+def render(format: str, results: Results) -> str:
+    """The run in one of the formats of `names()`.
+
+    Raises NothingSelectedError where that format cannot say that no cell has a number.
     """
-    if format in {Format.MD, Format.HTML}:
-        return _report(format, run, launches, cache)
-    from harness.report.formats import benchmark_action, junit, launches_csv, pyperf_suite, report_json, summary
-
-    renderers: dict[Format, Callable[[Run, Sequence[Launch]], str]] = {
-        Format.JSON: report_json.render,
-        Format.CSV: launches_csv.render,
-        Format.JUNIT: junit.render,
-        Format.PYPERF: pyperf_suite.render,
-        Format.BENCHMARK_ACTION: benchmark_action.render,
-        Format.SUMMARY: summary.render,
-    }
-    return renderers[format](run, launches)
+    modules = {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
+    text: str = import_module(f"{__name__}.{modules[format]}").render(results)
+    return text
 
 
-def _report(format: Format, run: Run, launches: Sequence[Launch], cache: Path | None) -> str:
-    from harness.analysis.results import Results
-    from harness.report import markdown, sections
-    from harness.report.html import page
-
-    results = Results(run, launches)
-    made = sections.build(results)
-    if format is Format.HTML:
-        return page.render(results, made, cache=cache)
-    return markdown.files(made, results.folder).report
+def with_numbers(results: Results, format: str) -> list[CellResult]:
+    """The cells that have a number, for a `format` that has nothing else. Raises NothingSelectedError for none."""
+    numbered = [result for result in results.cells if result.estimate]
+    if not numbered:
+        raise NothingSelectedError(
+            f"No cell has a number, and a file of {format} holds nothing else.", "harness report RUN says why."
+        )
+    return numbered

@@ -3,15 +3,13 @@
 https://github.com/benchmark-action/github-action-benchmark#examples, and BenchmarkResult in its src/extract.ts
 """
 
-from collections.abc import Sequence
-
-from harness.model.launch import Launch
+from harness.analysis.cells import CellResult
+from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.report import format
-from harness.report.escape import plain
+from harness.report.escape import dumps, plain
 from harness.report.format import MILLISECONDS
-from harness.report.formats.content import CellResult, gather, with_numbers
-from harness.report.formats.strings import dumps
+from harness.report.formats import with_numbers
 
 #: The same for every cell and every run: the action sets numbers beside those of earlier commits.
 UNIT = f"{MILLISECONDS.symbol}/step"
@@ -20,9 +18,9 @@ UNIT = f"{MILLISECONDS.symbol}/step"
 _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
 
 
-def render(run: Run, launches: Sequence[Launch]) -> str:
+def render(results: Results) -> str:
     """The cells that have a number. Raises NothingSelectedError for none: the action fails on an empty list."""
-    return dumps([_entry(run, result) for result in with_numbers(gather(run, launches), "github-action-benchmark")])
+    return dumps([_entry(results.run, each) for each in with_numbers(results, "github-action-benchmark")])
 
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:

@@ -6,17 +6,18 @@ asked, and a comparison that came out slower; `skipped` is what says nothing eit
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from xml.etree import ElementTree
 
+from harness.analysis.cells import CellResult
+from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.launch import Launch, Status
+from harness.model.launch import Status
 from harness.model.run import Run
-from harness.report import course, format
-from harness.report.document import Absence
+from harness.report import format
+from harness.report.comparisons import Line, lines
 from harness.report.escape import clean, plain
-from harness.report.formats.content import CellResult, ComparisonResult, gather
-from harness.report.templates import environment
+from harness.report.sections import missing
+from harness.report.sections.scenarios import remark
 
 _ENDED = {
     Status.FAILED: "error",
@@ -31,7 +32,7 @@ _FOUND = {Verdict.FASTER: "", Verdict.SAME: "", Verdict.SLOWER: "failure"}
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """`outcome` names the element in it, empty where it passed; `seconds` is empty for one that has no time."""
+    """`outcome` names the element in it, empty where it passed; `seconds` is None for one that has no time."""
 
     name: str
     outcome: str = ""
@@ -41,39 +42,43 @@ class _Case:
     seconds: float | None = None
 
 
-def render(run: Run, launches: Sequence[Launch]) -> str:
+def render(results: Results) -> str:
     """The run as one document, its suites in the run's order."""
-    content = gather(run, launches)
-    words: Any = environment(plain).get_template("formats.j2").module
-    folder = run.folder or f"results/{run.id}"
-    resolution = course.resolution(run, content.found)
-
-    def judged(result: ComparisonResult) -> _Case:
-        verdict, ratio = result.compared.verdict, result.compared.estimate
-        gain = "" if verdict is Verdict.DIFFERENT_WORK else format.gain(ratio)
-        said = words.comparison(result.name, result.compared, gain, resolution, run.plan.margin)
-        outcome = _FOUND.get(verdict, "skipped") if verdict else "skipped"
-        return _Case(result.full_name, outcome, verdict or "no verdict", str(said))
-
-    def measured(result: CellResult) -> _Case:
-        seconds = result.estimate.value if result.estimate else None
-        cause = result.cause
-        # a cell with a number passes unless some of its launches went wrong
-        if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
-            return _Case(result.name, seconds=seconds)
-        said = words.absent(Absence(cause, [], 0), folder)
-        return _Case(result.name, _ENDED[cause.status], cause.status.value, str(said), cause.stderr, seconds)
-
+    run = results.run
+    compared = [line for table in results.tables for line in lines(table)]
     root = ElementTree.Element("testsuites", name=plain(run.id))
     for scenario in run.scenarios:
-        cells = [measured(result) for result in content.cells if result.cell.scenario == scenario.name]
-        compared = [judged(each) for each in content.comparisons if each.compared.cell.scenario == scenario.name]
-        root.append(_suite(run, scenario.name, [*cells, *compared]))
+        cells = [_measured(results, each) for each in results.cells if each.cell.scenario == scenario.name]
+        judged = [_judged(results, each) for each in compared if each.table.scenario.name == scenario.name]
+        root.append(_suite(run, scenario.name, [*cells, *judged]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _judged(results: Results, line: Line) -> _Case:
+    verdict = line.compared.verdict
+    # a pick's words have the name of its entry in front already
+    name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
+    ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.takes)
+    told = ", ".join(filter(None, [line.verdict, ratio and f"time ratio {ratio}"]))
+    remarks = remark(results, line.compared)
+    message = f"{line.name}: {told}{f'; {remarks}' if remarks else ''}"
+    return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, plain(message))
+
+
+def _measured(results: Results, result: CellResult) -> _Case:
+    seconds = result.estimate.value if result.estimate else None
+    cause = results.causes.get(result.cell)
+    # a cell with a number passes unless some of its launches went wrong
+    if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
+        return _Case(result.name, seconds=seconds)
+    advice = missing.advice(results.run, cause)
+    reason = missing.reason(cause).rstrip(".")
+    message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
+    return _Case(result.name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)
 
 
 def _suite(run: Run, name: str, cases: Sequence[_Case]) -> ElementTree.Element:

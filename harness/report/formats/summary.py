@@ -1,20 +1,17 @@
 """A short summary in Markdown, for the page of a CI job: `>> "$GITHUB_STEP_SUMMARY"`."""
 
 import math
-import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
+from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.report import escape
-from harness.report.comparisons import Line, Tally, tally, too_few_rounds
-from harness.report.document import Document, build
-from harness.report.markdown import table
-from harness.report.templates import environment
+from harness.report import format, markdown
+from harness.report.blocks import Block, Code, Column, Entry, Items, Section, Strong, Text, Words, tabulate
+from harness.report.comparisons import Line, lines, too_few_rounds
+from harness.report.sections import answer, missing, statements
+from harness.report.sections.scenarios import verdict_counts
+from harness.report.sentences import counted
 
 #: How many comparisons, and how many reasons for no number, are shown at most.
 COMPARISONS, ABSENCES = 20, 8
@@ -23,58 +20,62 @@ COMPARISONS, ABSENCES = 20, 8
 _SHOWN = (Verdict.SLOWER, Verdict.DIFFERENT_WORK, Verdict.FASTER, Verdict.UNCLEAR)
 
 
-@dataclass(frozen=True, slots=True)
-class _Total:
-    """All tables' comparisons, as far as the sentences of one table ask for them."""
-
-    tally: Tally
-    too_few_rounds: bool
-
-
-def render(run: Run, launches: Sequence[Launch]) -> str:
+def render(results: Results) -> str:
     """Answers, the verdicts that matter, what gave no number, and where the report is: fewer than 60 lines."""
-    from markupsafe import Markup
-
-    document = build(run, launches)
-    known = _lines(document)
-    shown = sorted((each for each in known if each[1].compared.verdict in _SHOWN), key=_urgency)
-    jinja = environment(escape.markdown)
-    jinja.filters["fenced"] = lambda text, language: Markup(escape.fenced(text, language))
-    jinja.globals["table"] = lambda lines: Markup(_table(lines))
-    text = jinja.get_template("summary.md.j2").render(
-        document=document,
-        total=_Total(
-            tally(line.compared.verdict for _, line in known), too_few_rounds(line.compared for _, line in known)
-        ),
-        lines=shown[:COMPARISONS],
-        more=len(shown[COMPARISONS:]),
-        absences=ABSENCES,
-        command=shlex.join(["harness", "report", document.folder]),
-    )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def _lines(document: Document) -> list[tuple[str, Line]]:
-    """Every comparison after what tells its row apart, the scenario's name included where there are several."""
-    several = len(document.tables) > 1
-    return [
-        (", ".join([*([view.scenario.name] if several else []), *line.labels]), line)
-        for view in document.tables
-        for line in (view.comparisons.lines if view.comparisons else ())
+    head = next(answer.sections(results))
+    folder = results.run.folder or f"results/{results.run.id}"
+    end: list[Block] = [
+        Text(f"The whole report is report.md in {folder}; this makes it again:"),
+        Code(shlex.join(["harness", "report", folder])),
     ]
+    blocks = [*head.blocks, *_compared(results), *_absent(results), *end]
+    # beside the summaries of other jobs' steps a heading of the first level would be too large
+    return "#" + markdown.full([Section(head.title, head.anchor, blocks)])
 
 
-def _urgency(each: tuple[str, Line]) -> tuple[int, float]:
-    compared: Any = each[1].compared
-    return _SHOWN.index(compared.verdict), -abs(math.log(compared.estimate.value))
+def _compared(results: Results) -> Iterator[Block]:
+    known = [line for table in results.tables for line in lines(table)]
+    if known:
+        yield Text(verdict_counts(known, too_few_rounds(line.compared for line in known)))
+    shown = sorted((line for line in known if line.compared.verdict in _SHOWN), key=_urgency)
+    if shown:
+        several = len(results.tables) > 1
+        columns = [
+            Column[Line]("row", lambda line: _row(line, several=several), is_optional=True),
+            Column[Line]("comparison", lambda line: line.what),
+            Column[Line]("time ratio", _ratio, is_number=True),
+            Column[Line]("verdict", lambda line: line.verdict),
+        ]
+        yield tabulate("Comparisons", columns, shown[:COMPARISONS])[0]
+        more = len(shown) - COMPARISONS
+        if more > 0:
+            yield Text(f"{counted(more, 'more such comparison')} in the report.")
+        yield Text("Ratios are the time of the first over the time of the second; verdicts describe the first.")
+    if results.statements and results.tables:
+        yield Text(statements.counts(results.statements))
 
 
-def _table(lines: Sequence[tuple[str, Line]]) -> str:
-    headings = ["row", "comparison", "difference", "verdict"]
-    rows = [
-        [escape.markdown(text) for text in (where, line.what, line.gain, line.compared.verdict or "")]
-        for where, line in lines
+def _row(line: Line, *, several: bool) -> str:
+    return ", ".join(filter(None, [line.table.scenario.name if several else "", line.place]))
+
+
+def _ratio(line: Line) -> Entry:
+    is_comparable = line.compared.verdict is not Verdict.DIFFERENT_WORK
+    return Entry(format.ratio(line.compared.takes) if is_comparable else "")
+
+
+def _urgency(line: Line) -> tuple[int, float]:
+    assert line.compared.verdict is not None, "only those with a verdict are shown"
+    return _SHOWN.index(line.compared.verdict), -abs(math.log(line.compared.estimate.value))
+
+
+def _absent(results: Results) -> Iterator[Block]:
+    items: list[Words] = [
+        [Strong(each.status.value), f", {missing.cells(results, each)}: {missing.reason(each)}"]
+        for each in results.missing[:ABSENCES]
     ]
-    if any(where for where, _ in lines):
-        return table(headings, rows, right=[2])
-    return table(headings[1:], [row[1:] for row in rows], right=[1])
+    more = len(results.missing) - ABSENCES
+    if more > 0:
+        items.append(f"and {counted(more, 'more reason')} why cells have no number")
+    if items:
+        yield Items(items)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis.cells import cell_name
 from harness.analysis.results import Results
 from harness.analysis.tables import Value
 from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.scenario import ENVIRONMENT
-from harness.report import blocks, format, names
+from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
 from harness.report.escape import plain
 from harness.report.format import Unit
@@ -119,7 +120,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         power = exponent(own)
         status = "ok" if value and value.estimate else found.status(cell)
         return CellData(
-            name=plain(names.full_name(cell)),
+            name=plain(cell_name(cell)),
             scenario=scenarios.get(cell.scenario, 0),
             environment=plain(cell.environment),
             device=cell.device.value,
@@ -136,7 +137,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         )
 
     return PageData(
-        folder=plain(results.folder),
+        folder=plain(results.run.shown_folder),
         began=began,
         unit=unit.symbol,
         columns=_columns(found.cells),

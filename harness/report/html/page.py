@@ -10,6 +10,7 @@ from harness.report import escape
 from harness.report.blocks import (
     Block,
     Code,
+    Drawing,
     Figure,
     Folded,
     Heading,
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
 WRAPPED = 40
 
 #: What the templates tell apart, by the name of each.
-BLOCKS: Sequence[type[Block]] = (Code, Figure, Folded, Heading, Items, Table, Text)
+BLOCKS: Sequence[type[Block]] = (Code, Drawing, Figure, Folded, Heading, Items, Table, Text)
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
-    """The page of a run, which shows the sections that are for it; `cache` is a folder for what can be made again."""
+    """The page of a run, which shows the sections that are for it.
+
+    `cache` is a folder for what can be made again.
+    """
     made = assets(cache=cache)
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
     page = _environment(results.found.cells).get_template("report.html.j2")
@@ -53,6 +57,12 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
         assets=made,
         policy=_policy(made),
     )
+
+
+def render_plain(sections: Sequence[Section]) -> str:
+    """A page of sections alone: without launches, and without any script."""
+    shown = [found for section in sections if (found := section.shown(Where.PAGE))]
+    return _environment(()).get_template("profile.html.j2").render(sections=shown)
 
 
 def _policy(made: Assets) -> str:

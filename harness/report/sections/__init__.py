@@ -7,12 +7,34 @@ from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.report.blocks import Section
-from harness.report.sections import answer, course, scenarios
+from harness.report.sections import (
+    again,
+    answer,
+    attribution,
+    cells,
+    course,
+    environments,
+    measured,
+    missing,
+    observed,
+    scenarios,
+    statements,
+    sweeps,
+)
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
     scenarios.sections,
+    sweeps.sections,
+    statements.sections,
+    observed.sections,
+    attribution.sections,
+    cells.sections,
+    measured.sections,
+    environments.sections,
     course.sections,
+    missing.sections,
+    again.sections,
 )
 
 

@@ -1,5 +1,6 @@
 """What somebody asked, answered in a few sentences, and what a reader must know to believe them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis.answers import Answer, Finding
@@ -68,17 +69,17 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
     """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
-    subject, base = _sides(run, answer)
     kinds = {id(each): each.verdict or NO_VERDICT for each in answer.findings}
     parts = [(kind, [each for each in answer.findings if kinds[id(each)] == kind]) for kind in _ORDER]
     (first, findings), *others = [(kind, members) for kind, members in parts if members]
-    clauses = [_leading(run, answer, first, findings, subject, base)]
+    clauses = [_leading(run, answer, first, findings)]
     clauses += [_further(run, answer, kind, members) for kind, members in others]
     shared = _where(answer) if where is None else where
     return "; ".join(clauses) + (f" ({shared})." if shared else ".")
 
 
-def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding], subject: str, base: str) -> str:
+def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    subject, base = _sides(run, answer)
     rows, ends = _rows(answer, findings), _interval(findings)
     takes = f"{subject} takes {_span(findings)} as long as {base}{rows}"
     match kind:
@@ -214,7 +215,7 @@ def _with(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Two environments by what they differ in: TensorFlow's version, else Keras's, else packages; None where unknown."""
+    """Two environments by what they differ in: TensorFlow, else Keras, else packages; None where that is not known."""
     if one is None or other is None:
         return None
     for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
@@ -267,21 +268,24 @@ def conditions(results: Results) -> str:
     )
 
 
-def control(results: Results) -> str:
-    """What the A/A control shows: how small a difference this run can tell from noise."""
-    found, margin = results.found.control, results.run.plan.margin
+def control(results: Results, margin: float | None = None) -> str:
+    """What the A/A control shows: how small a difference this run can tell from noise.
+
+    `margin` is a share, the run's own unless it is given.
+    """
+    found, margin = results.found.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     told = f"A/A control: two identical cells differed by {_apart(found)}, over {counted(found.groups, 'group')}"
     if found.estimate.interval is None:
         return f"{told}, with too few rounds for an interval."
     reach = format.apart(found.reach)
-    if found.beyond(results.margin):
+    if found.beyond(math.log1p(margin)):
         return (
             f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "quieter machine (harness doctor says what disturbs it), and with more rounds."
         )
-    if found.reach > results.margin:
+    if found.reach > math.log1p(margin):
         return f"{told}: differences of up to {reach} are within this machine's noise, and get no verdict."
     return f"{told}: this run can tell differences of {reach} and more."
 

@@ -88,23 +88,18 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     every, after = stop.groups == groups, f"after {_span(stop.rounds)}"
     if stop.reason is StopReason.ROUNDS and every and not plan.precision:
         return f"{_span(stop.rounds)} in every group, as asked"
-    who = f"{'every group' if every else counted(stop.groups, 'group')} stopped"
-    match stop.reason:
-        case StopReason.ROUNDS:
-            wider = f", and wider than ±{format.share(plan.precision)}" if plan.precision else ""
-            return f"{who} {after}, the most that were asked for{wider}"
-        case StopReason.PRECISION:
-            return f"{who} at ±{format.share(plan.precision or 0.0)} {after}"
-        case StopReason.BUDGET:
-            length = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
-            early = f": before round {stop.early} no interval is looked at" if stop.early else ""
-            return f"{who} when the budget{length} ended, {after}{early}"
-        case StopReason.OBSERVED:
-            return f"{who} {after}, as its cells observe and have nothing to time"
-        case StopReason.NO_NUMBERS:
-            return f"{who} {after}, as no cell had a number"
-        case StopReason.INTERRUPTED:
-            return f"{who} when the run was interrupted, {after}"
+    width = f"±{format.share(plan.precision)}" if plan.precision else ""
+    budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
+    early = f": before round {stop.early} no interval is looked at" if stop.early else ""
+    why = {
+        StopReason.ROUNDS: f"{after}, the most that were asked for{f', and wider than {width}' if width else ''}",
+        StopReason.PRECISION: f"at {width} {after}",
+        StopReason.BUDGET: f"when the budget{budget} ended, {after}{early}",
+        StopReason.OBSERVED: f"{after}, as its cells observe and have nothing to time",
+        StopReason.NO_NUMBERS: f"{after}, as no cell had a number",
+        StopReason.INTERRUPTED: f"when the run was interrupted, {after}",
+    }
+    return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -1,10 +1,47 @@
-"""What the sources state, against what was observed."""
+"""What the sources state, and what was observed."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from harness.analysis.expectations import Standing, Statement
-from harness.report.sentences import counted
+from harness.analysis.expectations import Check, Standing, Statement
+from harness.analysis.folding import fold
+from harness.analysis.results import Results
+from harness.model.scenario import Scenario
+from harness.report import names, values
+from harness.report.blocks import FILES, REPORT, Block, Heading, Section, Text, Where
+from harness.report.sentences import counted, listed, part
+from harness.report.values import Line, Value
+
+#: The headings before the environments.
+LABELS = ("observation", "where", "stated")
+
+# what a device is called among the axes
+_DEVICE = "device"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """How the sources' statements stand, scenario by scenario."""
+    found = results.statements
+    if not found:
+        return
+    tables: list[Block] = []
+    otherwise: list[str] = []
+    for _, members in groupby(found, key=lambda statement: statement.scenario.name):
+        stated = list(members)
+        scenario, lines, environments = stated[0].scenario, *_lines(results, stated)
+        caption, title = f"Statements, {scenario.title}", part(results, scenario)
+        tables += [Heading(title, where=~Where(0))] if title else []
+        tables.append(values.by_environment(caption, LABELS, environments, lines))
+        tables += values.in_full(environments, lines)
+        odd = [line for line in lines if any(value and value.stands_out for value in line.values)]
+        if odd:
+            tables.append(values.by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
+            otherwise += [_name(line, environments) for line in odd]
+    # without any time it is the answer, and stands at the head
+    told = REPORT | Where.DETAILS if results.tables else Where.DETAILS
+    more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
+    yield Section("What the sources state", "statements", [Text(counts(found), where=told), *more, *tables])
 
 
 def counts(found: Sequence[Statement]) -> str:
@@ -13,3 +50,51 @@ def counts(found: Sequence[Statement]) -> str:
     told = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
     total = counted(sum(standings.values()), "statement")
     return f"Of {total} of the sources, each counted in every cell that it is about: {told}."
+
+
+def _name(line: Line, environments: Sequence[str]) -> str:
+    """A line that does not stand as stated, and where: `traces, retracing (tf2.0, tf2.1)`."""
+    named = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
+    return f"{line.name} ({', '.join(named)})"
+
+
+def _lines(results: Results, stated: Sequence[Statement]) -> tuple[list[Line], list[str]]:
+    """The lines of one scenario's statements, and the environments that these are about."""
+    present = {check.cell.environment for statement in stated for check in statement.checks}
+    environments = [known.name for known in results.run.environments if known.name in present]
+    return [line for statement in stated for line in _of(statement, environments)], environments
+
+
+def _of(statement: Statement, environments: Sequence[str]) -> Iterator[Line]:
+    """A line for the statement, or several where it does not stand alike in all cells of an environment."""
+    scenario, expectation = statement.scenario, statement.expectation
+    cells = [check.cell for check in statement.checks]
+    axes = [
+        axis for axis in scenario.axes if axis not in expectation.when and len({cell.axes[axis] for cell in cells}) > 1
+    ]
+    # a device is told apart like an axis, after the header's own
+    said = {
+        ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
+        for check in statement.checks
+    }
+    when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
+    for line in fold(said, [*axes, _DEVICE], environments, lambda value: value.text):
+        where = ", ".join([*when, *(_label(scenario, axis, value) for axis, value in line.axes.items())])
+        name = ", ".join(filter(None, [expectation.observation, where]))
+        yield Line(name, [expectation.observation, where, values.text(expectation.value)], line.entries)
+
+
+def _label(scenario: Scenario, axis: str, value: str) -> str:
+    return value if axis == _DEVICE else names.label(scenario, axis, value)
+
+
+def _value(check: Check) -> Value:
+    if check.observed is None:
+        return Value(check.standing.value, is_observed=False, stands_out=True)
+    told = values.seen(check.observed)
+    match check.standing:
+        case Standing.AS_STATED:
+            return Value(check.standing.value)
+        case Standing.VARIES:
+            return Value(f"{check.standing.value}: {told}", stands_out=True)
+    return Value(told, stands_out=True)

@@ -1,32 +1,33 @@
-"""Documents that charts are made of."""
+"""Results that charts are made of."""
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.results import Results
 from harness.model.cell import Cell
+from harness.report.charts import pictures
 from harness.report.charts.picture import Kind, Picture
-from harness.report.charts.pictures import pictures
-from harness.report.document import Document, build
+from harness.report.comparisons import lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
 
 #: Strings that would do harm: a script, an end of the element, a terminal's colours, lines, a mark that turns letters.
 HOSTILE = "<script>alert(1)</script>]]>\"'& \x1b[31mred\x1b[0m\nnext\r\u202eturned | `x` " + "long " * 40
 
 
-def document(seconds: dict[Cell, float] | None = None, *, count: int = 5, spread: float = 0.01) -> Document:
+def results(seconds: dict[Cell, float] | None = None, *, count: int = 5, spread: float = 0.01) -> Results:
     """Two calls in two environments and two modes, with a control: eager mode is slower, and TF 2 slower still."""
     if seconds is None:
         times = (10, 20, 10.1, 27, 8, 15, 8, 21)
         seconds = dict(zip(cells(calls=("fit", "train_on_batch")), (each / 1000 for each in times), strict=True))
     controls = {each: seconds[each] for each in (cell(), cell(call="train_on_batch")) if each in seconds}
     launches = rounds(seconds, count, spread, controls=controls, phases=PHASES)
-    return build(run(seconds, controlled=True), launches)
+    return Results(run(seconds, controlled=True), launches)
 
 
-def hostile() -> Document:
+def hostile() -> Results:
     """Every name of the scenario, and each of its values, would do harm."""
     calls = [HOSTILE + end for end in "ab"]
     axes = {"call": calls, "mode": ["graph", HOSTILE]}
@@ -39,10 +40,10 @@ def hostile() -> Document:
     ]
     seconds = {member: 0.01 + 0.001 * index for index, member in enumerate(members)}
     phases = {HOSTILE: 1.0, **PHASES}
-    return build(run(seconds, scenarios=[strange]), rounds(seconds, phases=phases))
+    return Results(run(seconds, scenarios=[strange]), rounds(seconds, phases=phases))
 
 
-def many(count: int) -> Document:
+def many(count: int) -> Results:
     """So many rows, with two cells each: the later ones are slower, and their modes farther apart."""
     calls = [f"call{index:03}" for index in range(count)]
     wide = scenario(axes={"call": calls, "mode": ["graph", "eager"]}, default={}, compare=scenario().compare[1:2])
@@ -51,12 +52,25 @@ def many(count: int) -> Document:
         for index, call in enumerate(calls)
         for slower, mode in enumerate(("graph", "eager"))
     }
-    return build(run(seconds, scenarios=[wide]), rounds(seconds, spread=0.001, phases=PHASES))
+    return Results(run(seconds, scenarios=[wide]), rounds(seconds, spread=0.001, phases=PHASES))
 
 
-def picture(of: Document, kind: Kind) -> Picture:
-    """The document's only chart of a kind."""
-    (found,) = (each for each in pictures(of) if each.kind is kind)
+def drawn(of: Results) -> Iterator[Picture]:
+    """All charts of all tables."""
+    for table in of.tables:
+        yield from pictures.ratios(of, table, lines(table))
+        yield from pictures.times(of, table)
+        yield from pictures.sweeps(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
+        for made in of.attributions:
+            if made.scenario.name == table.scenario.name:
+                yield from pictures.effects(of, made)
+        yield from pictures.phases(of, table)
+        yield from pictures.course(of, table)
+
+
+def picture(of: Results, kind: Kind) -> Picture:
+    """The only chart of a kind."""
+    (found,) = (each for each in drawn(of) if each.kind is kind)
     return found
 
 

@@ -1,21 +1,20 @@
 import pytest
 
+from harness.analysis.results import Results
 from harness.report.charts.course import LAUNCHES
 from harness.report.charts.picture import Kind
-from harness.report.charts.pictures import pictures
-from harness.report.document import build
 from tests.factories import RESOURCES, cell, cells, launch, run
-from tests.report.charts.examples import document, is_snapshot, picture, values
+from tests.report.charts.examples import drawn, is_snapshot, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(document(count=2), Kind.COURSE))
+    assert is_snapshot(picture(results(count=2), Kind.COURSE))
 
 
 def test_each_launch_is_a_mark_at_its_place():
-    made = document()
+    made = results()
     points = values(picture(made, Kind.COURSE), "point")
-    moments = made.tables[0].timeline
+    moments = made.timeline(made.tables[0])
     assert [point["place"] for point in points] == list(range(1, len(moments) + 1))
     assert [point["factor"] for point in points] == [each.factor for each in moments]
     assert {point["kind"] for point in points} == {"launch", "A/A control"}
@@ -27,47 +26,47 @@ def disturbed():
     pair = cells(modes=["graph"])
     launches = [launch(of, 0.01, number, attempt=1) for number in (1, 2) for of in pair]
     launches += [launch(pair[0], 0.012, 1, resources=noise), launch(pair[1], 0.01, 1)]
-    return build(run(pair), launches)
+    return Results(run(pair), launches)
 
 
-def test_disturbed_launches_and_those_done_again_are_told_apart_by_shape_too():
+def test_disturbed_launches_and_those_of_repeated_rounds_are_told_apart_by_shape_too():
     chart = picture(disturbed(), Kind.COURSE)
     kinds = [point["kind"] for point in values(chart, "point")]
-    assert sorted(kinds) == ["disturbed", "in a round that was done again", *["launch"] * 4]
+    assert sorted(kinds) == ["disturbed", *["launch"] * 4, "not counted: its round was repeated"]
     shapes = chart.specification["layer"][-1]["encoding"]["shape"]["scale"]["range"]
     assert len(set(shapes)) == 3
-    assert "1 was disturbed" in chart.words.alt
+    assert chart.words.alt.endswith(" from the mean of its cell, 1 disturbed.")
 
 
 def test_lines_are_the_samples_within_each_launch():
     seconds = [0.008, 0.01, 0.012, 0.01]
     launches = [launch(cell(), [each * turn for each in seconds], turn) for turn in (1, 2)]
-    lines = [each for each in values(picture(build(run([cell()]), launches), Kind.COURSE), "rule") if "low" in each]
+    lines = [each for each in values(picture(Results(run([cell()]), launches), Kind.COURSE), "rule") if "low" in each]
     assert [each["place"] for each in lines] == [1, 2]
     assert all(each["low"] < each["high"] for each in lines)
     assert lines[1]["high"] == pytest.approx(2 * lines[0]["high"])
 
 
 def test_the_margin_is_a_band():
-    assert values(picture(document(), Kind.COURSE), "rect") == [{"low": 1 / 1.03, "high": 1.03}]
+    assert values(picture(results(), Kind.COURSE), "rect") == [{"low": 1 / 1.03, "high": 1.03}]
 
 
 def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
-    chart = picture(document(count=LAUNCHES // 8), Kind.COURSE)
+    chart = picture(results(count=LAUNCHES // 8), Kind.COURSE)
     points = values(chart, "point")
     assert len(points) == LAUNCHES
     assert [point["place"] for point in points] == sorted(point["place"] for point in points)
-    assert any(
-        note.startswith(f"Only the {LAUNCHES} farthest from their cells’ means of ") for note in chart.words.notes
+    assert (
+        f"Only {LAUNCHES} of 250 launches are drawn: those farthest from the means of their cells." in chart.words.notes
     )
 
 
 def test_one_launch_is_no_course():
-    assert Kind.COURSE not in [each.kind for each in pictures(build(run([cell()]), [launch(cell())]))]
+    assert Kind.COURSE not in [each.kind for each in drawn(Results(run([cell()]), [launch(cell())]))]
 
 
 def test_samples_without_time_are_no_line_below_the_picture():
     broken = [launch(cell(), [0.0, 0.01, 0.02], turn) for turn in (1, 2)]
-    chart = picture(build(run([cell()]), broken), Kind.COURSE)
+    chart = picture(Results(run([cell()]), broken), Kind.COURSE)
     low = chart.specification["layer"][0]["data"]["values"][0]["low"]
     assert all(line["low"] >= min(low, 0.2) for line in values(chart, "rule") if "low" in line)

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +14,29 @@ def test_names_of_lines_are_short_plain_and_all_different(names):
 
 
 def test_a_long_name_keeps_its_beginning_and_its_end():
-    (told,) = layout.distinct(["model large, " * 10 + "tf2.0 against tf1.14"])
+    (told,) = layout.distinct(["model large, " * 10 + "tf2.0 vs tf1.14"])
     assert told.startswith("model large")
-    assert told.endswith("tf2.0 against tf1.14")
+    assert told.endswith("tf2.0 vs tf1.14")
+
+
+def test_a_legend_has_as_many_columns_as_have_room():
+    assert layout.legend(["a"]) == {"legend": None}
+    names = ["graph", "eager", "a function"]
+    assert layout.columns(names, 1000) == 3
+    assert layout.columns(names, 180) == 2
+    assert layout.columns(names, 10) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (0, ""),
+        (1, "1 interval reaches beyond the picture, and has no end in it."),
+        (2, "2 intervals reach beyond the picture, and have no end in it."),
+    ],
+)
+def test_intervals_that_leave_the_picture_are_told(count, told):
+    assert layout.cut(count) == told
 
 
 def test_the_farthest_are_drawn_in_their_order():

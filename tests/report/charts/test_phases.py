@@ -1,20 +1,19 @@
 import pytest
 
+from harness.analysis.results import Results
 from harness.report.charts import layout
 from harness.report.charts.phases import COLOURS
 from harness.report.charts.picture import Kind
-from harness.report.charts.pictures import pictures
-from harness.report.document import build
 from tests.factories import PHASES, cells, rounds, run
-from tests.report.charts.examples import document, is_snapshot, many, picture, values
+from tests.report.charts.examples import drawn, is_snapshot, many, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(document(), Kind.PHASES))
+    assert is_snapshot(picture(results(), Kind.PHASES))
 
 
 def test_the_phases_of_a_cell_follow_one_another_from_zero():
-    parts = values(picture(document(), Kind.PHASES), "bar")
+    parts = values(picture(results(), Kind.PHASES), "bar")
     first = [part for part in parts if part["name"] == parts[0]["name"]]
     before = {name: length for name, length in PHASES.items() if name not in ("warm up", "steady state")}
     assert [part["phase"] for part in first] == list(before)
@@ -24,10 +23,19 @@ def test_the_phases_of_a_cell_follow_one_another_from_zero():
 
 
 def test_a_phase_is_named_in_its_bar_where_that_has_room():
-    chart = picture(document(), Kind.PHASES)
+    chart = picture(results(), Kind.PHASES)
     told = {text["phase"] for text in values(chart, "text") if "phase" in text}
     assert "import" in told
     assert "interpreter start" not in told
+
+
+def test_in_a_narrower_plot_fewer_phases_are_named():
+    layers = picture(results(), Kind.PHASES).specification["layer"]
+    needs = {part["phase"]: part["pixels"] for layer in layers for part in layer["data"]["values"] if "pixels" in part}
+    assert needs["import"] < needs["first call"] < needs["interpreter start"]
+    for layer in layers:
+        if layer["encoding"].get("text", {}).get("field") == "phase":
+            assert layer["transform"] == [{"filter": "datum.pixels <= width"}]
 
 
 def test_neighbouring_phases_have_different_colours():
@@ -38,10 +46,10 @@ def test_neighbouring_phases_have_different_colours():
 def test_of_many_those_that_are_ready_last_are_drawn_and_the_picture_says_so():
     chart = picture(many(60), Kind.PHASES)
     assert len({part["name"] for part in values(chart, "bar")}) == layout.ROWS
-    assert "Only the 40 that are ready last of 120 cells are drawn." in chart.words.notes
+    assert "Only 40 of 120 cells are drawn: those that take longest." in chart.words.notes
 
 
 def test_launches_that_told_of_no_phase_have_no_such_chart():
     seconds = dict.fromkeys(cells(), 0.01)
-    made = build(run(seconds), rounds(seconds))
-    assert Kind.PHASES not in [each.kind for each in pictures(made)]
+    made = Results(run(seconds), rounds(seconds))
+    assert Kind.PHASES not in [each.kind for each in drawn(made)]

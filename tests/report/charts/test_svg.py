@@ -3,17 +3,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.report.charts import svg
+from harness.report.charts import layout, svg
 from harness.report.charts.picture import Kind, Picture
-from harness.report.charts.pictures import pictures
-from tests.report.charts.examples import document, hostile, values
+from tests.report.charts import examples
+from tests.report.charts.examples import hostile, results, values
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
 def drawn() -> list[tuple[Picture, ElementTree.Element]]:
-    return [(each, ElementTree.fromstring(svg.draw(each))) for each in pictures(document())]
+    return [(each, ElementTree.fromstring(svg.draw(each))) for each in examples.drawn(results())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -36,10 +36,16 @@ def test_every_line_and_every_number_beside_it_is_text_in_the_picture(drawn):
 
 def test_axes_have_their_titles_with_units(drawn):
     for picture, root in drawn:
-        assert picture.words.axis in texts(root)
-        assert picture.words.title in texts(root)
+        # a line that is too long goes on in the next
+        told = "".join("".join(texts(root)).split())
+        for part in (*picture.words.axis.split("; "), picture.words.title, *picture.words.notes):
+            assert "".join(part.split()) in told
     # what a sweep draws has tests of its own
     assert {picture.kind for picture, _ in drawn} == set(Kind) - {Kind.SWEEPS}
+
+
+def test_every_picture_is_as_wide_as_the_others(drawn):
+    assert {root.attrib["width"] for _, root in drawn} == {str(layout.WIDTH)}
 
 
 def test_a_screen_reader_finds_title_and_content(drawn):
@@ -58,7 +64,7 @@ def test_the_ground_is_white_on_a_dark_page_too(drawn):
 
 def test_what_draws_can_be_started_before():
     svg.start()
-    assert svg.draw(pictures(document())[0]).startswith("<svg")
+    assert svg.draw(next(examples.drawn(results()))).startswith("<svg")
 
 
 def test_a_picture_asks_no_host_for_anything(drawn):
@@ -67,8 +73,8 @@ def test_a_picture_asks_no_host_for_anything(drawn):
         assert set(addresses) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
-def test_strings_of_strangers_are_harmless_text():
-    for picture in pictures(hostile()):
+def test_strings_of_untrusted_scripts_are_harmless_text():
+    for picture in examples.drawn(hostile()):
         text = svg.draw(picture)
         assert "\x1b" not in text
         root = ElementTree.fromstring(text)

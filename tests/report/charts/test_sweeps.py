@@ -4,17 +4,17 @@ from xml.etree import ElementTree
 import altair
 import pytest
 
+from harness.analysis.results import Results
 from harness.model.scenario import Sweep
 from harness.report.charts import svg
 from harness.report.charts.picture import Kind
 from harness.report.charts.sweeps import CURVES, PANELS
-from harness.report.document import build
 from tests.report.charts.examples import HOSTILE, is_snapshot, picture
 from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
 
 
 def chart(times=None, **changes):
-    return picture(build(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), Kind.SWEEPS)
+    return picture(Results(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), Kind.SWEEPS)
 
 
 def values(of, mark, panel=0):
@@ -91,7 +91,7 @@ def test_points_have_their_intervals_and_crossings_theirs():
 def test_one_round_has_points_and_no_intervals():
     made = chart(count=1)
     assert values(made, "rule") == []
-    assert made.words.notes == ["From one round: no intervals. Rings are crossings."]
+    assert made.words.notes == ["From one round: no intervals. Rings: crossings."]
 
 
 def test_curves_part_by_shape_as_well_as_by_colour():
@@ -105,7 +105,7 @@ def test_more_panels_than_there_is_room_for_are_told():
     times = {cell: each for dtype in many for cell, each in seconds(CROSSING, dtype=dtype).items()}
     made = chart(times, count=1, of=swept(axes=axes))
     assert len(made.specification["concat"]) == PANELS
-    assert f"Only the {PANELS} first of {PANELS + 3} panels are drawn." in made.words.notes
+    assert f"Only {PANELS} of {PANELS + 3} panels are drawn: the first." in made.words.notes
 
 
 def test_more_curves_than_shapes_are_told():
@@ -122,7 +122,7 @@ def test_more_curves_than_shapes_are_told():
     }
     made = chart(times, of=of)
     assert len({each["series"] for each in values(made, "line")}) == CURVES
-    assert f"Only the first {CURVES} curves of 8 are drawn." in made.words.notes
+    assert f"Only {CURVES} of 8 curves are drawn: the first." in made.words.notes
 
 
 def test_what_stands_for_it_says_its_content():
@@ -131,7 +131,7 @@ def test_what_stands_for_it_says_its_content():
     )
 
 
-def test_it_is_drawn_and_a_strangers_unit_is_harmless_in_it():
+def test_it_is_drawn_and_the_unit_of_an_untrusted_script_is_harmless_in_it():
     made = chart(of=swept(sweeps={"size": Sweep(HOSTILE)}))
     root = ElementTree.fromstring(svg.draw(made))
     told = "".join(root.itertext())

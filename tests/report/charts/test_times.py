@@ -3,15 +3,15 @@ import pytest
 from harness.report.charts.picture import Kind
 from harness.report.charts.times import CELLS, times
 from tests.factories import cells
-from tests.report.charts.examples import document, is_snapshot, many, picture, values
+from tests.report.charts.examples import is_snapshot, many, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(document(), Kind.TIMES))
+    assert is_snapshot(picture(results(), Kind.TIMES))
 
 
 def test_each_cell_is_a_mark_on_its_environments_line():
-    chart = picture(document(), Kind.TIMES)
+    chart = picture(results(), Kind.TIMES)
     points = values(chart, "point")
     assert [(point["name"], point["series"]) for point in points[:4]] == [
         ("fit, tf1.14", "graph"),
@@ -25,13 +25,13 @@ def test_each_cell_is_a_mark_on_its_environments_line():
 
 def test_times_far_apart_get_a_log_axis_that_says_so():
     seconds = dict(zip(cells(), (0.001, 0.002, 0.01, 0.1), strict=True))
-    chart = picture(document(seconds), Kind.TIMES)
+    chart = picture(results(seconds), Kind.TIMES)
     assert chart.specification["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
     assert chart.words.axis == "time per step, ms (log scale)"
 
 
 def test_times_close_together_begin_with_zero():
-    x = picture(document(), Kind.TIMES).specification["layer"][0]["encoding"]["x"]
+    x = picture(results(), Kind.TIMES).specification["layer"][0]["encoding"]["x"]
     assert x["scale"]["type"] == "linear"
     assert x["scale"]["domain"][0] == 0.0
 
@@ -39,8 +39,8 @@ def test_times_close_together_begin_with_zero():
 def test_of_many_the_longest_are_drawn_and_the_picture_says_so():
     chart = picture(many(60), Kind.TIMES)
     assert len({point["name"] for point in values(chart, "point")}) == CELLS / 2
-    assert "Only the 30 with the longest times of 60 lines are drawn." in chart.words.notes
+    assert "Only 30 of 60 lines are drawn: those with the longest times." in chart.words.notes
 
 
 def test_a_single_number_has_no_such_chart():
-    assert times(document({cells()[0]: 0.01}).tables[0].table) is None
+    assert times(results({cells()[0]: 0.01}).tables[0]) is None

@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from harness.analysis.results import Results
 from harness.report.formats.benchmark_action import render
 from tests.report.formats.examples import example, hostile, one_launch
 
@@ -31,14 +32,14 @@ SCHEMA = {
 
 @pytest.mark.parametrize("made", [example, hostile, one_launch])
 def test_it_is_what_the_action_reads(made: Any) -> None:
-    entries = json.loads(render(*made()), parse_constant=pytest.fail)
+    entries = json.loads(render(Results(*made())), parse_constant=pytest.fail)
     jsonschema.validate(entries, SCHEMA)
     # the action finds the number before by its name
     assert len({entry["name"] for entry in entries}) == len(entries)
 
 
 def test_milliseconds_per_step_with_the_interval() -> None:
-    first = json.loads(render(*example()))[0]
+    first = json.loads(render(Results(*example())))[0]
     assert (first["name"], first["unit"]) == ("step tf1.14 cpu call=fit dtype=float32 mode=graph", "ms/step")
     low, high = map(float, first["range"].split(" to "))
     assert low <= first["value"] <= high
@@ -47,10 +48,10 @@ def test_milliseconds_per_step_with_the_interval() -> None:
 
 
 def test_one_round_has_no_range() -> None:
-    (only,) = json.loads(render(*one_launch()))
+    (only,) = json.loads(render(Results(*one_launch())))
     assert "range" not in only
 
 
 def test_names_cannot_leave_the_cell_that_the_action_puts_them_in() -> None:
-    for entry in json.loads(render(*hostile())):
+    for entry in json.loads(render(Results(*hostile()))):
         assert not set("|`\n") & set(entry["name"])

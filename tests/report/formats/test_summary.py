@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.report.formats.summary import ABSENCES, COMPARISONS, render
 from tests.factories import broken, cells, rounds, run, scenario
@@ -18,13 +19,13 @@ def rows(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("made", [example, hostile, nothing, one_launch])
 def test_it_is_short(made: Any) -> None:
-    assert len(render(*made()).splitlines()) < 60
+    assert len(render(Results(*made())).splitlines()) < 60
 
 
 def test_the_answer_comes_first_and_the_way_to_the_report_last() -> None:
-    lines = render(*example()).splitlines()
+    lines = render(Results(*example())).splitlines()
     assert lines[0] == "## One training step: tf1.14, tf2.0, tf2.1"
-    assert lines[2].startswith("TensorFlow 2.0.0 (eager) is slower than TensorFlow 1.14.0 (graph) in both rows: ")
+    assert lines[2].startswith("TensorFlow 2.0.0 takes 1.35× as long as TensorFlow 1.14.0 with fit (98.3 %: ")
     assert lines[-4:] == [
         "",
         "```sh",
@@ -34,7 +35,7 @@ def test_the_answer_comes_first_and_the_way_to_the_report_last() -> None:
 
 
 def test_what_is_slower_comes_first_and_what_is_the_same_is_counted() -> None:
-    text = render(*example())
+    text = render(Results(*example()))
     verdicts = [row[-1] for row in rows(text)]
     assert verdicts[0] == "slower"
     assert verdicts == sorted(verdicts, key=["slower", "different work", "faster", "unclear"].index)
@@ -43,7 +44,7 @@ def test_what_is_slower_comes_first_and_what_is_the_same_is_counted() -> None:
 
 
 def test_what_gave_no_number_is_named() -> None:
-    assert "- **oom**, step, tf2.0, call train_on_batch, mode graph: killed at 2 GiB" in render(*example())
+    assert "- **oom**, step, tf2.0, call train_on_batch, mode graph: killed at 2 GiB" in render(Results(*example()))
 
 
 def test_many_comparisons_and_reasons_are_cut() -> None:
@@ -52,7 +53,7 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
     lost = [of for of in times if of.environment == "tf2.0"]
     launches = rounds({of: seconds for of, seconds in times.items() if of not in lost}, spread=0.0)
     launches += [broken(of, Status.FAILED, error=f"reason {of.axes['call']}") for of in lost]
-    text = render(run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), launches)
+    text = render(Results(run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), launches))
     assert len(rows(text)) == COMPARISONS
     assert "10 more such comparisons in the report." in text
     assert text.count("- **failed**") == ABSENCES
@@ -61,12 +62,12 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
 
 
 def test_a_run_that_compares_nothing_has_no_table() -> None:
-    text = render(*one_launch())
+    text = render(Results(*one_launch()))
     assert rows(text) == []
     assert "Nothing is compared" in text
-    assert "against" not in text
+    assert " vs " not in text
 
 
 def test_a_table_of_one_row_does_not_name_it() -> None:
     times = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
-    assert {len(row) for row in rows(render(run(times), rounds(times, spread=0.001)))} == {3}
+    assert {len(row) for row in rows(render(Results(run(times), rounds(times, spread=0.001))))} == {3}

@@ -34,13 +34,6 @@ def test_the_page_has_the_words_around_a_chart_and_its_ground() -> None:
     assert config()["aria"] is False
 
 
-def test_letters_are_larger_than_in_the_picture_and_lines_higher() -> None:
-    before = drawing().specification
-    assert config()["axis"]["labelFontSize"] > before["config"]["axis"]["labelFontSize"]
-    assert config()["text"]["fontSize"] > before["config"]["text"]["fontSize"]
-    assert specification(drawing())["height"]["step"] > before["height"]["step"]
-
-
 def test_charts_side_by_side_tell_too() -> None:
     unit = {
         "data": {"values": [{"name": "a", "time": 1.0}]},

@@ -1,0 +1,236 @@
+"""The backend that gives each launch a fresh container of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from harness.backends import worker
+from harness.backends.artifacts import Artifacts
+from harness.backends.docker import by_hand, gpus, preflight, recipe
+from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker.cuda import check_cuda
+from harness.backends.docker.engine import NAME, Engine, connect, list_images, sentences
+from harness.backends.docker.images import DockerBases, Images, check_registry
+from harness.backends.events import Events
+from harness.backends.protocol import ImageBackend
+from harness.backends.text import Tail
+from harness.backends.verification import SCRIPT, LockDifferences, Verification, compare, listed
+from harness.backends.worker import outcome
+from harness.machine.doctor.check import CheckResult
+from harness.model.backend import BackendFacts, ImageState, KeptImage, Preparation, Progress
+from harness.model.cell import Cell
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.gpu import Card, GpuCode, GpuHost
+from harness.model.job import Job, Limits
+from harness.model.launch import Outcome, Status
+from harness.model.run import ByHand, Run
+
+#: How long listing an image's packages may take, in seconds.
+_VERIFY_SECONDS = 60.0
+
+
+class DockerBackend(ImageBackend):
+    """Launches in containers. Nothing is asked of an engine before it is needed.
+
+    `root` is the folder with docker-bake.hcl and images/; `run` is the run's id, the label of its containers.
+    """
+
+    name = NAME
+    leftovers = "containers"
+    makes = "image"
+
+    def __init__(self, root: Path, run: str) -> None:
+        self._root = root
+        self._run = run
+        self._ids: dict[str, str] = {}
+        self._gpus_by = ""
+        self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine. Raises CannotRunHereError where none answers."""
+        return connect()
+
+    @cached_property
+    def images(self) -> Images:
+        """The engine's images of our environments."""
+        return Images(self.engine, self._root)
+
+    @cached_property
+    def bases(self) -> DockerBases:
+        """The images that those are made from."""
+        return DockerBases(self.engine, self._root)
+
+    @cached_property
+    def access(self) -> gpus.GpuAccess:
+        """How containers get GPUs. Raises CannotRunHereError where they get none."""
+        return gpus.find(self.engine)
+
+    @cached_property
+    def gpu_host(self) -> GpuHost:
+        """What is known of the GPUs of the engine's machine, without asking the engine."""
+        return gpus.host()
+
+    def check(self) -> str:
+        """What answers. Raises CannotRunHereError where nothing does."""
+        return self.engine.facts.engine
+
+    def check_gpus(self, wanted: Sequence[str]) -> str:
+        """By which way containers get these GPUs. Raises CannotRunHereError where they cannot, as far as is told."""
+        gpus.check(self.access, wanted)
+        self._gpus_by = self.access.way.value
+        return self._gpus_by
+
+    def check_room(self, requirements: Sequence[Requirement]) -> None:
+        """Raise CannotRunHereError where the images that are to be built have no room."""
+        preflight.check_room(self.engine, self.images, requirements)
+
+    def findings(self, requirements: Sequence[Requirement], *, wanted: bool) -> list[CheckResult]:
+        """What the doctor says of the engine, its builder, the room for images, and how containers get GPUs."""
+        with_gpus = wanted or not self.gpu_host.absent
+        return preflight.findings(lambda: (self.engine, self.images), requirements, wanted=wanted, with_gpus=with_gpus)
+
+    def facts(self) -> BackendFacts:
+        """What run.json says of the engine, and by what it is asked for images and GPUs."""
+        return replace(self.engine.facts, registry=recipe.registry(), gpus_by=self._gpus_by)
+
+    def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
+        """Of each image what the engine has, by one question for all, where that can be without the engine's SDK."""
+        return recipe.states(self._root, requirements, list_images)
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those whose image is not there, or not as it should be."""
+        states = self.states(requirements)
+        return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
+
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
+        """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
+        prepared = self.images.prepare(requirements, progress, jobs)
+        tags = {each.environment.name: recipe.tag(each) for each in requirements}
+        self._ids.update((tags[name], image) for name, image in prepared.images.items())
+        return prepared
+
+    def check_push(self) -> None:
+        """Raise UsageError where there is no registry to push to."""
+        check_registry()
+
+    def push(self, requirements: Sequence[Requirement], progress: Progress) -> None:
+        """Push images to REGISTRY. Raises CannotRunHereError with the registry's own words."""
+        self.images.push(requirements, progress)
+
+    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+        """Execute one launch in a container, and remove it."""
+        specification = self._specification(requirement, job)
+        events, stderr = Events(), Tail()
+        with gpus.refusals(job.limits.gpus), created(self.engine, specification) as container:
+            # its parent is the container's own init, which ends it when the container ends
+            container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
+            asked, ending = container.run(events.feed, stderr.feed)
+            artifacts = container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts()
+        ended = outcome(
+            events,
+            ending,
+            stderr,
+            image=specification.image,
+            artifacts=artifacts,
+            asked=asked if self.engine.is_here else None,
+        )
+        if ended.status is Status.OK:
+            self._started.update(specification.volumes)
+        return ended
+
+    def verify(self, requirement: Requirement) -> Verification:
+        """Compare what is installed in the image with the lock; of a GPU image, look at CUDA's libraries too.
+
+        Raises CannotRunHereError where the image does not start.
+        """
+        environment, differences = requirement.environment, self._differences(requirement)
+        if environment.gpu_image:
+            # beside what its lock names it has what NVIDIA put there
+            differences = replace(differences, extra={})
+        packages = len(requirement.lock.pins)
+        if requirement.device is Device.CPU:
+            return Verification(differences, packages)
+        cuda = check_cuda(self.engine, recipe.tag(requirement), environment)
+        return Verification(differences, packages, cuda.lines(), cuda.is_complete)
+
+    def _differences(self, requirement: Requirement) -> LockDifferences:
+        specification = Specification(
+            image=self._image(requirement),
+            command=("python", "-c", SCRIPT),
+            environ={},
+            labels={RUN_LABEL: self._run, CELL_LABEL: "verify"},
+            limits=Limits(seconds=_VERIFY_SECONDS),
+        )
+        stdout, stderr = Tail(1024**2), Tail()
+        with created(self.engine, specification) as container:
+            _, ending = container.run(stdout.feed, stderr.feed)
+        if not ending.clean:
+            tag = recipe.tag(requirement)
+            raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr.text()}")
+        return compare(requirement.lock.pins, listed(stdout.text()))
+
+    def clean(self, run: str) -> int:
+        """Remove the containers of a run, or of all runs, by their label."""
+        label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
+        with sentences("remove containers"):
+            left = self.engine.api.containers(all=True, quiet=True, filters={"label": label})
+            for container in left:
+                self.engine.api.remove_container(container["Id"], force=True, v=True)
+        return len(left)
+
+    def clean_caches(self) -> int:
+        """Remove the volumes of compiled GPU code; returns how many there were."""
+        return gpus.remove_volumes(self.engine)
+
+    def caches(self) -> list[str]:
+        """The volumes of compiled GPU code that the engine has, of any run."""
+        return gpus.code_volumes(self.engine)
+
+    @staticmethod
+    def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+        """How a stored run is done again without the harness: of each environment the `chosen` cell."""
+        return by_hand.by_hand(run, chosen)
+
+    def _specification(self, requirement: Requirement, job: Job) -> Specification:
+        specification = Specification(
+            image=self._image(requirement),
+            command=("python", *worker.ARGUMENTS),
+            environ={**worker.ENVIRON, **job.environ},
+            labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
+            limits=job.limits,
+        )
+        return self._with_gpus(specification, requirement, job) if job.limits.gpus else specification
+
+    def _with_gpus(self, specification: Specification, requirement: Requirement, job: Job) -> Specification:
+        limits, cards = job.limits, self.gpu_host.chosen(job.limits.gpus)
+        volume = gpus.code_volume(specification.image, [card.name for card in cards])
+        gpus.make_volume(self.engine, volume)
+        if volume not in self._started and self._may_compile(requirement, cards):
+            limits = replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))
+        return replace(
+            specification,
+            limits=limits,
+            # an axis may set what these do
+            environ={**gpus.CODE_ENVIRON, **specification.environ},
+            devices=gpus.requests(self.access, limits.gpus),
+            volumes={volume: gpus.CODE_FOLDER},
+        )
+
+    def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
+        """Whether the driver may have to compile the release's GPU code; yes where the GPU is not known."""
+        code = GpuCode.parse(requirement.environment.gpu_code)
+        return not cards or any(not code.runs_on(card.capability) for card in cards)
+
+    def _image(self, requirement: Requirement) -> str:
+        """The image's id: of what was prepared, not of what a tag means by now."""
+        tag = recipe.tag(requirement)
+        if tag not in self._ids:
+            found = self.images.find(requirement)
+            if found is None:
+                build = f"harness images build {requirement.environment.name} --device {requirement.device.value}"
+                raise UnavailableError(f"There is no image {tag}.", f"Make it: {build}")
+            self._ids[tag] = found.id
+        return self._ids[tag]

@@ -1,0 +1,227 @@
+"""`docker buildx bake`, which builds images from docker-bake.hcl, and what it prints, line by line.
+
+    #9 [environment 2/4] RUN useradd …      a step begins
+    #9 0.52 some output                     what it printed, and when
+    #9 CACHED | DONE 1.2s | ERROR: …        how it ended
+    #14 exporting to image                  a step of the builder's own
+
+Steps overlap; which line belongs to which is told by its number. What cannot be read is passed over: another builder
+may say more.
+"""
+
+import os
+import re
+import selectors
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from harness.backends.text import escaped, one_line
+from harness.model.errors import CannotRunHereError
+
+FILE = "docker-bake.hcl"
+
+#: How many of a failed step's last lines an error shows, and how many characters of each.
+LINES = 15
+LENGTH = 500
+
+#: How many characters of an instruction are shown.
+_SHOWN = 72
+
+# step 0 is no step: it says which builder it is
+_LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
+_STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
+_OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
+_FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
+_ENDS = ("CACHED", "DONE", "CANCELED", "ERROR")
+
+#: After this many seconds without a word from the builder, what it is doing is told.
+_IDLE_SECONDS = 0.5
+
+#: A line longer than this many bytes is cut.
+_LONGEST = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One target of the bake file, and what is set beside or in place of its own: `labels.harness.lock` and so on."""
+
+    name: str
+    settings: Mapping[str, str]
+
+
+def check() -> None:
+    """Raise CannotRunHereError where there is no `docker buildx`."""
+    advice = "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or: --backend local"
+    try:
+        found = subprocess.run(["docker", "buildx", "version"], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise CannotRunHereError(
+            "Images are built by `docker buildx bake`, and there is no docker command.", advice
+        ) from None
+    if found.returncode:
+        raise CannotRunHereError("Images are built by `docker buildx bake`, and this docker has no buildx.", advice)
+
+
+class Builder:
+    """Builds targets, each by a process of its own; what they have in common the engine does once.
+
+    `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends what all of them do.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self.is_stopped = False
+
+    def build(self, target: Target, tell: Callable[[str], object]) -> str:
+        """Build a target. Returns nothing where that went well, else what failed and its last words.
+
+        `tell` is called with what the builder is doing, whenever that takes time.
+        """
+        log = BuildLog()
+        with self._started(target) as process:
+            try:
+                for line in _lines(process.stdout):
+                    words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
+                    if words:
+                        tell(words)
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+        if not process.returncode:
+            return ""
+        return log.failure() or f"the builder ended with exit code {process.returncode}"
+
+    def stop(self) -> None:
+        """End every build, and let none begin. The builds' own threads see their processes end."""
+        with self._lock:
+            self.is_stopped = True
+            for process in self._running:
+                process.terminate()
+
+    def _started(self, target: Target) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self.is_stopped:
+                raise CannotRunHereError(f"{target.name} was not built: it was stopped.")
+            process = subprocess.Popen(
+                _command(target),
+                cwd=self._root,
+                # a newer buildx asks before it reads folders outside the project; those are named by the user
+                env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            self._running.add(process)
+            return process
+
+
+def _command(target: Target) -> list[str]:
+    # --load: a builder that is a container of its own keeps its images to itself; no provenance: with it, two builds
+    # of the same thing have two ids
+    command = ["docker", "buildx", "bake", "--file", FILE, "--load", "--provenance=false", "--progress=plain"]
+    for key, value in target.settings.items():
+        command += ["--set", f"{target.name}.{key}={value}"]
+    return [*command, target.name]
+
+
+def _lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
+    """The lines of a stream, and None whenever it has been silent for a while."""
+    if stream is None:
+        return
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while True:
+            if not selector.select(_IDLE_SECONDS):
+                yield None
+                continue
+            chunk = os.read(stream.fileno(), _LONGEST)
+            if not chunk:
+                break
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+            rest = rest[:_LONGEST]
+    if rest:
+        yield rest
+
+
+@dataclass
+class _BuildStep:
+    words: str
+    has_ended: bool = False
+    was_told: bool = False
+    output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
+
+
+class BuildLog:
+    """One build, from its builder's lines.
+
+    A step is told when it takes time: when it says something, or when the builder says nothing for a while. What is in
+    the cache ends at once, and is not told.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[int, _BuildStep] = {}
+        self._failed: _BuildStep | None = None
+        self._last: deque[str] = deque(maxlen=LINES)
+        self._verdict = ""
+
+    def feed(self, line: str) -> str:
+        """Take the next line. Returns what the builder is doing where that is to be told, else nothing."""
+        line = escaped(line.rstrip()[:LENGTH], keep="\t")
+        if not line:
+            return ""
+        self._last.append(line)
+        if line.startswith("ERROR: "):
+            self._verdict = line
+        match = _LINE.fullmatch(line)
+        return self._feed_step(int(match["number"]), match["rest"]) if match else ""
+
+    def idle(self) -> str:
+        """The builder has said nothing for a while. Returns what it is doing where that is to be told, else nothing."""
+        running = [step for step in self._steps.values() if not step.has_ended]
+        return _tell(running[-1]) if running else ""
+
+    def failure(self) -> str:
+        """What to show of a build that failed: the step, its last lines and the verdict; else the last lines of all."""
+        if self._failed is None:
+            return "\n".join(self._last)
+        return "\n".join(filter(None, [f"{self._failed.words}:", *self._failed.output, self._verdict]))
+
+    def _feed_step(self, number: int, rest: str) -> str:
+        step = self._steps.get(number)
+        if step is None:
+            self._steps[number] = _BuildStep(_words(rest))
+            return ""
+        if rest.startswith(_ENDS):
+            step.has_ended = True
+            if rest.startswith("ERROR"):
+                self._failed = self._failed or step
+            return ""
+        output = _OUTPUT.fullmatch(rest)
+        if output is None:
+            return ""
+        step.output.append(output["text"])
+        return _tell(step)
+
+
+def _tell(step: _BuildStep) -> str:
+    if step.was_told:
+        return ""
+    step.was_told = True
+    return step.words
+
+
+def _words(text: str) -> str:
+    """What a step does, without what says where its files come from: `environment 4/4: sh /tmp/install.sh …`."""
+    found = _STEP.fullmatch(text)
+    if found is None:
+        return one_line(text, _SHOWN)
+    return f"{found['place']}: {one_line(_FLAGS.sub('', found['instruction']), _SHOWN)}"

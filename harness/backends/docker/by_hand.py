@@ -1,0 +1,92 @@
+"""A run in containers again, without the harness: what builds its images, and a cell of each environment in its own."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from harness.backends.docker.gpus import ALL, GpuWay
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment
+from harness.model.job import Protocol
+from harness.model.run import ByHand, Run
+from harness.model.scenario import Scenario
+
+#: Where a container sees the scenarios.
+_FOLDER = "/scenarios"
+
+
+def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+    """The lines for the `chosen` cells, by environment."""
+    known = [environment for environment in run.environments if environment.name in chosen]
+    return ByHand(
+        bake=_bake(run, [each for each in known if not each.asked]),
+        others=[_build(run, each) for each in known if each.asked],
+        cells=[_cell(run, each, chosen[each.name]) for each in known],
+    )
+
+
+def _bake(run: Run, environments: Sequence[Environment]) -> str:
+    if not environments:
+        return ""
+    registry = run.backend.registry
+    # as docker-bake.hcl names them
+    targets = [f"{_device(run).value}-{each.name.replace('.', '-')}" for each in environments]
+    return " ".join([*([f"REGISTRY={shlex.quote(registry)}"] if registry else []), "docker buildx bake", *targets])
+
+
+def _build(run: Run, environment: Environment) -> str:
+    device = ["--device", Device.GPU.value] if run.plan.limits.gpus else []
+    return shlex.join(["harness", "images", "build", environment.asked, *device])
+
+
+def _cell(run: Run, environment: Environment, cell: Cell) -> str:
+    scenario = next(each for each in run.scenarios if each.name == cell.scenario)
+    limits, name = run.plan.limits, scenario.path.name
+    words = ["docker run --rm --network none", f'-v "$PWD/scenarios:{_FOLDER}:ro"']
+    outside = _outside(run, scenario)
+    if outside:
+        words += ["-v", _mount(outside, f"/scenario/{name}"), "-e", f"PYTHONPATH={_FOLDER}"]
+    words += ["-w /tmp", *(["--cpuset-cpus", ",".join(map(str, limits.cpus))] if limits.cpus else [])]
+    words += _gpus(run)
+    for axis in scenario.environ:
+        if cell.axes.get(axis):
+            words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
+    image = f"{run.backend.registry}harness/{environment.name}:{_device(run).value}"
+    script = f"/scenario/{name}" if outside else f"{_FOLDER}/{name}"
+    return " ".join([*words, shlex.quote(image), "python", shlex.quote(script), *_options(run, scenario, cell)])
+
+
+def _options(run: Run, scenario: Scenario, cell: Cell) -> list[str]:
+    """The cell's axes, and how it was measured, as a scenario run by hand takes them."""
+    axes = [(f"--{axis}", value) for axis, value in cell.axes.items() if axis not in scenario.environ]
+    options = [word for pair in axes for word in pair]
+    if run.plan.limits.gpus:
+        options += ["--device", Device.GPU.value]
+    if run.plan.sampling.protocol is Protocol.DOCUMENT:
+        options += ["--sampling", Protocol.DOCUMENT.value]
+    return [shlex.quote(option) for option in options]
+
+
+def _outside(run: Run, scenario: Scenario) -> str:
+    """The file of a scenario from outside the project's folder, as it was typed; empty for one of the project's."""
+    typed = (word for word in run.command if PurePath(word).name == scenario.path.name)
+    return next((word for word in typed if PurePath(word).parent != PurePath("scenarios")), "")
+
+
+def _mount(path: str, inside: str) -> str:
+    quoted = shlex.quote(f"{path}:{inside}:ro")
+    return quoted if PurePath(path).is_absolute() else f'"$PWD"/{quoted}'
+
+
+def _gpus(run: Run) -> list[str]:
+    """What gives a container the launches' GPUs: by CDI where that was the engine's way, else by NVIDIA's runtime."""
+    gpus = run.plan.limits.gpus
+    if not gpus:
+        return []
+    if run.backend.gpus_by == GpuWay.CDI:
+        return [f"--device {shlex.quote(f'nvidia.com/gpu={gpu}')}" for gpu in gpus]
+    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
+
+
+def _device(run: Run) -> Device:
+    return Device.GPU if run.plan.limits.gpus else Device.CPU

@@ -1,0 +1,217 @@
+"""One container, from its creation to its removal: nothing of this machine is mounted, nothing is left."""
+
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.backends.artifacts import Artifacts
+from harness.backends.docker.engine import Engine, sentences
+from harness.backends.docker.streams import STDERR, STDOUT, Frames, pack, unpack
+from harness.backends.worker import Ending
+from harness.model.job import Limits
+
+if TYPE_CHECKING:
+    from docker import APIClient
+    from docker.types import DeviceRequest
+
+#: The labels by which what a killed harness left is found.
+RUN_LABEL = "harness.run"
+CELL_LABEL = "harness.cell"
+
+#: The folder of the images where a launch's files go and where the process starts.
+FOLDER = "/harness"
+USER = "harness"
+
+#: A process that was killed by signal N has the exit code 128 + N.
+_SIGNALS = 128
+
+_CONFLICT = 409
+
+#: Takes the next bytes of a stream.
+Read = Callable[[bytes], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """What is to run: an image by its id, a command line, and within which limits.
+
+    `devices` are the SDK's requests for devices; `volumes` are the engine's own, by name, and where they are mounted.
+    """
+
+    image: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    labels: Mapping[str, str]
+    limits: Limits
+    devices: "Sequence[DeviceRequest]" = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Container:
+    """A container that was made and not yet started."""
+
+    def __init__(self, api: "APIClient", name: str, limits: Limits) -> None:
+        self._api = api
+        self._name = name
+        self._seconds = limits.seconds
+        self._passed = False
+
+    def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
+        """Put files and empty folders where the process will start."""
+        with sentences("take a launch's files"):
+            self._api.put_archive(self._name, FOLDER, pack(files, folders))
+
+    def run(self, stdout: Read, stderr: Read) -> tuple[float, Ending]:
+        """Start it and read both streams until it has ended, or `stdout` returned True: that is enough.
+
+        Returns the instant at which it was asked to start, and how it ended.
+        """
+        deadline = threading.Timer(self._seconds, self._pass)
+        deadline.daemon = True
+        with sentences("run a container"):
+            try:
+                with self._attached() as receive:
+                    asked = time.time()
+                    self._api.start(self._name)
+                    deadline.start()
+                    enough = _read(receive, stdout, stderr)
+                # only now: a container does not end before its output has gone where it is attached to
+                if enough:
+                    self._kill()
+                code = int(self._api.wait(self._name, timeout=None)["StatusCode"])
+            finally:
+                deadline.cancel()
+            deadline.join()  # where it has fired, it is about to say whether the process was still there
+            return asked, self._ending(code)
+
+    def artifacts(self, folder: str) -> Artifacts:
+        """The files in a folder beside the job, after the process has ended."""
+        from docker.errors import NotFound
+
+        with sentences("give a launch's artifacts"):
+            try:
+                chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
+            except NotFound:
+                return Artifacts()
+            return unpack(chunks)
+
+    @contextmanager
+    def _attached(self) -> Iterator[Callable[[int], bytes]]:
+        stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1})
+        try:
+            # a scenario may be silent for long, and the SDK gives every connection the time limit of a request
+            for each in (stream, getattr(stream, "_sock", None)):
+                if each is not None and hasattr(each, "settimeout"):
+                    each.settimeout(None)
+            yield getattr(stream, "recv", None) or stream.read
+        finally:
+            # the response that the SDK keeps beside the stream closes both
+            getattr(stream, "_response", stream).close()
+
+    def _pass(self) -> None:
+        self._passed = self._kill()
+
+    def _kill(self) -> bool:
+        """End it; False where it had ended before, or nothing answers: then reading its output fails too."""
+        from docker.errors import APIError
+        from requests.exceptions import RequestException
+
+        try:
+            self._api.kill(self._name)
+        except (APIError, RequestException):
+            return False
+        return True
+
+    def _ending(self, code: int) -> Ending:
+        if self._passed:
+            return Ending(seconds=self._seconds)
+        if code == 0:
+            return Ending(code)
+        # only what went wrong is worth another question
+        oom = bool(self._api.inspect_container(self._name)["State"].get("OOMKilled"))
+        number = code - _SIGNALS
+        return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
+
+
+def _read(receive: Callable[[int], bytes], stdout: Read, stderr: Read) -> bool:
+    """Read both streams to their end; True where `stdout` returned True before that."""
+    frames = Frames()
+    while chunk := receive(64 * 1024):
+        for stream, piece in frames.feed(chunk):
+            if stream == STDERR:
+                stderr(piece)
+            elif stream == STDOUT and stdout(piece):
+                return True
+    return False
+
+
+@contextmanager
+def created(engine: Engine, specification: Specification) -> Iterator[Container]:
+    """A container for one launch; removed at the end, whatever ends it."""
+    # known before it exists, so that an interrupted creation can be undone too
+    name = f"harness-{secrets.token_hex(8)}"
+    try:
+        with sentences("make a container"):
+            engine.api.create_container(name=name, **_options(engine, specification))
+    except KeyboardInterrupt:
+        _remove(engine.api, name, patience=1.0)
+        raise
+    try:
+        yield Container(engine.api, name, specification.limits)
+    finally:
+        _remove(engine.api, name)
+
+
+def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
+    from docker.types import LogConfig, Mount
+
+    limits = specification.limits
+    host = engine.api.create_host_config(
+        init=True,
+        network_mode="none",
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        # TensorFlow's thread pools grow with the CPUs
+        pids_limit=512 + 16 * int(engine.info.get("NCPU", 1)),
+        mem_limit=limits.memory_bytes,
+        memswap_limit=limits.memory_bytes,
+        cpuset_cpus=None if limits.cpus is None else ",".join(map(str, limits.cpus)),
+        # 100 MB of stderr would leave 258 MB of log on the engine's disk
+        log_config=LogConfig(type="none"),
+        device_requests=list(specification.devices) or None,
+        mounts=[Mount(folder, volume) for volume, folder in specification.volumes.items()],
+    )
+    return {
+        "image": specification.image,
+        "command": list(specification.command),
+        "environment": dict(specification.environ),
+        "labels": dict(specification.labels),
+        "user": USER,
+        "working_dir": FOLDER,
+        "host_config": host,
+    }
+
+
+def _remove(api: "APIClient", name: str, patience: float = 0.0) -> None:
+    """Remove the container, and its processes. `patience`: for how long the engine may still be making it."""
+    from docker.errors import APIError, NotFound
+
+    until = time.monotonic() + patience
+    with sentences("remove a container"):
+        while True:
+            try:
+                api.remove_container(name, force=True, v=True)
+                return
+            except NotFound:
+                if time.monotonic() >= until:
+                    return
+                time.sleep(0.05)
+            except APIError as error:
+                if error.status_code != _CONFLICT:  # it is being removed already
+                    raise
+                return

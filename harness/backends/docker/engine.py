@@ -1,0 +1,231 @@
+"""The Docker Engine: how it is reached, with its SDK and without, and what it is."""
+
+import json
+import os
+import socket
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from harness.model.backend import HERE, REMOTE, BackendFacts
+from harness.model.errors import CannotRunHereError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+#: What the registry calls this backend.
+NAME = "docker"
+
+ADVICE = "Start it (`sudo systemctl start docker`, or Docker Desktop), or measure without one: --backend local"
+
+#: What `docker info` says an engine can limit, by the name it has here.
+_LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
+
+#: Where `docker` looks for an engine that nothing names, and how long that is waited for, in seconds.
+_USUAL = "/var/run/docker.sock"
+_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A connection that has answered. `address` is where, as a URL."""
+
+    api: "APIClient"
+    address: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the engine is this machine, as far as its address tells: then its clock and its CPUs are ours."""
+        return is_of_this_machine(self.address)
+
+    @cached_property
+    def info(self) -> Mapping[str, Any]:
+        """What `docker info` says."""
+        with sentences("say what it is"):
+            return dict(self.api.info())
+
+    @property
+    def version(self) -> str:
+        """The engine's version; empty where it does not tell."""
+        return str(self.info.get("ServerVersion", ""))
+
+    @property
+    def facts(self) -> BackendFacts:
+        """What run.json says of the engine."""
+        info = self.info
+        options = [option.split(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
+        return BackendFacts(
+            name=NAME,
+            engine=f"Docker Engine {self.version}",
+            api=self.api.api_version,
+            where=HERE if self.is_here else REMOTE,
+            system=info.get("OperatingSystem", ""),
+            kernel=info.get("KernelVersion", ""),
+            architecture=info.get("Architecture", ""),
+            cpus=info.get("NCPU", 0),
+            memory_bytes=info.get("MemTotal", 0),
+            storage=info.get("Driver", ""),
+            cgroup=f"{info.get('CgroupVersion', '1')} ({info.get('CgroupDriver', '')})",
+            rootless="rootless" in options,
+            security=options,
+            more={"not limited": [name for key, name in _LIMITS.items() if info.get(key) is False]},
+        )
+
+
+def is_of_this_machine(address: str) -> bool:
+    """Whether an engine's address is a socket of this machine."""
+    return address.startswith(("unix://", "http+unix://"))
+
+
+def address() -> str:
+    """The address of the engine that `connect` would use, without asking it; empty where its context is broken."""
+    from docker.errors import DockerException
+
+    try:
+        return _address()[0]
+    except (DockerException, OSError, ValueError):
+        return ""
+
+
+def connect() -> Engine:
+    """The engine that the `docker` command would use: DOCKER_HOST, else the current context, else the usual socket.
+
+    Raises CannotRunHereError where none answers, with what was tried.
+    """
+    import docker
+
+    found, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    try:
+        found, tried = _address()
+        _knock(found)
+        engine = Engine(docker.from_env().api, found)
+    except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
+        where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", _advice(error)) from None
+    weakref.finalize(engine, engine.api.close)
+    return engine
+
+
+def _address() -> tuple[str, str]:
+    """The address, and what named it. Raises DockerException where the context that is named is not there."""
+    from docker.context import ContextAPI
+    from docker.errors import DockerException
+
+    named = os.environ.get("DOCKER_HOST", "")
+    if named:
+        return named, "DOCKER_HOST"
+    context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
+    if context is None:
+        raise DockerException("there is no such context")
+    return str(context.Host), f"the context {context.name!r}"
+
+
+def _knock(address: str) -> None:
+    """Raise the system's own OSError where nobody listens on a socket; the SDK wraps it, and leaves its end open."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.connect(address.removeprefix("unix://"))
+
+
+@contextmanager
+def sentences(what: str) -> Iterator[None]:
+    """Turn what the SDK raises when the engine will not or cannot do `what` into a sentence."""
+    from docker.errors import APIError, DockerException
+
+    try:
+        yield
+    except APIError as error:
+        words = error.explanation or str(error)
+        raise CannotRunHereError(f"The Docker Engine would not {what}: {words}") from error
+    except (DockerException, OSError) as error:
+        message = f"The Docker Engine stopped answering when it was asked to {what}: {_cause(error)}."
+        raise CannotRunHereError(message, "`docker info` shows whether it is back.") from error
+
+
+def _root(error: BaseException) -> BaseException:
+    """The system's own error at the bottom of those that libraries put around one another."""
+    below = [each for each in (error.__cause__, error.__context__, *error.args) if isinstance(each, Exception)]
+    for each in below:
+        root = _root(each)
+        if isinstance(root, OSError) and root.strerror:
+            return root
+    return error
+
+
+def _cause(error: BaseException) -> str:
+    root = _root(error)
+    return (root.strerror if isinstance(root, OSError) and root.strerror else str(root)).rstrip(".")
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(_root(error), PermissionError):
+        return "Let your user talk to it (`sudo usermod -aG docker $USER`, then log in anew), or: --backend local"
+    return ADVICE
+
+
+def list_images(filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The images that pass a filter, as the engine's API lists them. Raises CannotRunHereError where none answers.
+
+    A socket of this machine is asked without the SDK, whose import takes longer than all else that `harness images
+    list` does. Where there is more to it than a socket (a context, TLS, SSH), or it does not answer, the SDK is asked.
+    """
+    path = _socket()
+    if path:
+        with suppress(OSError, HTTPException, ValueError):
+            return _ask(path, filters)
+    engine = connect()
+    with sentences("list images"):
+        return list(engine.api.images(filters=dict(filters)))
+
+
+def _socket() -> str:
+    """The socket that the `docker` command would use; empty where it would use something else."""
+    named = os.environ.get("DOCKER_HOST", "")
+    if named:
+        return named.removeprefix("unix://") if named.startswith("unix://") else ""
+    return "" if _has_context() else _USUAL
+
+
+def _has_context() -> bool:
+    """Whether a context says where the engine is."""
+    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
+    try:
+        settings = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        settings = {}
+    except (OSError, ValueError):
+        return True  # the SDK says what is wrong with it
+    named = os.environ.get("DOCKER_CONTEXT") or settings.get("currentContext")
+    return named not in (None, "", "default")
+
+
+def _ask(path: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Raises OSError, HTTPException or ValueError where there is no answer."""
+    connection = _Connection(path)
+    try:
+        connection.request("GET", f"/images/json?{urlencode({'filters': json.dumps(filters)})}")
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise HTTPException(answer.reason)
+        return list(json.load(answer))
+    finally:
+        connection.close()
+
+
+class _Connection(HTTPConnection):
+    """HTTP over a socket of this machine."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

@@ -1,0 +1,162 @@
+"""The backend that gives each launch a fresh process in a local virtual environment: where there is no engine."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+
+from harness.backends import worker
+from harness.backends.artifacts import from_folder
+from harness.backends.events import Events
+from harness.backends.local.environments import Environments
+from harness.backends.local.process import run as run_process
+from harness.backends.protocol import RegisteredBackend
+from harness.backends.text import Tail
+from harness.backends.verification import SCRIPT, Verification, compare, listed
+from harness.backends.worker import outcome
+from harness.machine.directories import cache_dir
+from harness.model.backend import BackendFacts, Preparation, Progress
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.job import Job
+from harness.model.launch import Outcome
+
+
+class LocalBackend(RegisteredBackend):
+    """Launches in local environments. There is no wall around a scenario here but the user's own rights.
+
+    `root` is the folder with images/install.sh; `run` is the run's id, the name of its scratch folder.
+    """
+
+    name = "local"
+    leftovers = "scratch folders"
+    makes = "local environment"
+
+    def __init__(self, root: Path, run: str) -> None:
+        self._root = root
+        self._run = run
+
+    @cached_property
+    def environments(self) -> Environments:
+        """This user's environments."""
+        return Environments(self._root)
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those that are not installed."""
+        return [each for each in requirements if not self.environments.is_ready(each)]
+
+    def check(self) -> str:
+        """What there is; it is there everywhere."""
+        return "local environments"
+
+    def check_gpus(self, wanted: Sequence[str]) -> str:
+        """Raise UsageError: GPUs are for containers."""
+        raise UsageError(
+            "--gpu needs containers: a local environment would take this machine's CUDA, which no lock pins.",
+            f"Leave --backend {self.name} out.",
+        )
+
+    def facts(self) -> BackendFacts:
+        """What run.json says: there is no engine, and what is not enforced."""
+        pinning = "CPU affinity" if hasattr(os, "sched_setaffinity") else "none: this system has no CPU affinity"
+        more = {"pinning": pinning, "memory limit": "not enforced"}
+        return BackendFacts(self.name, engine="none: virtual environments", more=more)
+
+    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
+        """Make the environments that are not there, one after another; the result has each lock's hash."""
+        made: dict[str, str] = {}
+        unavailable: dict[str, UnavailableError] = {}
+        for each in requirements:
+            try:
+                self.environments.make(each, progress)
+                made[each.environment.name] = each.lock.sha256
+            except UnavailableError as error:
+                unavailable[each.environment.name] = error
+        return Preparation(made, unavailable).refuse_nothing()
+
+    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+        """Execute one launch in a folder of its own, and remove that."""
+        python = self._python(requirement)
+        events, stderr = Events(), Tail()
+        with self._scratch(worker.files(job, die_with_parent=True)) as folder:
+            command: list[str | Path] = [python, *worker.ARGUMENTS]
+            variables = _variables(python, folder, job)
+            ending = run_process(command, folder, variables, job.limits, stdout=events.feed, stderr=stderr.feed)
+            artifacts = from_folder(folder / worker.ARTIFACTS)
+        return outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
+
+    def verify(self, requirement: Requirement) -> Verification:
+        """Compare what is installed in the environment with the lock."""
+        done = subprocess.run(
+            [self._python(requirement), "-I", "-c", SCRIPT], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            name = requirement.environment.name
+            raise CannotRunHereError(f"The environment {name} could not list its packages:\n{done.stderr.strip()}")
+        return Verification(compare(requirement.lock.pins, listed(done.stdout)), len(requirement.lock.pins))
+
+    def clean(self, run: str) -> int:
+        """Remove the scratch folders of a run, or of all runs; their processes ended with the harness."""
+        parents = [_scratch(run)] if run else [path for path in _scratch("").glob("*") if path.is_dir()]
+        count = 0
+        for parent in parents:
+            count += sum(1 for _ in parent.glob("*"))
+            shutil.rmtree(parent, ignore_errors=True)
+        return count
+
+    def _python(self, requirement: Requirement) -> Path:
+        if not self.environments.is_ready(requirement):
+            raise UnavailableError(f"The environment {requirement.environment.name} has not been made.")
+        return self.environments.python(requirement)
+
+    @contextmanager
+    def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
+        """A new folder with the files of a launch."""
+        parent = _scratch(self._run)
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(dir=parent))
+            _fill(folder, files)
+        except OSError as error:
+            raise CannotRunHereError(
+                f"The folder {parent} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."
+            ) from None
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # another launch of this run may be there
+                parent.rmdir()
+
+
+def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (folder / worker.ARTIFACTS).mkdir()
+
+
+def _scratch(run: str) -> Path:
+    """Where a run's launches have their folders: in the user's own cache, so that no one else can put things there."""
+    return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
+
+
+def _variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
+    """All that a launch sees of the environment: nothing of the user's shell comes in."""
+    hidden = {"CUDA_VISIBLE_DEVICES": "-1"} if job.cell.device is Device.CPU else {}
+    return {
+        "PATH": os.pathsep.join([str(python.parent), os.defpath]),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "PYTHONNOUSERSITE": "1",
+        **hidden,
+        **worker.ENVIRON,
+        **job.environ,
+    }

@@ -1,0 +1,148 @@
+"""The backends that there are, and the choice between them: each is one file, or one folder, and one entry here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import cast
+
+from harness.backends.protocol import ImageBackend, RegisteredBackend
+from harness.model.cell import Cell
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import GpuHost
+from harness.model.run import ByHand, Run
+
+#: What `--backend` takes beside the names: the first that can be used here.
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One backend: what `--backend` calls it, and its class, which is imported when it is needed.
+
+    `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
+    untrusted script, can give GPUs, and is an ImageBackend.
+    """
+
+    name: str
+    title: str
+    kind: str
+    in_containers: bool = False
+
+    def open(self, root: Path, run: str) -> RegisteredBackend:
+        """The backend for a run's id, with the project's folder."""
+        return self.load()(root, run)
+
+    def load(self) -> type[RegisteredBackend]:
+        """Its class."""
+        return cast("type[RegisteredBackend]", resolve_name(self.kind))
+
+
+#: All of them, in the order in which `auto` prefers them.
+ENTRIES = (
+    Entry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
+    Entry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
+)
+
+#: What `--backend` takes.
+CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
+
+
+def known(name: str) -> str:
+    """What `--backend` was given. Raises UsageError for what it does not take."""
+    if name not in CHOICES:
+        raise UsageError(f"There is no backend {name!r}.", f"--backend takes {', '.join(CHOICES)}.")
+    return name
+
+
+def choose(
+    name: str, root: Path, run: str, *, untrusted: bool = False, gpus: Sequence[str] = ()
+) -> tuple[RegisteredBackend, str]:
+    """The backend and why it was taken.
+
+    `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container or, where the user typed a
+    backend's name, in that one. `gpus`: those of every launch, which a container alone can have. Raises
+    CannotRunHereError, and UsageError for a name that is not registered, and for GPUs where there are no containers.
+    """
+    if name != AUTO:
+        backend = _entry(name).open(root, run)
+        return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+    refusals: list[CannotRunHereError] = []
+    for entry in ENTRIES:
+        if (untrusted or gpus) and not entry.in_containers:
+            continue
+        backend = entry.open(root, run)
+        try:
+            backend.check()
+        except CannotRunHereError as error:
+            refusals.append(error)
+            continue
+        why = f"because {_clause(refusals[0].message)}" if refusals else "because it answers"
+        return backend, f"{_usable(backend, gpus)}, {why}"
+    raise _refusal(refusals, gpus)
+
+
+def opened(root: Path, run: str = "") -> list[RegisteredBackend]:
+    """All backends."""
+    return [entry.open(root, run) for entry in ENTRIES]
+
+
+def image_backend(root: Path, run: str = "images") -> ImageBackend:
+    """The first backend with images that can be used here; where none can, the first, whose own error says so."""
+    found = [cast("ImageBackend", entry.open(root, run)) for entry in ENTRIES if entry.in_containers]
+    # to ask takes longer than what some commands do with the answer
+    return found[0] if len(found) == 1 else next(filter(_answers, found), found[0])
+
+
+def gpu_host(root: Path) -> GpuHost:
+    """What is known of the GPUs of the machine that launches on GPUs would run on, without asking its engine."""
+    return next(entry.open(root, "") for entry in ENTRIES if entry.in_containers).gpu_host
+
+
+def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
+    """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
+    entries = {entry.name: entry for entry in ENTRIES}
+    return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
+
+
+def _entry(name: str) -> Entry:
+    for entry in ENTRIES:
+        if entry.name == name:
+            return entry
+    raise UsageError(f"There is no backend {name!r}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
+
+
+def _usable(backend: RegisteredBackend, gpus: Sequence[str]) -> str:
+    """What launches run on, in words, and how they get their GPUs."""
+    if not gpus:
+        return backend.check()
+    # what can never have GPUs is told before what is not running
+    way = backend.check_gpus(gpus)
+    return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
+
+
+def _answers(backend: RegisteredBackend) -> bool:
+    try:
+        backend.check()
+    except CannotRunHereError:
+        return False
+    return True
+
+
+def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> CannotRunHereError:
+    """Why nothing was taken where containers are needed and no engine answers."""
+    messages = [error.message for error in refusals]
+    start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
+    if gpus:
+        return CannotRunHereError("\n".join([*messages, "--gpu needs containers."]), f"{start}.")
+    others = " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers)
+    return CannotRunHereError(
+        "\n".join([*messages, "A scenario from outside the project's scenarios/ is untrusted: it needs a container."]),
+        f"{start}, or, if you trust the file, type {others}.",
+    )
+
+
+def _clause(text: str) -> str:
+    """An error's first line as a part of another sentence."""
+    line = text.splitlines()[0].rstrip(".")
+    return line[:1].lower() + line[1:]

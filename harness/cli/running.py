@@ -1,0 +1,107 @@
+"""What `harness matrix` and `harness profile` print, and how they end."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness import session
+from harness.cli import building, exits, problems, progress, reports
+from harness.cli.interruption import interruptible
+from harness.cli.options import FailOn
+from harness.model.backend import Progress
+from harness.model.errors import Exit
+from harness.model.run import Run
+from harness.runner.walk import Listener as WalkListener
+
+
+def run(
+    request: session.Request | session.ProfileRequest,
+    *,
+    wait: bool = False,
+    json: bool = False,
+    fail_on: FailOn | None = None,
+) -> Exit:
+    """Do what was asked, in a new run's folder. Returns the exit code."""
+    planned = session.plan(request)
+    problems.tell_refused(planned.refused)
+    heard = Heard()
+    with interruptible(heard.interrupted):
+        ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+        return _show(ended, json=json, fail_on=fail_on)
+
+
+def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
+    """Go on with the run in a folder. Returns the exit code."""
+    heard = Heard()
+    with interruptible(heard.interrupted):
+        ended = session.resume(folder, heard, backend=backend, wait=wait)
+        return _show(ended, json=json, fail_on=fail_on)
+
+
+def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
+    if json:
+        sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
+    reports.show(ended.written, tables=not json)
+    if ended.interrupted and ended.results.run.plan.profile_calls:
+        _say("Interrupted. What was profiled is in the report; the rest needs a new run.")
+    elif ended.interrupted:
+        _say(f"Interrupted. Go on with: {_again(ended.folder)}")
+    return exits.of_run(ended, fail_on)
+
+
+class Heard(session.Listener):
+    """Tells on stderr what a run does, and what a signal stops."""
+
+    def __init__(self) -> None:
+        self._run: Run | None = None
+        self._is_launching = False
+        self._was_launching = False
+
+    def say(self, sentence: str) -> None:
+        """A sentence for the user."""
+        _say(sentence)
+
+    @contextmanager
+    def preparing(self) -> Iterator[Progress]:
+        """Shows how environments are made."""
+        with building.show() as shown:
+            yield shown
+
+    @contextmanager
+    def launching(self, run: Run) -> Iterator[WalkListener]:
+        """Shows the launches."""
+        self._run, self._is_launching = run, True
+        try:
+            shown: progress.LiveProgress | progress.PlainProgress
+            with progress.show(run.plan) as shown:
+                yield shown
+        finally:
+            self._is_launching = False
+
+    def interrupted(self, count: int) -> str:
+        """What is said of the first signal, the second and so on."""
+        if self._run is None:
+            return "Stopping: nothing was launched yet." if count == 1 else ""
+        if count == 1 and self._is_launching:
+            self._was_launching = True
+            return (
+                "Stopping: the launch that runs is ended, and what was finished is reported. "
+                "Ctrl-C again abandons the report."
+            )
+        folder = shlex.quote(self._run.folder)
+        told = f"Stopping: the report is not written. The launches are kept: harness report {folder}"
+        if self._was_launching:
+            told += (
+                f"\nA launch may be left: harness clean {self._run.id}\nGo on with: {_again(Path(self._run.folder))}"
+            )
+        return told
+
+
+def _again(folder: Path) -> str:
+    return f"harness matrix --resume {shlex.quote(str(folder))}"
+
+
+def _say(line: object) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,92 @@
+"""Listens to some CPUs for a while, and says how quiet they are."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.machine.cpus import describe, running_on
+from harness.machine.doctor import clock, counters, system
+from harness.machine.doctor.check import CheckResult, short
+from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Grade, Noise, Timer, Work
+from harness.machine.doctor.counters import Period, Place
+
+#: Of the time to listen, this share is spent on blocks of work, and the rest on interruptions.
+WORK_SHARE = 0.75
+
+#: What follows from a score, by its grade.
+_MEANING = {
+    Grade.QUIET: "Differences of a few percent can be measured here.",
+    Grade.USABLE: "To see differences of a few percent, measure more rounds or remove noise.",
+    Grade.NOISY: "That is more than the 3 % within which two times count as the same: do what is advised below before "
+    "you measure.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Seconds: `now` of a clock that never goes back, `own` of CPU that this process used."""
+
+    now: Clock = time.perf_counter
+    own: Clock = time.process_time
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was heard on the CPUs of a place."""
+
+    period: Period
+    noise: Noise
+    gaps: Gaps
+    timer: Timer
+
+    @property
+    def checks(self) -> list[CheckResult]:
+        """What every check found, in the order in which they are shown."""
+        return [
+            clock.noise(self.noise),
+            clock.drift(self.noise),
+            clock.interruptions(self.gaps),
+            clock.timer(self.timer),
+            *(check(self.period) for check in system.CHECKS),
+        ]
+
+    @property
+    def grade(self) -> Grade:
+        """What the score is called."""
+        return clock.grade(self.noise.score_percent)
+
+    def headline(self, *, pinned: bool) -> str:
+        """The score in words; `pinned`: a launch runs on no other CPUs."""
+        place = self.period.place
+        where = describe(place.cpus, place.topology, place.allowed)
+        if not pinned:
+            where = f"the machine's {len(place.cpus)} CPUs"
+        return (
+            f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed again and again, varies "
+            f"by {short(self.noise.score_percent)} % on {where}. {_MEANING[self.grade]}"
+        )
+
+
+def listen(
+    place: Place,
+    seconds: float,
+    say: Callable[[str], None],
+    clocks: Clocks | None = None,
+    work: Work = clock.work,
+) -> Diagnosis:
+    """Pin this thread to the CPUs of `place` and listen for `seconds`. `say` is told what is done, and how long."""
+    clocks = clocks or Clocks()
+    # before anything of ours runs: it is the last minute's
+    load = counters.load_average()
+    working = seconds * WORK_SHARE
+    with running_on(place.cpus):
+        say("Finding out how much work takes 50 ms, for about a second.")
+        size = clock.calibrate(clocks.now, work)
+        timer = clock.look(place.root, clocks.now)
+        before = counters.read_counters(place, clocks.now(), clocks.own())
+        say(f"Timing the same work again and again, for {working:.3g} s.")
+        blocks = clock.times(working, size, clocks.now, work)
+        say(f"Watching for interruptions, for {seconds - working:.3g} s.")
+        gaps = clock.gaps(seconds - working, clocks.now)
+        after = counters.read_counters(place, clocks.now(), clocks.own())
+    return Diagnosis(Period(place, before, after, load), clock.summary(blocks), gaps, timer)

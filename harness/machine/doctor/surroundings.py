@@ -1,0 +1,139 @@
+"""What launches need beside CPUs: Docker, its builder and room for images; a GPU's driver, and a GPU to itself."""
+
+import re
+from dataclasses import asdict
+
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
+from harness.model.gpu import Card, GpuHost, shown
+
+#: Docker before this one limits neither CPUs nor memory where the kernel has control groups of version 2 only.
+OLDEST_DOCKER = (20, 10)
+#: The bake file has a matrix, which an older builder does not know.
+OLDEST_BUILDX = (0, 11)
+
+#: Less than this beside the images stops other things: logs, results, the builder itself.
+SPARE_BYTES = 2 * 10**9
+
+
+def docker(version: str, *, api: str = "", where: str = "", error: str = "", wanted: bool = False) -> CheckResult:
+    """The engine's version, or the `error` with which none answered; that is bad where containers are `wanted`."""
+    old = _is_older(version, OLDEST_DOCKER)
+    level = Level.WARN if old else Level.GOOD
+    told = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
+    advice = "Docker before 20.10 limits neither CPUs nor memory on current kernels (cgroup version 2). Update it."
+    if error:
+        level = Level.BAD if wanted else Level.WARN
+        told = [error]
+        advice = "Start or install Docker. Without it launches run in local environments, on the CPU only."
+    facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
+    return checked("Docker", level, ", ".join(filter(None, told)), facts, advice=advice)
+
+
+def buildx(said: str | None) -> CheckResult:
+    """The builder, by what `docker buildx version` said, None where there is none."""
+    found = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
+    version = found[1] if found else ""
+    old = _is_older(version, OLDEST_BUILDX)
+    level = Level.GOOD if version else Level.UNKNOWN
+    value = version or "of an unknown version"
+    advice = "docker-bake.hcl needs buildx 0.11 or newer. Update it."
+    if said is None:
+        value = "not installed"
+        advice = (
+            "buildx builds the images. Install it beside the docker command (Debian: docker-cli and docker-buildx)."
+        )
+    if said is None or old:
+        level = Level.WARN
+    return checked("buildx", level, value, {"version": version, "found": said is not None, "old": old}, advice=advice)
+
+
+def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
+    """Whether there is room for so many `images`, which need `needed` bytes; `free` is None where it is not shown."""
+    level, value = Level.UNKNOWN, NOT_SHOWN
+    if free is not None:
+        level = Level.BAD if free < needed else Level.WARN if free < needed + SPARE_BYTES else Level.GOOD
+        value = f"{free / 1e9:.1f} GB free{f' in {where}' if where else ''}"
+    if images:
+        value += f"; {'one image' if images == 1 else f'{images} images'} to build: about {needed / 1e9:.1f} GB"
+    return checked(
+        "disk room",
+        level,
+        value,
+        {"free": free, "needed": needed, "images": images, "where": where},
+        advice="Remove images and caches that you no longer need, or ask for fewer environments.",
+        command="docker system df",
+    )
+
+
+def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
+    """The driver; that there is none is bad where a GPU is `wanted`, and else not known to matter."""
+    if host.absent:
+        return checked(
+            "GPU",
+            Level.BAD if wanted else Level.UNKNOWN,
+            f"none found ({host.absent})",
+            {"absent": host.absent, "wanted": wanted},
+            advice="Launches on a GPU need the NVIDIA driver on the machine of the Docker Engine. `nvidia-smi` shows "
+            "whether it works.",
+        )
+    cuda = shown(host.cuda) if host.cuda else None
+    value = host.driver or f"version: {NOT_SHOWN}"
+    return checked(
+        "NVIDIA driver",
+        Level.GOOD,
+        f"{value}, supports CUDA up to {cuda}" if cuda else value,
+        {"version": host.driver, "cuda": cuda},
+    )
+
+
+def gpu_access(way: str, *, error: str = "", wanted: bool) -> CheckResult:
+    """By which way the engine gives GPUs to containers, or the `error` with which it does not."""
+    return checked(
+        "GPU access",
+        Level.GOOD if not error else Level.BAD if wanted else Level.WARN,
+        error or f"containers get GPUs by {way}",
+        {"way": way, "error": error},
+        advice="Install the package nvidia-container-toolkit, and have it describe the GPUs to the engine, as below. "
+        'Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, and a restart.',
+        command="sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+    )
+
+
+def gpu(card: Card) -> CheckResult:
+    """One GPU: what it is, and what else computes on it."""
+    value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
+    advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
+    if card.is_partitioned:
+        value += ", divided into instances (MIG)"
+        advice = [
+            "An instance is a part of a GPU, and what runs on the other parts slows it down. Measure on whole GPUs."
+        ]
+    if card.processes:
+        using = [
+            f"{process.name or 'a process'} (process {process.pid})"
+            + (f" {process.memory_bytes / 2**20:.0f} MiB" if process.memory_bytes else "")
+            for process in card.processes
+        ]
+        value += f"; used by {', '.join(using)}"
+        end = "End the processes that use it, or choose another GPU (--gpus)."
+        advice, command = [end, "A launch that shares its GPU is marked as disturbed.", *advice], "nvidia-smi"
+    return checked(
+        f"GPU {card.index}",
+        Level.WARN if card.processes or card.is_partitioned else Level.GOOD,
+        value,
+        {
+            "index": card.index,
+            "model": card.name,
+            "capability": shown(card.capability),
+            "memory": card.memory_bytes,
+            "processes": [asdict(process) for process in card.processes],
+            "partitioned": card.is_partitioned,
+        },
+        advice=" ".join(advice),
+        command=command,
+    )
+
+
+def _is_older(version: str, than: tuple[int, int]) -> bool:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) < than

@@ -1,0 +1,377 @@
+"""What else uses the CPUs of this machine, and what decides how fast they are.
+
+The battery is read here: psutil takes a wireless mouse's for the machine's.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from harness.machine import sysfs
+from harness.machine.cpus import describe, idle, shared_with
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
+from harness.machine.doctor.counters import CPUS, Period
+
+if TYPE_CHECKING:
+    import psutil
+
+#: One tick in twenty seconds is 0.05 %: less than this is too little to tell from none.
+STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
+
+#: Other processes' use of the CPUs that are measured, in CPUs. Less than the first is within what ticks can tell.
+HERE_WARN, HERE_BAD = 0.02, 0.05
+
+#: Other processes' use of the whole machine, in CPUs: a tenth of one shows in shared caches and in the frequency.
+MACHINE_WARN = 0.1
+
+#: Their use of the whole machine as a share of it, from which nothing measured is trusted.
+MACHINE_BAD = 0.5
+
+#: So many of the busiest processes are named, of those that used at least so much of one CPU.
+NAMED, FEWEST_PERCENT = 3, 1.0
+
+#: With less than this share of the memory available, the next launch may make the machine swap.
+SHORT = 0.1
+
+
+def steal(period: Period) -> CheckResult:
+    """The share of the time of the CPUs that the hypervisor gave to other machines.
+
+    A hypervisor that has never reported any since the machine started may be one that reports none.
+    """
+    cpus, before, after = period.place.cpus, period.before.ticks, period.after.ticks
+    total = stolen = 0
+    if set(cpus) <= before.keys() & after.keys():
+        total = sum(after[cpu].total - before[cpu].total for cpu in cpus)
+        stolen = sum(max(0, after[cpu].stolen - before[cpu].stolen) for cpu in cpus)
+    if total <= 0:
+        return checked("steal", Level.UNKNOWN, NOT_SHOWN, {"percent": None, "reported": None})
+    reported = any(ticks.stolen for ticks in after.values()) or period.place.topology.virtual is False
+    percent = 100 * stolen / total
+    value = "none, and none since the machine started: this hypervisor may not report it"
+    return checked(
+        "steal",
+        graded(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT) if reported else Level.UNKNOWN,
+        f"{short(percent)} % of the time went to other virtual machines on the host" if reported else value,
+        {"percent": percent, "reported": reported},
+        advice="Other virtual machines use this CPU. Measure at another time, or rent a machine with CPUs of its own "
+        "(a dedicated host or bare metal).",
+    )
+
+
+def shares(period: Period) -> dict["psutil.Process", float]:
+    """What each other process used meanwhile, in percent of one CPU. One that ended before the end is not seen."""
+    before, after = period.before.processes, period.after.processes
+    return {
+        process: 100 * (use.seconds - (before[process].seconds if process in before else 0.0)) / period.seconds
+        for process, use in after.items()
+        if process.pid != os.getpid()
+    }
+
+
+def busiest(period: Period) -> list[dict[str, Any]]:
+    """The other processes that used most: number, name, percent of one CPU."""
+    used = shares(period)
+    first = sorted(used, key=lambda process: (-used[process], process.pid))[:NAMED]
+    return [
+        {"pid": process.pid, "name": period.after.processes[process].name, "percent": used[process]}
+        for process in first
+        if used[process] >= FEWEST_PERCENT
+    ]
+
+
+def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
+    """How many of these CPUs other processes kept busy; None where one of them cannot be read."""
+    before, after = period.before, period.after
+    if not cpus or not set(cpus) <= before.ticks.keys() & after.ticks.keys():
+        return None
+    ticks = sum(max(0, after.ticks[cpu].busy - before.ticks[cpu].busy) for cpu in cpus)
+    return max(0.0, (ticks / os.sysconf("SC_CLK_TCK") - (after.own - before.own)) / period.seconds)
+
+
+def other_load(period: Period) -> CheckResult:
+    """What other processes used: of the whole machine, and of the measured CPUs and their siblings."""
+    place, count, named = period.place, len(period.after.ticks), busiest(period)
+    others = _used_by_others(period, period.after.ticks.keys())
+    here = _used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
+    level = Level.GOOD
+    if others is None or here is None:
+        level = Level.UNKNOWN
+    elif here >= HERE_BAD or others >= MACHINE_BAD * count:
+        level = Level.BAD
+    elif here >= HERE_WARN or others >= MACHINE_WARN:
+        level = Level.WARN
+    # a process that ended meanwhile, or that another container hides
+    seen = sum(shares(period).values()) / 100
+    unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
+    used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
+    if others is not None and here is not None:
+        used += f", {here:.2f} of that where launches run"
+    parts = [
+        used,
+        "" if period.load is None else f"load average before: {period.load:.2f}",
+        ", ".join(f"{each['name']} (process {each['pid']}) {each['percent']:.0f} %" for each in named),
+        "most of it by processes that ended meanwhile or cannot be seen from here" if unseen else "",
+    ]
+    facts = {
+        "others": others,
+        "here": here,
+        "cpus": count,
+        "average": period.load,
+        "busiest": named,
+        "mostly_unseen": unseen,
+    }
+    return checked(
+        "other load",
+        level,
+        "; ".join(filter(None, parts)),
+        facts,
+        advice=f"End {'the processes that are named here' if named else 'other processes'}, or wait for them. Those in "
+        "containers and of other users count, too.",
+        command="top -o %CPU",
+    )
+
+
+def smt(period: Period) -> CheckResult:
+    """Whether the measured CPUs have their physical cores to themselves. Nothing in a virtual machine can tell."""
+    place = period.place
+    chosen, topology = tuple(sorted(place.cpus)), place.topology
+    cores = len({topology.cpu(cpu).siblings for cpu in chosen})
+    shared = sorted(shared_with(chosen, topology, place.allowed))
+    level = Level.GOOD if topology.known and topology.virtual is False else Level.UNKNOWN
+    if topology.known and (shared or cores < len(chosen)):
+        level = Level.WARN
+    where = describe(chosen, topology, place.allowed)
+    note = "; the hypervisor may put two of its CPUs on one physical core" if topology.virtual else ""
+    if not topology.known:
+        note = f"; which CPUs share a core: {NOT_SHOWN}"
+    elif topology.virtual is None:
+        note = f"; whether this is a virtual machine: {NOT_SHOWN}"
+    advice = "Work on the other CPU of a core slows this one down. Let this process use whole cores, or turn SMT off."
+    if not shared:
+        advice = (
+            f"Some of these CPUs share a core. Ask for {cores} CPU{'' if cores == 1 else 's'} at most, or turn SMT off."
+        )
+    return checked(
+        "SMT",
+        level,
+        where + note,
+        {
+            "where": where,
+            "known": topology.known,
+            "virtual": topology.virtual,
+            "shared_with": shared,
+            "kept_idle": sorted(idle(chosen, topology, place.allowed)),
+            "cores": cores,
+            "cpus": len(chosen),
+        },
+        advice=advice,
+        # a virtual machine's cores are the host's to change
+        command="" if topology.virtual else "echo off | sudo tee /sys/devices/system/cpu/smt/control",
+    )
+
+
+def governor(period: Period) -> CheckResult:
+    """Who chooses the frequency of the CPUs; a virtual machine is not told."""
+    folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
+    names = {sysfs.text(folder / "scaling_governor") for folder in folders}
+    driver = _several({sysfs.text(folder / "scaling_driver") for folder in folders})
+    if None in names or not names:
+        return checked("governor", Level.UNKNOWN, NOT_SHOWN, {"governor": None, "driver": driver})
+    found = _several(names)
+    return checked(
+        "governor",
+        Level.GOOD if names == {"performance"} else Level.WARN,
+        f"{found} (driver {driver})" if driver else f"{found}",
+        {"governor": found, "driver": driver},
+        advice="The frequency follows the load, so that a launch starts slow. Keep it high while you measure.",
+        command="sudo cpupower frequency-set -g performance",
+    )
+
+
+def _several(names: Collection[str | None]) -> str | None:
+    return ", ".join(sorted(name for name in names if name)) or None
+
+
+def turbo(period: Period) -> CheckResult:
+    """Whether the CPU may exceed its rated frequency for as long as it stays cool."""
+    on: bool | None = None
+    switch = ""
+    # Intel's own driver says whether it is off, the others whether it is on
+    for name, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
+        value = sysfs.integer(period.place.root / CPUS / name)
+        if value is not None and not switch:
+            on, switch = value == value_on, name
+    level = Level.UNKNOWN if on is None else Level.WARN if on else Level.GOOD
+    return checked(
+        "turbo",
+        level,
+        NOT_SHOWN if on is None else "on" if on else "off",
+        {"on": on, "switch": switch},
+        advice="The frequency depends on heat and on how many cores are busy. To measure small differences, turn turbo "
+        "off.",
+        command=f"echo {1 if switch.endswith('no_turbo') else 0} | sudo tee /{CPUS}/{switch}",
+    )
+
+
+def throttling(period: Period) -> CheckResult:
+    """Whether heat slowed one of the CPUs down meanwhile."""
+    cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
+    if not cpus or not set(cpus) <= before.keys() & after.keys():
+        return checked("throttling", Level.UNKNOWN, NOT_SHOWN, {"times": None, "since_start": None})
+    times, since_start = sum(after[cpu] - before[cpu] for cpu in cpus), sum(after[cpu] for cpu in cpus)
+    return checked(
+        "throttling",
+        Level.BAD if times else Level.GOOD,
+        f"{times} times while listening, {since_start} since the machine started",
+        {"times": times, "since_start": since_start},
+        advice="The CPU gets too hot and slows down. Cool it better, end other processes, or turn turbo off.",
+    )
+
+
+def power(period: Period) -> CheckResult:
+    """Whether the machine runs on its battery. One that shows no supply at all has none."""
+    source = _power_source(period.place.root / "sys/class/power_supply")
+    level = {None: Level.UNKNOWN, "battery": Level.WARN}.get(source, Level.GOOD)
+    return checked(
+        "power",
+        level,
+        {None: NOT_SHOWN, "battery": "on battery"}.get(source, "not on battery"),
+        {"source": source},
+        advice="Plug the machine in: on battery it saves power, and ever more as the battery empties.",
+    )
+
+
+def _power_source(folder: Path) -> str | None:
+    """`mains`, `battery`, or None where the kernel does not tell."""
+    if not folder.is_dir():
+        return None
+    # a mouse's battery is a supply too, and has this scope
+    supplies = [path for path in folder.iterdir() if sysfs.text(path / "scope") != "Device"]
+    batteries = [path for path in supplies if sysfs.text(path / "type") == "Battery"]
+    states = {sysfs.text(path / "status") for path in batteries}
+    online = {sysfs.integer(path / "online") for path in supplies if path not in batteries}
+    if "Discharging" in states:
+        return "battery"
+    if 1 in online or not batteries:
+        return "mains"
+    return "mains" if states & {"Charging", "Full", "Not charging"} else None
+
+
+def cpu_quota(period: Period) -> CheckResult:
+    """Whether the quota of the control group that the harness runs in, which local launches share, would stop them.
+
+    The harness's own work counts too, so that a quota for exactly as many CPUs as are measured stops them at times.
+    """
+    found, quota = read_quota(period.place.root)
+    cpus = len(period.place.cpus)
+    level, value = Level.GOOD, "none"
+    if not found:
+        level, value = Level.UNKNOWN, NOT_SHOWN
+    elif quota is not None:
+        level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
+        value = f"this process and all that it starts may use {quota:.3g} CPUs; a launch gets {cpus}"
+    return checked(
+        "CPU quota",
+        level,
+        value,
+        {"quota": quota, "found": found, "cpus": cpus},
+        advice="Once the quota is used, the kernel stops launches for the rest of each period. Give this container or "
+        "service more CPUs than a launch gets, or no quota (docker run without --cpus).",
+    )
+
+
+def read_quota(root: Path) -> tuple[bool, float | None]:
+    """Whether the control group was found, and how many CPUs it and those above it may use (None: no limit)."""
+    found, quotas = False, []
+    for folder in _groups(root):
+        found = found or folder.is_dir()
+        quotas += [quota for quota in (_quota_v2(folder), _quota_v1(folder)) if quota is not None]
+    return found, min(quotas, default=None)
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """The control group's folder and those above it, in each hierarchy that may limit CPUs."""
+    for line in (sysfs.text(root / "proc/self/cgroup") or "").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        mounts = [controllers, "cpu"] if controllers else ["", "unified"]
+        inside = PurePosixPath(path.lstrip("/"))
+        for mount in mounts:
+            # a group of a namespace is shown from the root, and may lie outside what is mounted
+            for part in (inside, *inside.parents):
+                yield root / "sys/fs/cgroup" / mount / part
+
+
+def _quota_v2(folder: Path) -> float | None:
+    quota, period = [*(sysfs.text(folder / "cpu.max") or "max").split(), "100000"][:2]
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+
+
+def _quota_v1(folder: Path) -> float | None:
+    quota, period = sysfs.integer(folder / "cpu.cfs_quota_us"), sysfs.integer(folder / "cpu.cfs_period_us")
+    return quota / period if quota and period and quota > 0 else None
+
+
+def memory(period: Period) -> CheckResult:
+    """Whether the machine swapped meanwhile, or is about to."""
+    before, after = period.before.memory, period.after.memory
+    if before is None or after is None:
+        return checked("memory", Level.UNKNOWN, NOT_SHOWN, {"total": None})
+    pages = None
+    if before.swapped_pages is not None and after.swapped_pages is not None:
+        pages = after.swapped_pages - before.swapped_pages
+    short = after.available < SHORT * after.total
+    swap_used = after.swap_total - after.swap_free
+    if pages or short:
+        level = Level.BAD if pages and short else Level.WARN
+    else:
+        level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
+    swapped = f"; {pages} pages swapped while listening" if pages else ""
+    return checked(
+        "memory",
+        level,
+        f"{gibibytes(after.available)} of {gibibytes(after.total)} available, {gibibytes(swap_used)} swapped out"
+        f"{swapped}",
+        {
+            "total": after.total,
+            "available": after.available,
+            "swap_used": swap_used,
+            "swapped_pages": pages,
+            "short": short,
+        },
+        advice="The machine moves memory to its disk (it swaps), or is about to, and that is slower than anything "
+        "measured. End the processes that use the memory, or choose smaller models.",
+        command="ps aux --sort=-rss | head",
+    )
+
+
+def virtual_machine(period: Period) -> CheckResult:
+    """Whether other machines may run on the same host."""
+    virtual = period.place.topology.virtual
+    levels = {True: Level.WARN, False: Level.GOOD, None: Level.UNKNOWN}
+    return checked(
+        "virtual machine",
+        levels[virtual],
+        {True: "yes", False: "no", None: NOT_SHOWN}[virtual],
+        {"virtual": virtual},
+        advice="What else runs on the host cannot be seen from here. To measure differences of a few percent, use a "
+        "machine without a hypervisor (bare metal), or repeat the run at another time of day.",
+    )
+
+
+#: In the order in which they are shown.
+CHECKS: Sequence[Callable[[Period], CheckResult]] = (
+    steal,
+    other_load,
+    smt,
+    governor,
+    turbo,
+    throttling,
+    power,
+    cpu_quota,
+    memory,
+    virtual_machine,
+)

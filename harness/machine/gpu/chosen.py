@@ -1,0 +1,99 @@
+"""Which GPUs `--gpu` and `--gpus` mean, what watches them, and what is told of them."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Card, GpuHost, shown
+
+if TYPE_CHECKING:
+    from harness.machine.gpu.watch import Watch
+
+#: What every launch gets where no GPU is named: one is what a launch measures on.
+FIRST = "0"
+ALL = "all"
+
+_NAME = re.compile(r"\d+|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
+
+
+def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
+    """The GPUs that were typed, indices or UUIDs, or `all`; none without either option. Raises UsageError."""
+    if not gpus:
+        return (FIRST,) if gpu else ()
+    if gpus.strip() == ALL:
+        return (ALL,)
+    names = [name.strip() for name in gpus.split(",")]
+    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if wrong:
+        raise UsageError(
+            f"--gpus {gpus}: {wrong[0]!r} is no GPU.",
+            "Give numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`.",
+        )
+    return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
+
+
+def watch(chosen: Sequence[Card], host: GpuHost) -> "Watch | None":
+    """What watches the GPUs of every launch; `facts` says why where there is none."""
+    if host.absent:
+        return None
+    from harness.machine.gpu.watch import choose
+
+    return choose(chosen, host)[0]
+
+
+def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
+    """The cards that are meant, as far as the machine's are known. Raises CannotRunHereError for one that it lacks."""
+    if host.absent:
+        return []
+    known = {str(card.index) for card in host.cards} | {card.uuid for card in host.cards}
+    # an instance of a partitioned GPU has a UUID of its own, which only the engine can tell
+    missing = [name for name in names if name != ALL and not name.startswith("MIG-") and name not in known]
+    if missing or not host.cards:
+        has = "; ".join(f"{card.index}: {card.name}" for card in host.cards) or "none"
+        raise CannotRunHereError(
+            f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
+            "What is there: harness doctor --gpu",
+        )
+    return host.chosen(names)
+
+
+def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
+    """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one."""
+    from harness.machine.gpu.watch import EVERY, choose
+
+    watch, why = choose(chosen, host)
+    telemetry = f"NVML, every {EVERY:g} s" if watch else f"none: {why}"
+    if host.absent:
+        return {"gpus": f"not known: {host.absent}", "gpu_telemetry": telemetry}
+    return {
+        "gpu_telemetry": telemetry,
+        "gpus": [
+            {
+                "index": card.index,
+                "name": card.name,
+                "capability": shown(card.capability),
+                "memory_bytes": card.memory_bytes,
+                "driver": host.driver,
+            }
+            for card in chosen
+        ],
+    }
+
+
+def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
+    """What --dry-run says of the GPUs of every launch."""
+    if host.absent:
+        return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
+    return [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+
+
+def shared(chosen: Sequence[Card]) -> list[str]:
+    """A sentence for each process that computes on the GPUs of every launch before the run begins."""
+    said = []
+    for card in chosen:
+        for process in card.processes:
+            who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
+            which = f"GPU {card.index} ({card.name})"
+            said.append(f"{which} is also used by {who}: launches that share it are marked as disturbed.")
+    return said

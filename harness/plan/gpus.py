@@ -1,0 +1,182 @@
+"""Which GPUs an environment can run on: the GPU code in its wheel against a GPU and its driver.
+
+Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture for what runs where; TensorFlow's
+release notes and issues for what was seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.environment import Environment
+from harness.model.gpu import Capability, Card, GpuCode, GpuHost, shown
+
+#: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
+CAPABILITIES: Sequence[Capability] = (
+    *((3, 5), (3, 7), (5, 0), (5, 2), (6, 0), (6, 1), (7, 0), (7, 5)),
+    *((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0)),
+)
+
+AMPERE: Capability = (8, 0)
+BLACKWELL: Capability = (10, 0)
+
+#: The oldest driver that runs a CUDA (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
+#: 11.0 each release has its own; from 11.1 on any release of a major version runs on that version's first driver.
+_DRIVERS: Mapping[tuple[int, ...], str] = {
+    (10, 0): "410.48",
+    (10, 1): "418.39",
+    (10, 2): "440.33",
+    (11, 0): "450.36.06",
+    (11,): "450.80.02",
+    (12,): "525.60.13",
+    (13,): "580.65.06",
+}
+
+
+class Support(StrEnum):
+    """How an environment runs on a GPU, best first."""
+
+    NATIVE = "native"
+    COMPILED = "compiled at first start"
+    CANNOT = "cannot run here"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How an environment runs on a GPU; where that is not natively, why, in a clause, and what to do, in a sentence.
+
+    `advice` may be empty: then only another environment or another GPU helps.
+    """
+
+    support: Support
+    reason: str = ""
+    advice: str = ""
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether it cannot run at all."""
+        return self.support is Support.CANNOT
+
+    @property
+    def rank(self) -> int:
+        """How well it runs; the lower, the better."""
+        return list(Support).index(self.support)
+
+
+def judge(
+    environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None = None, driver: str = ""
+) -> Fit:
+    """How the environment runs on a GPU of this compute capability.
+
+    `driver` is the driver's version (`535.104.05`) and `driver_cuda` the newest CUDA that it knows; where they are
+    empty or None, nothing is said of the driver. A newer driver never makes it worse.
+    """
+    reason = _no_code(environment, capability)
+    if reason:
+        return Fit(Support.CANNOT, reason)
+    oldest = minimum_driver(environment)
+    if oldest and driver and _is_older(driver, oldest):
+        cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
+        return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
+    if GpuCode.parse(environment.gpu_code).runs_on(capability):
+        return Fit(Support.NATIVE)
+    return _compiled(environment, capability, driver_cuda)
+
+
+def fit(environment: Environment, cards: Sequence[Card], host: GpuHost) -> Fit:
+    """How it runs where every launch is given all of these cards: as on the one that it runs worst on.
+
+    Where nothing is known of the machine's GPUs, nothing is judged.
+    """
+    fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
+    return max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
+
+
+def _no_code(environment: Environment, capability: Capability) -> str:
+    """Why no driver helps, in a clause; empty where one may."""
+    code, where = GpuCode.parse(environment.gpu_code), f"compute capability {shown(capability)}"
+    if not code.machine:
+        return "the catalogue tells of no GPU code in it"
+    if code.runs_on(capability):
+        return ""
+    if capability >= BLACKWELL:
+        return f"it has no code for {where}, {_on_blackwell(environment)}"
+    if _version(environment.cuda) < (11,) and capability >= AMPERE:
+        # CUDA 10's cuBLAS and cuDNN have no code for them either. TensorFlow 2.3's release notes say "over 30 minutes"
+        # of its own code alone; tensorflow issue 44200 says 30 to 35 minutes of 1.14 on an RTX 3090.
+        return (
+            f"CUDA {environment.cuda} is older than GPUs of {where}: there it took half an hour to start, hung, or "
+            "computed wrong results"
+        )
+    if code.compiles_for(capability):
+        return ""
+    return f"it has no code for {where}, only for {', '.join(dict.fromkeys(map(shown, code.machine)))}"
+
+
+def _on_blackwell(environment: Environment) -> str:
+    if environment.gpu_image:
+        return "and the libraries of its image are older than that GPU"
+    if _version(environment.tensorflow) < (2, 21):
+        return "and what the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues 97387, 99592, 101746)"
+    return "and its compilers make none that runs there (tensorflow issues 101746, 111958)"
+
+
+def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
+    made_by = _version(environment.cuda)[:2]
+    missing = f"it has no code for compute capability {shown(capability)}"
+    if driver_cuda is not None and driver_cuda < made_by:
+        # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
+        known = f"{driver_cuda[0]}.{driver_cuda[1]}"
+        return Fit(
+            Support.CANNOT,
+            f"{missing}, and the driver knows CUDA {known} only: too old to compile what CUDA {environment.cuda} made",
+            f"Update the driver to one that knows CUDA {environment.cuda} (`nvidia-smi` shows which one does).",
+        )
+    return Fit(
+        Support.COMPILED,
+        f"{missing}: the driver compiles all of it at the first start, for 30 minutes or longer",
+        "Let the first launch run to its end: what it compiled is kept, and later ones start as fast as any.",
+    )
+
+
+def minimum_driver(environment: Environment) -> str:
+    """The oldest driver that runs the environment's CUDA; empty where that is not known."""
+    cuda = _version(environment.cuda)
+    return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
+
+
+def describe(environment: Environment) -> str:
+    """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code."""
+    ways = {capability: judge(environment, capability).support for capability in CAPABILITIES}
+    native, compiled = (
+        _ranges([c for c in CAPABILITIES if ways[c] is way]) for way in (Support.NATIVE, Support.COMPILED)
+    )
+    return ", ".join([*native, *(["compiled " + ", ".join(compiled)] if compiled else [])])
+
+
+def _ranges(chosen: Sequence[Capability]) -> list[str]:
+    """Those that follow one another in the list of all, as `first-last`."""
+    runs: list[list[Capability]] = []
+    for capability in chosen:
+        at = CAPABILITIES.index(capability)
+        if runs and at and runs[-1][-1] == CAPABILITIES[at - 1]:
+            runs[-1].append(capability)
+        else:
+            runs.append([capability])
+    return ["-".join(dict.fromkeys([shown(run[0]), shown(run[-1])])) for run in runs]
+
+
+def _is_older(version: str, than: str) -> bool:
+    # a version that is no numbers is not known to be older
+    numbers = _version(version)
+    return bool(numbers) and numbers < _version(than)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Its leading numbers: `2.22.0.dev2026` is (2, 22, 0)."""
+    numbers = []
+    for part in text.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)

@@ -1,0 +1,59 @@
+"""CSV as RFC 4180 has it: a line a launch, pilots and rounds that do not count included."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+from harness.analysis.disturbance import disturbed
+from harness.analysis.phases import TIMED, in_order
+from harness.analysis.results import Results
+from harness.analysis.rounds import counted
+from harness.model.launch import Launch
+from harness.report.escape import plain
+
+# what makes a spreadsheet take text for a formula, in the width of Latin and of East Asian letters
+_FORMULA = tuple("=+-@＝＋－＠")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def render(results: Results) -> str:
+    """The launches in the order in which they ended; seconds are seconds, and a cell that is not known is empty."""
+    run, launches = results.run, results.launches
+    axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
+    phases = [*in_order(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
+    counting = {id(launch) for launch in counted(run.plan, launches)}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(
+        [
+            *("group", "round", "attempt", "order", "role", "counted", "scenario", "environment", "device"),
+            *(cell(f"axis:{axis}") for axis in axes),
+            *("status", "seconds_per_step", "steps", "samples", "disturbed", "started", "launch_seconds"),
+            *(cell(f"phase:{name}") for name in phases),
+            *("cpu_seconds", "max_rss_bytes", "error"),
+        ]
+    )
+    for launch in launches:
+        writer.writerow(_line(launch, axes, phases, counts=id(launch) in counting))
+    return text.getvalue()
+
+
+def cell(text: str) -> str:
+    """Text that no spreadsheet executes: an apostrophe goes before what it would take for a formula."""
+    line = plain(text)
+    return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
+
+
+def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts: bool) -> list[object]:
+    of = launch.cell
+    return [
+        *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
+        *(cell(of.scenario), cell(of.environment), of.device.value),
+        *(cell(of.axes.get(axis, "")) for axis in axes),
+        *(launch.status.value, launch.centre if launch.steps else "", launch.steps, len(launch.samples)),
+        *(cell(disturbed(launch)), cell(launch.started), launch.seconds or ""),
+        *(launch.phases.get(name, "") for name in phases),
+        *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),
+        cell(launch.error),
+    ]

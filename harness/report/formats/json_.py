@@ -1,0 +1,156 @@
+"""The report as JSON: the run, and what follows from it, as the types of `harness.analysis` have it.
+
+Times are seconds. A scenario is told by its name; a cell's result has a name that is the same in every run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from harness.analysis.answers import Answer
+from harness.analysis.attribution import Attribution
+from harness.analysis.cells import CellResult
+from harness.analysis.comparisons import Compared
+from harness.analysis.control import Control
+from harness.analysis.course import Disturbance
+from harness.analysis.expectations import Statement
+from harness.analysis.missing import Missing
+from harness.analysis.results import Results
+from harness.analysis.sweeps import Sweep
+from harness.model.run import Run
+from harness.model.scenario import Scenario
+from harness.report.comparisons import lines
+from harness.report.escape import dumps
+from harness.report.sections import answer, attribution, scenarios
+
+#: 2: what is told is told as `harness.analysis` has it.
+SCHEMA = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer of the report: its sentence, and what it rests on, the lowest ratio first.
+
+    `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs.
+    """
+
+    text: str
+    scenario: str
+    comparison: str
+    along: str
+    findings: Sequence[Compared]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A line of a scenario's comparisons. `comparison` and `along` are the header's, `remarks` the report's."""
+
+    scenario: str
+    comparison: str
+    along: str
+    what: str
+    compared: Compared
+    remarks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """What accounts for a scenario's times, in the report's sentence and as numbers."""
+
+    text: str
+    attribution: Attribution
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a report says, as data. Keys may be added within a version of `schema`."""
+
+    schema: int
+    run: Run
+    control: Control | None
+    answers: Sequence[Told]
+    cells: Sequence[CellResult]
+    comparisons: Sequence[Comparison]
+    attributions: Sequence[Accounted]
+    sweeps: Sequence[Sweep]
+    statements: Sequence[Statement]
+    missing: Sequence[Missing]
+    disturbance: Disturbance
+
+
+def render(results: Results) -> str:
+    """The report as docs/schema/report.v2.schema.json describes it."""
+    return dumps(plain(build(results)))
+
+
+def build(results: Results) -> Report:
+    """The report as data; its strings are as they were stored."""
+    return Report(
+        schema=SCHEMA,
+        run=results.run,
+        control=results.found.control,
+        answers=[_told(results, each) for each in results.answers],
+        cells=results.cells,
+        comparisons=[
+            Comparison(
+                scenario=table.scenario.name,
+                comparison=line.entry.name,
+                along=line.entry.along,
+                what=line.what,
+                compared=line.compared,
+                remarks=scenarios.remark(results, line.compared),
+            )
+            for table in results.tables
+            for line in lines(table)
+        ],
+        attributions=[
+            Accounted(attribution.sentence(each, results.run.plan.margin), each) for each in results.attributions
+        ],
+        sweeps=[sweep for _, sweep in results.sweeps],
+        statements=results.statements,
+        missing=results.missing,
+        disturbance=results.disturbance,
+    )
+
+
+def _told(results: Results, each: Answer) -> Told:
+    return Told(
+        text=answer.sentence(results.run, each),
+        scenario=each.table.scenario.name,
+        comparison=each.comparison.name,
+        along=each.comparison.along,
+        findings=[finding.compared for finding in each.findings],
+    )
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as JSON values; a scenario is its name."""
+    if isinstance(value, Scenario):
+        return value.name
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of this format, by file name."""
+    from pydantic import TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+    from pydantic_core import core_schema
+
+    class Generate(GenerateJsonSchema):
+        def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+            return {"type": "string"} if schema["cls"] is Scenario else super().dataclass_schema(schema)
+
+    made = TypeAdapter(Report).json_schema(schema_generator=Generate, mode="serialization")
+    return {
+        f"report.v{SCHEMA}.schema.json": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **made,
+            "title": "harness report --format json",
+        }
+    }

@@ -1,0 +1,105 @@
+"""pyperf's JSON, version 1.0: a benchmark a cell, a run a launch, and its centre as the run's one value.
+
+https://pyperf.readthedocs.io/en/latest/api.html#pyperf-json-format
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.analysis.cells import CellResult
+from harness.analysis.results import Results
+from harness.model.cpus import shown as cpu_list
+from harness.model.environment import Environment
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.report.escape import dumps, plain
+from harness.report.formats import with_numbers
+from harness.report.sections.measured import pairs
+
+
+def render(results: Results) -> str:
+    """A suite of the cells that have a number. Raises NothingSelectedError for none: pyperf refuses an empty suite."""
+    run = results.run
+    environments = {environment.name: environment for environment in run.environments}
+    numbered = with_numbers(results, "pyperf")
+    return dumps(
+        {
+            "version": "1.0",
+            "metadata": _suite(run),
+            "benchmarks": [
+                {
+                    "metadata": _benchmark(result, environments.get(result.cell.environment), run),
+                    "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
+                }
+                for result in numbered
+            ],
+        }
+    )
+
+
+def _suite(run: Run) -> dict[str, str | int]:
+    """What all benchmarks share; pyperf compares some of these names before it adds runs to a benchmark."""
+    cores = run.host.get("cores")
+    return {
+        "unit": "second",
+        **({"cpu_count": cores} if isinstance(cores, int) else {}),
+        **_told(
+            {
+                "cpu_model_name": str(run.host.get("cpu") or ""),
+                "cpu_affinity": cpu_list(run.plan.limits.cpus or ()),
+                "platform": str(run.host.get("kernel") or ""),
+                "harness_version": run.harness,
+                "harness_run": run.id,
+                "harness_commit": run.commit,
+                **{f"host_{name}": text for name, text in pairs(run.host)},
+                **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
+            }
+        ),
+    }
+
+
+def _benchmark(result: CellResult, environment: Environment | None, run: Run) -> dict[str, str]:
+    cell = result.cell
+    return _told(
+        {
+            "name": result.name,
+            "python_version": environment.python if environment else "",
+            "scenario": cell.scenario,
+            "environment": cell.environment,
+            "device": cell.device.value,
+            "tensorflow": environment.tensorflow if environment else "",
+            "keras": environment.keras if environment else "",
+            "image": run.images.get(cell.environment, ""),
+            **{f"axis_{axis}": value for axis, value in cell.axes.items()},
+        }
+    )
+
+
+def _run(launch: Launch) -> dict[str, Any]:
+    memory = launch.resources.get("max_rss_bytes", 0.0)
+    return {
+        "values": [launch.centre],
+        "metadata": {
+            "loops": launch.steps,
+            "harness_round": launch.round,
+            "harness_role": launch.role.value,
+            **_told({"date": _date(launch.started)}),
+            **({"duration": launch.seconds} if launch.seconds > 0.0 else {}),
+            **({"mem_max_rss": int(memory)} if memory >= 1.0 else {}),
+        },
+    }
+
+
+def _told(texts: Mapping[str, str]) -> dict[str, str]:
+    """One line each, without those that are empty: pyperf refuses both."""
+    lines = {plain(name): plain(text) for name, text in texts.items()}
+    return {name: line for name, line in lines.items() if name and line}
+
+
+def _date(started: str) -> str:
+    """In UTC, as pyperf parses it; empty for what is no instant."""
+    try:
+        return datetime.fromisoformat(started).astimezone(UTC).isoformat(" ")
+    except ValueError:
+        return ""

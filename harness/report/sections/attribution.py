@@ -1,0 +1,158 @@
+"""What accounts for the differences: the effect of each change, and of two together."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.attribution import Attribution
+from harness.analysis.comparisons import Withheld
+from harness.analysis.effects import Effect
+from harness.analysis.results import Results
+from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.scenario import ENVIRONMENT
+from harness.report import format, names
+from harness.report.blocks import REPORT, REST, Block, Column, Entry, Figure, Heading, Section, Text, Where, tabulate
+from harness.report.charts import pictures
+from harness.report.comparisons import tally
+from harness.report.sentences import counted, joined, part, pythons, remarks
+
+#: How many changes the sentence over the table names.
+NAMED = 3
+
+#: An axis with more levels has them counted.
+LEVELS = 6
+
+Line = tuple[Attribution, Effect]
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """What accounts for the differences in each table, on each device."""
+    made = results.attributions
+    devices = {table.scenario.name: table.several_devices for table in results.tables}
+    blocks: list[Block] = []
+    for each in made:
+        # without verdicts there is nothing to paste
+        where = REPORT | Where.DETAILS if _has_verdicts(each) else REST
+        title = part(results, each.scenario, each.device.value if devices[each.scenario.name] else "")
+        blocks += [Heading(title, where=where)] if title else []
+        blocks.append(Text(sentence(each, results.run.plan.margin), where=where))
+        blocks += map(Figure, pictures.effects(results, each))
+        caption = ", ".join(
+            ["Effects", each.scenario.title, *([each.device.value] if devices[each.scenario.name] else [])]
+        )
+        blocks.append(tabulate(caption, columns(results), [(each, effect) for effect in each.told], noun="effect")[0])
+        blocks.append(Text(cells(each), True))
+    if made:
+        blocks.append(Text(legend(results, made), True))
+        yield Section("What accounts for the differences", "effects", blocks)
+
+
+def sentence(made: Attribution, margin: float) -> str:
+    """The changes that make a difference, and two that depend on each other."""
+    if not made.judged:
+        return f"Too few rounds ({made.rounds} of {FEWEST_ROUNDS}) for verdicts on these effects."
+    if not _has_verdicts(made):
+        return "No verdicts on these effects: all are within this run's noise."
+    leading, on = made.leading, made.depending
+    told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
+    more = [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
+    beyond = f"more than {format.share(margin)}"
+    if not leading:
+        first = f"Averaged over the other axes, no change is shown to make a difference of {beyond}."
+    elif len(leading) == 1:
+        first = f"Averaged over the other axes, one change makes a difference of {beyond}: {told[0]}."
+    else:
+        first = (
+            f"Averaged over the other axes, {len(leading)} changes make a difference of {beyond}, largest first: "
+            f"{joined([*told, *more])}."
+        )
+    return f"{first} The effect of a change depends on another: {_depends(made, on)}." if on else first
+
+
+def _has_verdicts(made: Attribution) -> bool:
+    return any(effect.verdict for effect in made.effects)
+
+
+def _depends(made: Attribution, of: Effect) -> str:
+    """`tf2.0 vs tf1.14 is 1.06× with graph and 2.96× with eager; both changes together are 3.06×`."""
+    assert of.parts is not None, "an interaction has parts"
+    first, second = of.changes
+    base, level = (names.label(made.scenario, second.axis, value) for value in (second.base, second.level))
+    return (
+        f"{names.change(made.scenario, first)} is {format.factor(of.parts.alone)} with {base} and "
+        f"{format.factor(of.parts.beside)} with {level}; both changes together are {format.factor(of.parts.together)}"
+    )
+
+
+def columns(results: Results) -> list[Column[Line]]:
+    """What is said of an effect."""
+    margin = format.share(results.run.plan.margin)
+    return [
+        Column("change", _name, is_label=True),
+        Column(
+            "time ratio",
+            lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
+            "The ratio of one change is the geometric mean over all combinations of the other axes: above 1, the first "
+            "of the two takes longer. The additional factor of two changes says how many times as large the ratio of "
+            "the first is where the second is made too: it is 1 where the two multiply.",
+            is_number=True,
+        ),
+        Column(
+            "verdict",
+            lambda line: line[1].verdict or "",
+            f"Verdicts: slower above 1 and faster below by more than {margin}, the same within, unclear where neither "
+            "is shown.",
+            is_verdict=True,
+            is_optional=True,
+        ),
+        Column("remarks", lambda line: _remark(results, *line), is_optional=True),
+    ]
+
+
+def _name(line: Line) -> str:
+    made, effect = line
+    return names.effect(made.scenario, effect) + (": additional factor" if effect.parts else "")
+
+
+def _remark(results: Results, made: Attribution, effect: Effect) -> str:
+    change, lost = effect.changes[0], effect.withheld is Withheld.CONTROL and _has_verdicts(made)
+    versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
+    return remarks(
+        [
+            _depends(made, effect) if effect.parts else pythons(versions),
+            "within this run's noise" if lost else "",
+        ]
+    )
+
+
+def cells(made: Attribution) -> str:
+    """Which cells the effects are of, and what holds of them all."""
+    left, untold = made.of - made.cells, tally(effect.verdict for effect in made.left)
+    axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in made.axes.items()])
+    held = ", ".join(names.label(made.scenario, axis, value) for axis, value in made.held.items())
+    others = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
+    rounds = counted(made.rounds, "round") + (" that all of them have" if made.rounds > 1 else "")
+    told = [
+        f"The effects are of {counted(made.cells, 'cell')}: every combination of "
+        f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
+        f"{others} left out, so that no combination is missing." if left else "",
+        f"{counted(untold.total, 'interaction')} {'is' if untold.total == 1 else 'are'} not shown: {untold}."
+        if untold.total
+        else "",
+        "It is not known of all these cells whether they did the same work." if made.unchecked else "",
+        f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
+        if made.judged
+        else "",
+        "Variances are moderated over the effects (Smyth 2004)." if made.moderated else "",
+    ]
+    return " ".join(filter(None, told))
+
+
+def _levels(levels: Sequence[str]) -> str:
+    return f"{len(levels)}, {levels[0]} to {levels[-1]}" if len(levels) > LEVELS else ", ".join(levels)
+
+
+def legend(results: Results, made: Sequence[Attribution]) -> str:
+    """What the columns mean, once for all tables."""
+    _, told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told])
+    varies = any(ENVIRONMENT in each.axes for each in made)
+    held = "Environments differ in all that they hold: release, Python, packages and CUDA change together."
+    return f"{told} {held}" if varies else told

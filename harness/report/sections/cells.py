@@ -1,0 +1,166 @@
+"""A line a cell: the phases of its launches, the shape of its times, and what it used."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from harness.analysis.phases import RESOURCES, Spread, in_order
+from harness.analysis.results import Results
+from harness.analysis.shape import STATISTICS, Quantity, Shape, Statistic
+from harness.analysis.tables import Measured, Table
+from harness.report import format, names
+from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
+from harness.report.charts import pictures
+from harness.report.charts.picture import Picture
+from harness.report.format import Unit, unit_of
+from harness.report.sections.scenarios import REMARKS
+from harness.report.sentences import remarks
+
+#: What the spreads over launches of a table are.
+SPREADS = "Each is the median over the cell's launches, with p10 to p90 in brackets."
+
+_TO_FIRST_STEP = (
+    "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
+    "process is fresh; the machine has read the files before, in the pilot."
+)
+_STEADY_STATE = "Steady state: what a step takes after the warm-up."
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A section: its columns for the measured cells of a table, the charts of a table, and what all columns share."""
+
+    title: str
+    columns: Callable[[Table, Sequence[Measured]], Sequence[Column[Measured]]]
+    drawn: Callable[[Results, Table], Iterable[Picture]]
+    note: str = ""
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
+    parts = {
+        "phases": _Part("Phases", phases, pictures.phases, SPREADS),
+        "shape": _Part("Shape of the times", shape, pictures.course),
+        "resources": _Part("Resources", resources, lambda *_: (), SPREADS),
+    }
+    for anchor, part in parts.items():
+        blocks = list(_blocks(results, part))
+        if blocks:
+            yield Section(part.title, anchor, blocks)
+
+
+def _blocks(results: Results, part: _Part) -> Iterator[Block]:
+    """A table and its charts for each scenario, and below them what the columns mean, once."""
+    legends = dict.fromkeys([part.note])
+    shown = False
+    for table in results.tables:
+        cells = results.measured[table.scenario.name]
+        columns = part.columns(table, cells)
+        label = Column[Measured]("cell", partial(names.measured, table), is_label=True)
+        caption = f"{part.title}, {table.scenario.title}"
+        made, _ = tabulate(caption, [label, *columns], cells, cell=lambda each: each.cell, noun="cell")
+        if len(made.heads) > 1:
+            shown = True
+            if len(results.tables) > 1:
+                yield Heading(table.scenario.title)
+            yield from map(Figure, part.drawn(results, table))
+            yield made
+            legends |= dict.fromkeys(column.legend for column in columns if column.head in made.heads)
+    if shown:
+        yield Text(" ".join(filter(None, legends)), True)
+
+
+def phases(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+    """The phases in the order in which launches go through them, their sum, and what comes after; nothing of none."""
+    ordered = in_order(name for each in cells for name in each.used.phases)
+    seconds = partial(_spread, table, cells, Quantity.SECONDS)
+    told = [seconds(name, partial(_phase, name)) for name in ordered]
+    return told and [
+        *told,
+        seconds("to the first step", lambda each: each.used.cold, legend=_TO_FIRST_STEP),
+        _spread(table, cells, Quantity.STEP, "steady state a step", lambda each: each.step, legend=_STEADY_STATE),
+    ]
+
+
+def _phase(name: str, cell: Measured) -> Spread | None:
+    return cell.used.phases.get(name)
+
+
+def shape(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+    """The statistics of each cell, and what is remarked of its launches."""
+    return [
+        *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
+        Column(REMARKS, lambda cell: remark(cell.shape), is_optional=True),
+    ]
+
+
+def _statistic(statistic: Statistic, unit: Unit) -> Column[Measured]:
+    def value(cell: Measured) -> Entry:
+        found = cell.shape.statistics[statistic.name]
+        if found is None:
+            return Entry("")
+        is_count = statistic.quantity is Quantity.COUNT
+        return Entry(f"{found:,.0f}" if is_count else format.number(found * unit.factor), order=found)
+
+    return Column(_heading(statistic.name, unit), value, statistic.legend, is_number=True, is_optional=True)
+
+
+def remark(shape: Shape) -> str:
+    """What is remarked of a cell's launches."""
+    uneven, outliers = shape.modes, shape.outliers
+    lie = "is an outlier" if outliers.count == 1 else "are outliers"
+    return remarks(
+        [
+            f"uneven samples in {uneven.count} of {uneven.of} launches" if uneven.count else "",
+            f"{outliers.count} of {outliers.of} launches {lie}" if outliers.count else "",
+        ]
+    )
+
+
+def resources(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+    """What launches used."""
+    return [
+        _spread(table, cells, each.quantity, each.name, partial(_resource, each.name), legend=each.legend)
+        for each in RESOURCES
+    ]
+
+
+def _resource(name: str, cell: Measured) -> Spread | None:
+    return cell.used.resources.get(name)
+
+
+def _spread(
+    table: Table,
+    cells: Sequence[Measured],
+    quantity: Quantity,
+    name: str,
+    of: Callable[[Measured], Spread | None],
+    *,
+    legend: str = "",
+) -> Column[Measured]:
+    """A column of spreads over launches, in the unit that they ask for."""
+    unit = _unit(quantity, table, [found.median for each in cells if (found := of(each))])
+
+    def value(cell: Measured) -> Entry:
+        found = of(cell)
+        return Entry(format.spread(found, unit.factor), order=found.median) if found else Entry("")
+
+    return Column(_heading(name, unit), value, legend, is_number=True, is_optional=True)
+
+
+def _unit(quantity: Quantity, table: Table, values: Sequence[float]) -> Unit:
+    """The unit of a column of these values; of times per step that of the table."""
+    match quantity:
+        case Quantity.STEP:
+            return unit_of(table)
+        case Quantity.SECONDS if values:
+            return format.phase_unit(values)
+        case Quantity.BYTES if values:
+            return format.memory_unit(values)
+        case Quantity.SHARE:
+            return format.PERCENT
+    return format.ONE
+
+
+def _heading(name: str, unit: Unit) -> str:
+    return f"{name}, {unit.symbol}" if unit.symbol else name

@@ -1,0 +1,142 @@
+"""What differs between the environments that a run compares, and what is the same in all."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from harness.analysis.environments import Software
+from harness.analysis.results import Results
+from harness.model.run import Run
+from harness.report.blocks import FILES, Block, Column, Entry, Folded, Section, Table, Text, tabulate
+from harness.report.sentences import counted
+
+#: Of more environments than these the packages that changed are told line by line, in place of a column for each.
+SIDE_BY_SIDE = 6
+
+#: So many packages have a column of their own where it is these in which environments of one TensorFlow differ.
+PACKAGES = 6
+
+#: Before the name of a package that the line above has, and this one has not.
+GONE = "-"
+
+# what has a column only where it differs
+_BESIDE = "TensorFlow's package"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """What leads, a line an environment; the other packages are folded."""
+    known = results.run.environments
+    if known:
+        title = "What differs between the environments" if len(known) > 1 else "The environment"
+        yield Section(title, "environments", list(_blocks(results)))
+
+
+def _blocks(results: Results) -> Iterator[Block]:
+    run, told = results.run, results.software
+    leading = [each for each in told if each.leads and any(each.versions) and (each.name != _BESIDE or each.differs)]
+    point, more = _point(run, told)
+    table = overview(run, [*leading, *point])
+    if table.heads[1:]:
+        yield table
+        yield from _notes(table, more)
+    if len(run.environments) > 1 and not any(each.differs for each in told):
+        yield Text("The environments differ in nothing that was recorded.", where=FILES)
+    others = [each for each in told if each.differs and not each.leads and each not in point]
+    if others and len(run.environments) > SIDE_BY_SIDE:
+        note = (
+            "The first line names every version that differs anywhere, and each further line what is other than in the "
+            f"line above. A {GONE} before a package: it is not there any more."
+        )
+        yield Folded("The other packages, where they change", [changes(run, others), Text(note, True)])
+    elif others:
+        empty = "An empty place: the environment does not have the package."
+        gaps = [Text(empty, True)] if any("" in each.versions for each in others) else []
+        yield Folded("The other packages that differ", [packages(run, others), *gaps])
+    yield from _same(run, told)
+    if run.images:
+        yield Folded("What ran, by its hash", [Text(ran(run))])
+
+
+def _point(run: Run, told: Sequence[Software]) -> tuple[list[Software], int]:
+    """The packages in which environments of one TensorFlow differ, and how many more of these there are."""
+    releases = next(each.versions for each in told if each.name == "TensorFlow")
+    alike = [[at for at, of in enumerate(releases) if of == release] for release in dict.fromkeys(releases)]
+    if len(releases) > SIDE_BY_SIDE and len(alike) > 1:
+        return [], 0
+    found = [each for each in told if not each.leads and any(map(each.differs_among, alike))]
+    return found[:PACKAGES], len(found[PACKAGES:])
+
+
+def overview(run: Run, shown: Sequence[Software]) -> Table:
+    """A line an environment, in which what is other than in the line above stands out."""
+    columns = [
+        Column[int]("environment", lambda at: run.environments[at].name, is_label=True),
+        *(Column(each.name, partial(_version, each), is_optional=True) for each in shown),
+    ]
+    return tabulate("The environments", columns, range(len(run.environments)), where=FILES, noun="environment")[0]
+
+
+def _version(of: Software, at: int) -> Entry:
+    return Entry(of.versions[at], stands_out=at > 0 and of.differs_among([at - 1, at]))
+
+
+def _notes(table: Table, more: int) -> Iterator[Text]:
+    entries = [entry for line in table.lines for entry in line.entries]
+    told = [
+        "Bold: other than in the line above." if any(entry.stands_out for entry in entries) else "",
+        "An empty place: the environment does not have it." if any(not entry.text for entry in entries) else "",
+        f"{counted(more, 'more package')} {'differs' if more == 1 else 'differ'}." if more else "",
+    ]
+    if any(told):
+        yield Text(" ".join(filter(None, told)), True, where=FILES)
+
+
+def packages(run: Run, others: Sequence[Software]) -> Table:
+    """A line a package, a column an environment."""
+    columns = [
+        Column[Software]("package", lambda each: each.name, is_label=True),
+        *(Column[Software](known.name, partial(_at, at)) for at, known in enumerate(run.environments)),
+    ]
+    return tabulate("The other packages that differ", columns, others, noun="package")[0]
+
+
+def _at(at: int, of: Software) -> str:
+    return of.versions[at]
+
+
+def changes(run: Run, others: Sequence[Software]) -> Table:
+    """A line an environment: the versions that are not those of the environment before it; of the first one all."""
+    columns = [
+        Column[int]("environment", lambda at: run.environments[at].name, is_label=True),
+        Column[int]("packages", lambda at: _changed(others, at)),
+    ]
+    rows = range(len(run.environments))
+    return tabulate("The other packages, where they change", columns, rows, noun="environment")[0]
+
+
+def _changed(others: Sequence[Software], at: int) -> str:
+    told = []
+    for each in others:
+        version, before = each.versions[at], each.versions[at - 1] if at else ""
+        if version != before:
+            told.append(f"{each.name} {version}" if version else f"{GONE}{each.name}")
+    return ", ".join(told)
+
+
+def _same(run: Run, told: Sequence[Software]) -> Iterator[Folded]:
+    same = [f"{each.name} {each.common}" for each in told if not each.differs and each.common]
+    if same:
+        alone = len(run.environments) == 1
+        summary = f"What is in {run.environments[0].name}" if alone else "What is the same in all environments"
+        yield Folded(summary, [Text(", ".join(same) + ".")])
+
+
+def ran(run: Run) -> str:
+    """What a launch of each environment ran in."""
+    known = [f"{each.name} {_short(image)}" for each in run.environments if (image := run.images.get(each.name))]
+    return f"Images, or locks of local environments: {', '.join(known)}."
+
+
+def _short(digest: str) -> str:
+    """Twelve digits of a hash, as engines show it."""
+    algorithm, colon, digits = digest.rpartition(":")
+    return f"{algorithm}{colon}{digits[:12]}"

@@ -1,0 +1,145 @@
+"""What was measured, how, and on what machine."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.analysis.results import Results
+from harness.model.run import Run
+from harness.model.scenario import Scenario
+from harness.report.blocks import (
+    FILES,
+    REST,
+    Block,
+    Code,
+    Column,
+    Folded,
+    Items,
+    Link,
+    Section,
+    Strong,
+    Words,
+    tabulate,
+)
+from harness.report.format import bytes_
+from harness.report.sections import course
+from harness.report.sentences import counted, remarks
+
+#: A scenario of more characters than these is left to the details.
+SCRIPT_CHARACTERS = 20_000
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """What was measured."""
+    yield Section("What was measured", "measured", list(_blocks(results)))
+
+
+def _blocks(results: Results) -> Iterator[Block]:
+    run = results.run
+    subjects = [subject(results, each) for each in run.scenarios if results.cells_of(each.name)]
+    machine_ = machine(run)
+    told: dict[str, str] = {
+        "Rounds": f"{course.told(results)}.",
+        "Sampling": f"{course.sampling(results)}; {course.pinning(run)}.",
+        **({"Machine": f"{machine_}."} if machine_ else {}),
+        "Run": f"{origin(run)}.",
+        "Reference": f"{run.reference}.",
+    }
+    labelled: list[Words] = [[Strong(f"{name}:"), f" {text}"] for name, text in told.items()]
+    yield Items([*subjects, *labelled], where=FILES)
+    for scenario in run.scenarios:
+        if scenario.name in run.scripts:
+            yield script(scenario, run.scripts[scenario.name])
+    if facts(run):
+        yield Folded("The machine and the backend, in full", [_facts(run)])
+
+
+def subject(results: Results, scenario: Scenario) -> Words:
+    """A scenario, its source, and how many cells it has, on which devices."""
+    cells = results.cells_of(scenario.name)
+    numbers = sum(cell in results.found.series for cell in cells)
+    observed = sum(cell in results.found.observed for cell in cells)
+    devices = " and ".join(dict.fromkeys(cell.device.value for cell in cells))
+    source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
+    only = f", {observed} that only observe" if observed else ""
+    return [
+        Strong(scenario.title),
+        f" ({scenario.name}",
+        *source,
+        f"): {counted(len(cells), 'cell')} on {devices}, {numbers} with a number{only}.",
+    ]
+
+
+def origin(run: Run) -> str:
+    """The run's name, when it began, and what it was made with."""
+    commit = f", commit {run.commit}" if run.commit else ""
+    suite = f", suite {run.suite}" if run.suite else ""
+    return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
+
+
+def script(scenario: Scenario, text: str) -> Folded:
+    """A user's own scenario, whole, so that a reader who has only the report can run it."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
+    return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
+
+
+def machine(run: Run) -> str:
+    """The machine that launches ran on, the engine's where that is another one than this; empty where not known."""
+    remote = run.backend.is_remote
+    known = run.backend.told() if remote else run.host
+    cpu = str(known.get("cpu") or known.get("architecture") or "")
+    cores = int(known.get("cpus" if remote else "cores") or 0)
+    memory, cards = known.get("memory_bytes"), run.host.get("gpus")
+    gpus = [str(card.get("name", "")) for card in cards] if isinstance(cards, list) else []
+    parts = [
+        cpu,
+        counted(cores, "core") if cores else "",
+        bytes_(memory) if isinstance(memory, int | float) and memory else "",
+        *gpus,
+    ]
+    engine = run.backend.engine or run.backend.name
+    return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
+
+
+def facts(run: Run) -> list[tuple[str, str, str]]:
+    """All that was recorded of the machine and of the backend: of which of them, what it is called, and as text."""
+    of = {"machine": run.host, "backend": run.backend.told()}
+    return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
+
+
+def _facts(run: Run) -> Block:
+    columns = [
+        Column[tuple[str, str, str]]("of", lambda fact: fact[0], is_label=True),
+        Column[tuple[str, str, str]]("fact", lambda fact: fact[1], is_label=True),
+        Column[tuple[str, str, str]]("value", lambda fact: fact[2]),
+    ]
+    return tabulate("The machine and the backend", columns, facts(run), noun="fact")[0]
+
+
+def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and text of every free-form fact that says something: `memory_bytes` becomes `memory`, in a unit."""
+    told = [(label(key), fact(key, value)) for key, value in known.items()]
+    return [(name, text) for name, text in told if text]
+
+
+def label(key: str) -> str:
+    """What a fact is called; a key that nobody foresaw is shown by its name."""
+    words = key.removesuffix("_bytes").replace("_", " ")
+    return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}.get(words, words)
+
+
+def fact(key: str, value: Any) -> str:
+    """A fact's value as text; empty where it says nothing."""
+    if value is None or value in ("", [], {}):
+        return ""
+    if key.endswith("_bytes") and isinstance(value, int | float):
+        return bytes_(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return "; ".join(", ".join(f"{name} {text}" for name, text in pairs(item)) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,189 @@
+"""Sweeps: curves along a numeric axis, and where one crosses another."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from harness.analysis.crossings import Crossing
+from harness.analysis.results import Results
+from harness.analysis.statistics import Interval
+from harness.analysis.sweeps import Race, Sweep
+from harness.analysis.tables import Table
+from harness.report import format, names
+from harness.report.blocks import FILES, REPORT, Block, Column, Figure, Heading, Items, Section, Text, Where, tabulate
+from harness.report.charts import pictures
+from harness.report.sentences import counted, part, remarks
+
+#: So many sentences are told of a sweep where there is a table too.
+SENTENCES = 4
+
+_EVERYWHERE = REPORT | Where.DETAILS
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One comparison along a sweep, and one of its crossings where it has any."""
+
+    table: Table
+    sweep: Sweep
+    race: Race
+    crossing: Crossing | None
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The sweeps of every table: each with its first crossings, and all of them in a table."""
+    blocks: list[Block] = []
+    lines: list[Line] = []
+    for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
+        found = list(members)
+        drawn = [Figure(picture) for picture in pictures.sweeps(results, found[0][0], [sweep for _, sweep in found])]
+        for table, sweep in found:
+            title = part(results, table.scenario, names.sweep_place(table, sweep))
+            blocks += [Heading(title, where=_EVERYWHERE)] if title else []
+            blocks += [*drawn, *_told(table, sweep)]
+            drawn, lines = [], [*lines, *_lines(table, sweep)]
+    if lines:
+        blocks.append(Text(tabulate("", columns(lines[0].sweep), lines)[1], True))
+    if blocks:
+        yield Section("Sweeps", "sweeps", blocks)
+
+
+def _told(table: Table, sweep: Sweep) -> Iterator[Block]:
+    """One sweep: a sentence for each comparison, and the table."""
+    if sweep.withheld:
+        yield Text("No crossings are told: two identical cells differed by more than the margin.", where=_EVERYWHERE)
+    if not sweep.races:
+        return
+    told = sentences(table, sweep)
+    more = sum(count for _, count in told[SENTENCES:])
+    rest = [f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."]
+    yield Items([each for each, _ in told[:SENTENCES]] + (rest if more else []), where=FILES | Where.DETAILS)
+    yield Items([each for each, _ in told], where=Where.TERMINAL)
+    place = ", ".join(filter(None, [table.scenario.title, names.sweep_place(table, sweep)]))
+    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(sweep), _lines(table, sweep))[0]
+
+
+# In sentences.
+
+
+def sentences(table: Table, sweep: Sweep) -> list[tuple[str, int]]:
+    """What is told of the comparisons along a sweep, each with how many it is of: what crosses first."""
+    told: dict[str, list[str]] = {}
+    for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
+        told.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
+    return [(f"{text}{_with(filter(None, shared))}.", len(shared)) for text, shared in told.items()]
+
+
+def _with(shared: Iterable[str]) -> str:
+    """What comparisons that are told together share, each."""
+    told = "; ".join(shared)
+    return f" ({told})" if told else ""
+
+
+def _sentence(table: Table, sweep: Sweep, race: Race) -> str:
+    subject, base, _ = names.sides(table, race.column)
+    if race.different:
+        return f"{subject} and {base} did different work ({race.different}), so no crossing is computed"
+    ahead, behind = (subject, base) if race.ahead == race.column.side else (base, subject)
+    if race.ahead and not race.unclear:
+        first, last = format.size(race.sizes[0], sweep), amount(race.sizes[-1], sweep)
+        once = ", in one round" if race.rounds == 1 else ""
+        return f"{ahead} takes less time than {behind} at every size from {first} to {last}{once}"
+    clauses = [_crossing(each, sweep, subject, base) for each in race.crossings]
+    if race.unclear:
+        where = " and ".join(
+            f"from {format.size(each.low, sweep)} to {amount(each.high, sweep)}" for each in race.unclear
+        )
+        clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
+    if race.ahead:
+        clauses.append(f"elsewhere {ahead} takes less time")
+    return "; ".join(clauses)
+
+
+def _crossing(crossing: Crossing, sweep: Sweep, subject: str, base: str) -> str:
+    before, after = (base, subject) if crossing.rises else (subject, base)
+    sure = span(crossing, sweep) or "one round, so no interval"
+    return f"From about {amount(crossing.at, sweep)} ({sure}) on, {after} takes less time than {before}"
+
+
+def amount(size: float, sweep: Sweep) -> str:
+    """A size with its unit, `130 calls`, or after its axis, `size 130`."""
+    told = format.size(size, sweep)
+    return f"{told} {sweep.unit}" if sweep.unit else f"{sweep.axis} {told}"
+
+
+def span(crossing: Crossing, sweep: Sweep) -> str:
+    """The interval of a crossing; where it is open at one end, only the other is told."""
+    if crossing.interval is None:
+        return ""
+    low, high = _ends(crossing.interval, sweep)
+    if crossing.opens_low:
+        return f"at most {high}"
+    return f"at least {low}" if crossing.opens_high else f"{low} to {high}"
+
+
+def _ends(interval: Interval, sweep: Sweep) -> tuple[str, str]:
+    return format.size(interval.low, sweep), format.size(interval.high, sweep)
+
+
+# In the table.
+
+
+def columns(sweep: Sweep) -> list[Column[Line]]:
+    """What is said of a comparison along a sweep; sizes are counted in the sweep's unit, or else its axis."""
+    return [
+        Column("comparison", lambda line: names.what(line.table, line.race.column), is_label=True),
+        Column("less time before", lambda line: _ahead(line, before=True), is_optional=True),
+        Column(
+            f"crossing, {sweep.unit or sweep.axis}",
+            lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
+            "A crossing is where both take as long, in the mean of the rounds' log ratios; between neighbouring sizes, "
+            "times are taken to lie on a straight line.",
+            is_number=True,
+            is_optional=True,
+        ),
+        Column(
+            "interval",
+            lambda line: span(line.crossing, line.sweep) if line.crossing else "",
+            "Its interval holds the sizes at which a t test over the rounds does not reject at 95 % that both take as "
+            "long (Fieller 1954), each interval by itself; one that reaches the end of the sweep is open there.",
+            is_optional=True,
+        ),
+        Column(
+            "less time after",
+            lambda line: _ahead(line, before=False),
+            "Along a sweep there is no margin: any difference that is shown counts.",
+            is_optional=True,
+        ),
+        Column("remarks", _remark, is_optional=True),
+    ]
+
+
+def _lines(table: Table, sweep: Sweep) -> Sequence[Line]:
+    """A line for each crossing of each comparison, or one that says that there is none."""
+    return [Line(table, sweep, race, each) for race in sweep.races for each in race.crossings or (None,)]
+
+
+def _ahead(line: Line, *, before: bool) -> str:
+    """What takes less time before the crossing, or after it, as far as that is shown within the sweep."""
+    race, crossing = line.race, line.crossing
+    subject, base, _ = names.sides(line.table, race.column)
+    if crossing is None:
+        return "" if race.ahead is None else subject if race.ahead == race.column.side else base
+    if crossing.opens_low if before else crossing.opens_high:
+        return ""
+    return subject if crossing.rises is not before else base
+
+
+def _remark(line: Line) -> str:
+    race, sweep = line.race, line.sweep
+    unclear = " and from ".join(" to ".join(_ends(each, sweep)) for each in race.unclear)
+    first, last = (format.size(size, sweep) for size in (race.sizes[0], race.sizes[-1]))
+    return remarks(
+        [
+            f"different work: {race.different}" if race.different else "",
+            f"no crossing from {first} to {last}" if race.ahead and not race.unclear else "",
+            f"unclear from {unclear}" if unclear else "",
+            "one round: no interval" if race.rounds == 1 and not race.different else "",
+        ]
+    )

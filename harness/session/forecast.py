@@ -1,0 +1,137 @@
+"""How long a plan will take, and what is built first: what is told before anything is done."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.backends import registry
+from harness.model.cell import Cell
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.job import Protocol, Sampling
+from harness.model.launch import Launch, Role, Status
+from harness.model.run import Plan
+from harness.runner.walk import pilot_sampling
+from harness.session.planning import Planned
+from harness.store.folder import RunFolder, uncollected
+
+#: What a launch takes that is not known yet, in seconds: until it warms up (a container or a process, the import of
+#: TensorFlow, building the model, the first call: 2 to 4 s on one core), and what pilots usually set.
+START, WARMUP, MEASURE = 3.0, 0.5, 1.0
+
+#: So many of the newest runs are looked at for what launches took.
+RUNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
+
+    It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
+    need `start`, WARMUP and MEASURE. `unprepared` are the environments for which the backend `makes` something first,
+    an image; None where `unasked` says why it could not tell.
+    """
+
+    seconds: float
+    basis: str
+    unknown: int
+    makes: str
+    unprepared: Sequence[str] | None
+    unasked: str = ""
+    start: float = START
+
+
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """Medians of what a cell's launches took, in seconds: until the warm-up and after the last step, and in between.
+
+    One that only `observes` is launched once and in no round.
+    """
+
+    start: float
+    warmup: float
+    measure: float
+    observes: bool = False
+
+    def seconds(self, sampling: Sampling) -> float:
+        """How long a launch takes that samples so."""
+        if sampling.protocol is Protocol.DOCUMENT:
+            return self.start + self.warmup + self.measure
+        warmup = self.warmup if sampling.warmup_seconds is None else sampling.warmup_seconds
+        measure = self.measure if sampling.measure_seconds is None else sampling.measure_seconds
+        return self.start + warmup + measure
+
+
+def outlook(planned: Planned) -> Outlook:
+    """What can be told of a plan. The backend is asked for what it has where the run would take it."""
+    unasked, missing, name, makes = "", None, planned.request.backend, ""
+    try:
+        root, gpus = planned.project.root, planned.plan.limits.gpus
+        backend, _ = registry.choose(name, root, "", untrusted=planned.is_untrusted, gpus=gpus)
+        name, makes = backend.name, backend.makes
+        missing = [each.environment.name for each in backend.unprepared(planned.needed)]
+    except CannotRunHereError as error:
+        unasked = error.message
+    basis, known = _known(planned, name)
+    usual = {cell: known.get(cell, _Usual(START, WARMUP, MEASURE)) for cell in planned.cells}
+    unknown = sum(cell not in known for cell in planned.cells)
+    return Outlook(_seconds(planned.plan, usual), basis, unknown, makes, missing, unasked)
+
+
+def _seconds(plan: Plan, usual: Mapping[Cell, _Usual]) -> float:
+    def of_round(number: int, sampling: Sampling) -> float:
+        slots = (cell for group in plan.groups for cell, _ in plan.slots(group, number))
+        return sum(usual[cell].seconds(sampling) for cell in slots if number == 0 or not usual[cell].observes)
+
+    if plan.profile_calls:
+        return of_round(0, pilot_sampling(plan))
+    whole = of_round(0, pilot_sampling(plan)) + plan.rounds * of_round(1, plan.sampling)
+    return whole if plan.budget_seconds is None else min(whole, plan.budget_seconds)
+
+
+def _known(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Usual]]:
+    """What launches of the plan's cells took in the newest run that has most of them, and that run's id."""
+    best: tuple[str, dict[Cell, _Usual]] = "", {}
+    wanted = set(planned.cells)
+    for folder in _newest(planned.request.results):
+        try:
+            run = folder.read_run()
+            if run.plan.profile_calls or run.backend.name != backend or not wanted & set(run.plan.cells):
+                continue
+            with uncollected():
+                found = _usual(folder.read_launches(), wanted)
+        except UsageError:  # a damaged one is no reason not to plan another
+            continue
+        if len(found) > len(best[1]):
+            best = run.id, found
+        if len(found) == len(wanted):
+            break
+    return best
+
+
+def _newest(results: Path) -> Iterator[RunFolder]:
+    """The newest runs of a folder, by their ids, which begin with the time."""
+    found = sorted((path.parent for path in results.glob("*/run.json")), key=lambda path: path.name, reverse=True)
+    return map(RunFolder, found[:RUNS])
+
+
+def _usual(launches: Sequence[Launch], wanted: set[Cell]) -> dict[Cell, _Usual]:
+    told: dict[Cell, list[Launch]] = defaultdict(list)
+    for launch in launches:
+        if (
+            launch.cell in wanted
+            and launch.status is Status.OK
+            and (launch.role is not Role.PILOT or launch.only_observed)
+        ):
+            told[launch.cell].append(launch)
+    return {cell: _middle(of_cell) for cell, of_cell in told.items()}
+
+
+def _middle(launches: Sequence[Launch]) -> _Usual:
+    warmups = [launch.phases.get("warm up", 0.0) for launch in launches]
+    measures = [sum(sample.seconds for sample in launch.samples) for launch in launches]
+    whole = statistics.median(launch.seconds for launch in launches)
+    warmup, measure = statistics.median(warmups), statistics.median(measures)
+    observes = all(launch.only_observed for launch in launches)
+    return _Usual(max(0.0, whole - warmup - measure), warmup, measure, observes)

@@ -1,0 +1,211 @@
+"""What a run is asked for. Each field says once how the command line calls it, what its help says, and how it is read.
+
+Light to import: the command line makes its options of these fields, and `harness --help` is to be there at once.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+from harness.model.job import Protocol
+from harness.model.suite import DEFAULT_SUITE
+from harness.plan.selection import parse_axes
+from harness.session import quantities
+
+#: What --warmup and --measure are where the pilot sets them.
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a command line calls a field.
+
+    `flags` are `--NAME` unless they are given. `read` makes the field's value of what was typed (a text; of a field
+    that is a list or a mapping, all its texts) and the option's name; it raises UsageError. `text` makes a text of the
+    value again. `least` is the least number, and `shown` what help shows as the default, where that is no text itself.
+    """
+
+    help: str
+    flags: Sequence[str] = ()
+    read: Callable[[Any, str], Any] | None = None
+    text: Callable[[Any], str] = str
+    least: int | None = None
+    shown: str = ""
+
+
+def names(typed: Sequence[str], option: str) -> list[str]:
+    """Names, globs and files, several in a text or one: `tf2.12,tf2.13`.
+
+    Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments.
+    """
+    found: list[str] = []
+    for text in typed:
+        parts = [part.strip() for part in _COMMA.split(text)]
+        if not all(parts) or Path(text).exists():
+            parts = [text]
+        firsts = [at for at, part in enumerate(parts) if _OPERATOR.search(part) or part.startswith("tf-nightly")]
+        if firsts and _OPERATOR.search(text):
+            parts[firsts[0] :] = [",".join(parts[firsts[0] :])]
+        found += parts
+    return found
+
+
+#: A comma that is not between extras, and what is in requirements and in no name.
+_COMMA = re.compile(r",(?![^\[\]]*\])")
+_OPERATOR = re.compile(r"[<>=~!]")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g}s"
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:g}%"
+
+
+def _axes(typed: Sequence[str], option: str) -> dict[str, list[str]]:
+    return parse_axes(typed)
+
+
+def _length(typed: str, option: str) -> float | None:
+    return None if typed == AUTO else quantities.seconds(typed, option)
+
+
+def _warmup(typed: str, option: str) -> float | None:
+    return None if typed == AUTO else quantities.seconds(typed, option, or_none=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """What is launched, where, and on what: the part that every kind of run has.
+
+    Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
+    left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
+    bytes; None: ten minutes, and four fifths of the machine.
+    """
+
+    suite: Annotated[str, Option(f"A named selection; {DEFAULT_SUITE} without -s.")] = ""
+    environments: Annotated[
+        Sequence[str],
+        Option(
+            f"Environments or globs, tf1.14,tf2.*; the first is the reference. Else the suite's, or {DEFAULT_SUITE}'s.",
+            ("-e", "--environment"),
+            names,
+        ),
+    ] = ()
+    scenarios: Annotated[Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), names)] = ()
+    axes: Annotated[Mapping[str, Sequence[str]], Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), _axes)] = (
+        field(default_factory=dict)
+    )
+    backend: Annotated[str, Option("What executes the launches.")] = "auto"
+    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.")] = False
+    gpus: Annotated[str, Option("The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")] = ""
+    cpus: Annotated[str, Option("How many cores a launch gets, `all`, or a list such as 0,2-3: 1; all with --gpu.")] = (
+        ""
+    )
+    reference: Annotated[str, Option("What the others are set against; else the first.")] = ""
+    timeout: Annotated[
+        float | None, Option("When a launch is ended: 10m.", read=quantities.seconds, text=_seconds, shown="10m")
+    ] = None
+    memory: Annotated[
+        int | None,
+        Option(
+            "What a container may use: 8g; four fifths of the machine without it.",
+            read=quantities.size,
+            text="{}b".format,
+        ),
+    ] = None
+    seed: Annotated[int | None, Option("Orders the launches; drawn where left out.", least=0)] = None
+    results: Annotated[Path, Option("Where runs are kept.", shown="results")] = Path("results")
+
+    def command(self) -> list[str]:
+        """The command line that asks for the same."""
+        words = ["harness", "profile" if isinstance(self, ProfileRequest) else "matrix"]
+        usual = type(self)()
+        for name, option in options(type(self)).items():
+            value = getattr(self, name)
+            if value != getattr(usual, name):
+                words += option.words(value)
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOption:
+    """The option of a request's field: its name, its type, and how a command line calls it."""
+
+    name: str
+    type: Any
+    option: Option
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """What is typed, the long form last."""
+        return self.option.flags or (f"--{self.name}",)
+
+    def words(self, value: Any) -> list[str]:
+        """What is typed for a value that is not the usual one."""
+        flag = self.flags[0]
+        if value is True:
+            return [flag]
+        if isinstance(value, Mapping):
+            return [word for axis, values in value.items() for word in (flag, f"{axis}={','.join(values)}")]
+        values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+        return [word for each in values for word in (flag, self.option.text(each))]
+
+
+def options(kind: "type[LaunchRequest]") -> dict[str, FieldOption]:
+    """The options of a kind of request, by field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: FieldOption(each.name, *get_args(hints[each.name])) for each in fields(kind)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(LaunchRequest):
+    """What is to be measured, and how well.
+
+    `precision` and `margin` are shares (0.03 is 3 %), `budget`, `warmup` and `measure` seconds; a warm-up or a
+    measurement of None is as long as the suite says, else as each group's pilot says.
+    """
+
+    rounds: Annotated[
+        int | None,
+        Option(
+            "How often each cell is launched, after the pilot: 5; 100 at most with --precision or a budget.", least=1
+        ),
+    ] = None
+    precision: Annotated[
+        float | None, Option("Measure until every ratio is known to this: 2%.", read=quantities.share, text=_share)
+    ] = None
+    budget: Annotated[
+        float | None,
+        Option("Begin no round that would end after so long: 10m.", read=quantities.seconds, text=_seconds),
+    ] = None
+    margin: Annotated[
+        float,
+        Option("The difference below which two cells are the same.", read=quantities.share, text=_share, shown="3%"),
+    ] = 0.03
+    sampling: Annotated[
+        Protocol, Option("Bounded by time, or the source document's iterations.", shown=Protocol.TIME.value)
+    ] = Protocol.TIME
+    warmup: Annotated[
+        float | None,
+        Option(
+            "How long a launch warms up, 0s or more; auto: as its group's pilot says.",
+            read=_warmup,
+            text=_seconds,
+            shown=AUTO,
+        ),
+    ] = None
+    measure: Annotated[
+        float | None,
+        Option("How long a launch measures; auto: as its group's pilot says.", read=_length, text=_seconds, shown=AUTO),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRequest(LaunchRequest):
+    """What is to be profiled, in launches that measure nothing."""
+
+    calls: Annotated[int, Option("How many calls after the first are profiled.", least=1, shown="50")] = 50

@@ -1,0 +1,256 @@
+"""A run from its preparation to its report: one way to measure, to go on with a run, and to profile."""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import __version__
+from harness.analysis import precision
+from harness.analysis.results import Results
+from harness.backends import registry
+from harness.backends.registry import AUTO
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.machine import cpus, host, topology
+from harness.machine.gpu import chosen as gpus
+from harness.machine.lock import exclusive, machine_to_itself
+from harness.model.backend import Backend, Preparation
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
+from harness.model.job import Limits
+from harness.model.launch import BROKEN, Launch
+from harness.model.problem import FileError
+from harness.model.run import Group, Run, Unavailable
+from harness.plan.groups import control
+from harness.runner import profiling
+from harness.runner.rounds import Ledger
+from harness.runner.stopping import stops
+from harness.runner.walk import Walk
+from harness.session.jobs import JobMaker
+from harness.session.listener import Listener
+from harness.session.planning import Planned
+from harness.session.reporting import Written, report
+from harness.store.folder import RunFolder
+
+if TYPE_CHECKING:
+    from harness.machine.gpu.watch import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has ended, or was interrupted, as it lies in `folder`.
+
+    `results` has its launches and all that follows from them; `written` are its reports. `refused` are selected
+    scenarios whose files are wrong.
+    """
+
+    folder: Path
+    results: Results
+    written: Written
+    interrupted: bool
+    refused: Mapping[str, FileError]
+
+    @property
+    def broken(self) -> list[Launch]:
+        """The launches that gave no number though they should have."""
+        return [launch for launch in self.results.launches if launch.status in BROKEN]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored."""
+
+    folder: RunFolder
+    run: Run
+    requirements: Mapping[str, Requirement]
+    jobs: JobMaker
+    backend: Backend
+    watch: "Watch | None"
+    finished: list[Launch] | None = None
+
+
+def run(
+    planned: Planned, listener: Listener | None = None, *, command: Sequence[str] = (), wait: bool = False
+) -> Ended:
+    """Prepare the environments, launch what was planned, in a new run's folder, and report it.
+
+    `command` is what the report says was typed; left out, what asks for the same. An interruption (KeyboardInterrupt)
+    ends it early, with what was finished until then; a second one passes through. Raises CannotRunHereError where
+    another run measures on this machine, unless it is to `wait`, and where the machine cannot run any of it; UsageError
+    for a backend that cannot do what is asked.
+    """
+    told = listener or Listener()
+    with _machine(told, wait=wait):
+        return _walk(_begun(planned, command, told), told, planned.refused)
+
+
+def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
+    """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
+    told = listener or Listener()
+    with _machine(told, wait=wait):
+        return _walk(_reopened(folder, registry.known(backend), told), told, {})
+
+
+def _machine(listener: Listener, *, wait: bool) -> AbstractContextManager[None]:
+    return machine_to_itself(listener.say if wait else None)
+
+
+def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Ready:
+    """A new run in a folder of its own, its environments prepared; nothing is launched yet."""
+    now = datetime.now(UTC)
+    identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    root, limits = planned.project.root, planned.plan.limits
+    name = planned.request.backend
+    backend, why = registry.choose(name, root, identity, untrusted=planned.is_untrusted, gpus=limits.gpus)
+    listener.say(f"Backend: {why}.")
+    if limits.gpus:
+        backend.check_room(planned.needed)
+        for sentence in gpus.shared(planned.cards):
+            listener.say(sentence)
+    folder = RunFolder.create(planned.request.results, identity)
+    try:
+        made = _prepared(backend, planned.needed, listener)
+    except BaseException:
+        folder.discard()
+        raise
+    for each, error in made.unavailable.items():
+        listener.say(f"{each} is not available here: {error}")
+    planned = _without(planned, made.unavailable)
+    jobs = JobMaker(planned.project, planned.scenarios, limits)
+    begun = Run(
+        id=identity,
+        started=now.isoformat(timespec="seconds"),
+        command=list(command) or planned.request.command(),
+        harness=__version__,
+        plan=planned.plan,
+        reference=planned.reference,
+        environments=planned.environments,
+        scenarios=list(planned.scenarios.values()),
+        backend=replace(backend.facts(), why=why),
+        host=_host(limits, planned.cards, planned.gpu_host),
+        folder=str(folder.path),
+        commit=_commit(root),
+        suite=planned.suite,
+        images=made.images,
+        pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
+        sources=jobs.sources(),
+        scripts=jobs.scripts(planned.project.scenarios),
+    )
+    folder.write_run(begun)
+    watch = gpus.watch(planned.cards, planned.gpu_host)
+    return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
+
+
+def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
+    """A run that was begun before. Raises UsageError or CannotRunHereError where it would not be the same run."""
+    folder = RunFolder.open(path)
+    begun = folder.read_run()
+    if begun.plan.profile_calls:
+        raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
+    project, limits = Project.find(), begun.plan.limits
+    device = Device.GPU if limits.gpus else Device.CPU
+    requirements = {
+        each.name: load_lock(project, each, device) for each in begun.environments if device in each.devices
+    }
+    jobs = JobMaker(project, {scenario.name: scenario for scenario in begun.scenarios}, limits)
+    name = begun.backend.name
+    if wished not in (AUTO, name):
+        raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
+    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    cards = gpus.cards(limits.gpus, gpu_host)
+    differing = host.same_machine(dict(begun.host), _host(limits, cards, gpu_host))
+    if differing:
+        raise CannotRunHereError(
+            f"{path} was begun on another machine: {', '.join(differing)} differ.", "Start a new run."
+        )
+    changed = [each for each, digest in jobs.sources().items() if begun.sources.get(each) != digest]
+    if changed:
+        raise _changed(path, f"the scenario {', '.join(changed)}")
+    # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
+    backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus)
+    listener.say(f"Backend: {why}.")
+    made = _prepared(backend, [requirements[each] for each in begun.images], listener)
+    moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
+    if moved:
+        raise _changed(path, f"the image of {', '.join(moved)}")
+    return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards, gpu_host))
+
+
+def _changed(path: Path, what: str) -> UsageError:
+    return UsageError(f"Since {path} was begun, {what} has changed.", "Start a new run.")
+
+
+def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
+    """Launch what is not finished, write how it ended, and report."""
+    folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
+    widths = partial(precision.widths, ready.run)
+    ended, interrupted = ready.run, False
+    with exclusive(folder.path / ".lock", f"{folder.path} is being measured."):
+        if finished is None:
+            backend.clean(ended.id)
+            folder.repair()
+            finished = folder.read_launches()
+        try:
+            with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
+                walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch)
+                if plan.profile_calls:
+                    profiling.profile(walk)
+                else:
+                    walk.run(finished)
+        except KeyboardInterrupt:
+            interrupted = True
+            backend.clean(ended.id)
+        launches = folder.read_launches()
+        if not plan.profile_calls:
+            ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
+            folder.write_run(ended)
+        results = Results(ended, launches, registry.by_hand)
+        return Ended(folder.path, results, report(folder, results), interrupted, refused)
+
+
+def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:
+    with listener.preparing() as progress:
+        return backend.prepare(list(needed), progress)
+
+
+def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
+    """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
+    if not missing:
+        return planned
+    plan = planned.plan
+    gone = {cell: missing[cell.environment] for cell in plan.cells if cell.environment in missing}
+    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
+    groups = [_less(group, gone, planned) for group in plan.groups]
+    kept = [group for group in groups if group.cells]
+    return replace(planned, plan=replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable]))
+
+
+def _less(group: Group, gone: Mapping[Any, object], planned: Planned) -> Group:
+    cells = [cell for cell in group.cells if cell not in gone]
+    profiled = planned.plan.profile_calls is not None
+    return replace(group, cells=cells, control=None if profiled else control(cells, planned.reference))
+
+
+def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost) -> dict[str, Any]:
+    """What run.json tells of this machine; of its GPUs where launches get some."""
+    of_gpus = gpus.facts(cards, gpu_host) if limits.gpus else {}
+    # what the launches' CPUs share with others; empty where they are not pinned
+    pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
+    return {**host.facts(), "pinned_to": pinned, **of_gpus}
+
+
+def _commit(root: Path) -> str:
+    """The project's git commit, with `+` where the work tree differs; empty outside a checkout."""
+    try:
+        git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

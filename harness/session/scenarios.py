@@ -1,0 +1,179 @@
+"""Scenarios as files: what is wrong with them, where their cells exist, and the file that a new one begins as."""
+
+import json
+import keyword
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.scenarios import Found, find_scenarios, load_scenario, scenario_files
+from harness.catalog.signature import not_python, oldest_python
+from harness.catalog.suites import read_suites
+from harness.machine.interpreters import find_python, installed
+from harness.model.cell import Cell
+from harness.model.environment import Environment
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.problem import FileError, Problem
+from harness.model.scenario import Scenario
+from harness.plan.availability import split
+from harness.plan.selection import Catalog, resolve
+from harness.plan.suite_check import check as check_suites
+from harness.report.templates import environment
+from harness.session import quantities
+
+#: Compiles files in memory and prints, of each that does not, its number, the line and the message. For any Python.
+_COMPILE = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+for number, path in enumerate(sys.argv[1:]):
+    try:
+        with open(path, encoding="utf-8") as file:
+            compile(file.read(), path, "exec")
+    except (SyntaxError, ValueError) as error:
+        print(json.dumps([number, getattr(error, "lineno", None) or 1, getattr(error, "msg", str(error))]))
+"""
+
+
+#: Names whose file would hide a module that scenarios import.
+_TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
+
+
+def check(typed: Sequence[str]) -> int:
+    """How many scenarios were typed, all of the project's where none was: names, globs and files.
+
+    Raises FileError with what is wrong in them and in the suites that name them, UsageError for a name that does not
+    exist.
+    """
+    project = Project.find()
+    found = find_scenarios(project)
+    files = {path.stem: path for path in scenario_files(project)}
+    names = [text for text in typed if not text.endswith(".py")]
+    others = []
+    for path in (Path(text).resolve() for text in typed if text.endswith(".py")):
+        if files.get(path.stem, path).resolve() == path and path.stem in files:
+            names.append(path.stem)
+        else:
+            others.append(path)
+    chosen = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
+    wrong = [problem for name in chosen if name in found.broken for problem in found.broken[name].problems]
+    whole = [found.scenarios[name] for name in chosen if name in found.scenarios]
+    for path in dict.fromkeys(others):
+        try:
+            whole.append(load_scenario(path))
+        except FileError as error:
+            wrong += error.problems
+    wrong += [*_not_compiled(whole), *_of_suites(project, found, chosen if typed else None)]
+    if wrong:
+        raise FileError(wrong)
+    return len(whole)
+
+
+def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
+    """What the oldest Python that each file claims refuses to compile; where that is not on this machine, this one."""
+    by_version: dict[tuple[int, int], list[Path]] = {}
+    for scenario in scenarios:
+        by_version.setdefault(oldest_python(scenario.requires_python), []).append(scenario.path)
+    return [problem for version, paths in by_version.items() for problem in _refused(version, paths)]
+
+
+def _refused(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
+    try:
+        python = find_python(f"{version[0]}.{version[1]}", [installed])
+    except UnavailableError:
+        python = Path(sys.executable)
+    command = [str(python), "-I", "-c", _COMPILE, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    refused = [json.loads(line) for line in done.stdout.splitlines()]
+    return [Problem(paths[number], line, *not_python(message, version)) for number, line, message in refused]
+
+
+def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> list[Problem]:
+    """What is wrong with suites.toml; of what it says of scenarios, that of `only`, where these are given."""
+    try:
+        suites, findings = read_suites(project)
+    except FileError as error:
+        return error.problems
+    check_suites(Catalog(list(load_environments(project)), found.scenarios, suites), found.broken, findings, only)
+    for suite in suites.values():
+        for key, typed in (("budget", suite.budget), ("warmup", suite.warmup), ("measure", suite.measure)):
+            try:
+                option = f"The {key} of the suite {suite.name},"
+                quantities.seconds(typed or "1s", option, or_none=key == "warmup")
+            except UsageError as error:
+                findings.add((suite.name, key), error.message)
+    return findings.problems
+
+
+def describe(project: Project, scenario: Scenario) -> dict[str, Any]:
+    """A scenario in JSON values: its header, and how many of its cells exist in each environment of the catalogue."""
+    header = asdict(scenario)
+    described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
+    described["environments"] = [
+        _availability(project, scenario, environment) for environment in load_environments(project).values()
+    ]
+    return described
+
+
+def _availability(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
+    """How many cells an environment has, and why not the others; for the CPU where it has an image for that."""
+    device = environment.devices[0]
+    found = {"name": environment.name, "device": device.value}
+    try:
+        requirement = load_lock(project, environment, device)
+    except UsageError as error:
+        return {**found, "cells": 0, "not_available": [{"cells": 0, "reason": error.message, "advice": error.advice}]}
+    cells = [
+        Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
+        for axes in scenario.combinations(scenario.axes)
+    ]
+    able, unable = split(
+        cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
+    )
+    reasons = Counter((entry.reason, entry.advice) for entry in unable)
+    absent = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
+    return {**found, "cells": len(able), "not_available": absent}
+
+
+def new(name: str, title: str, folder: Path) -> Path:
+    """Write the skeleton of the scenario `name` and return its path.
+
+    Raises UsageError for a name that cannot be one, or where the file is there already, and CannotRunHereError where it
+    cannot be written.
+    """
+    if Path(name).is_dir() or Path(name).name != name:
+        folder_meant, meant = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
+        raise UsageError(
+            f"{name!r} is a folder or a path, not the name of a scenario.",
+            f"To write it there: harness scenarios new {meant} --directory {folder_meant}",
+        )
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        near = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
+        is_one = near.isidentifier() and not keyword.iskeyword(near)
+        advice = f"Call it {near}." if is_one else "It is one for a Python module, such as keras_step."
+        raise UsageError(f"{name!r} is no name for a scenario.", advice)
+    if name in _TAKEN:
+        raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
+    path = folder / f"{name}.py"
+    text = _skeleton(name, title or name.replace("_", " ").capitalize())
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already.", "Give the scenario another name, or edit that file.") from None
+    except OSError as error:
+        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def _skeleton(name: str, title: str) -> str:
+    # a text of JSON is one of TOML
+    template = environment(str).get_template("scenario.py.j2")
+    return template.render(name=name, title=json.dumps(title, ensure_ascii=False))

@@ -1,0 +1,77 @@
+"""What the environments of a run hold."""
+
+from dataclasses import replace
+
+from harness.analysis.environments import NOT_KNOWN, software
+from harness.model.environment import Environment
+from harness.model.job import Limits
+from tests.factories import ENVIRONMENTS, run
+
+
+def differing(asked):
+    return {each.name: list(each.versions) for each in software(asked) if each.differs}
+
+
+def same(asked):
+    return [f"{each.name} {each.common}" for each in software(asked) if not each.differs and each.common]
+
+
+def compared(*packages):
+    """A run of environments that have these packages, `a`, `b` and so on."""
+    known = [
+        Environment(name, "2.0.0", "3.7", "2020-01-01T00:00:00Z")
+        for name, _ in zip("abcdefghij", packages, strict=False)
+    ]
+    pins = {each.name: {"tensorflow": "2.0.0", **has} for each, has in zip(known, packages, strict=True)}
+    return run([], environments=known, pins=pins, images={})
+
+
+def test_what_differs_and_what_is_the_same():
+    assert differing(run()) == {"TensorFlow": ["1.14.0", "2.0.0"], "Keras": ["2.2.5", "2.3.1"]}
+    assert same(run()) == ["TensorFlow's package tensorflow", "Python 3.7", "NumPy 1.17.4", "six 1.13.0"]
+
+
+def test_a_package_that_one_environment_lacks_differs():
+    assert differing(compared({"six": "1"}, {})) == {"six": ["1", ""]}
+
+
+def test_what_leads_comes_first_and_packages_by_name():
+    found = software(compared({"numpy": "1", "b": "1", "a": "1"}, {"numpy": "2", "b": "2", "a": "2"}))
+    assert [(each.name, each.leads) for each in found if each.differs] == [("NumPy", True), ("a", False), ("b", False)]
+
+
+def test_tensorflow_from_another_package_says_so():
+    pins = {"tf1.14": {"tensorflow": "2.1.0"}, "tf2.0": {"tensorflow-cpu": "2.1.0"}}
+    asked = run(environments=ENVIRONMENTS[:2], pins=pins)
+    assert differing(asked) == {"TensorFlow's package": ["tensorflow", "tensorflow-cpu"]}
+    assert "TensorFlow 2.1.0" in same(asked)
+
+
+def test_what_was_not_recorded_is_no_difference():
+    asked = run(pins={"tf1.14": {"tensorflow": "1.14.0", "keras": "2.2.5", "six": "1.13.0"}})
+    assert "six 1.13.0" in same(asked)
+    assert differing(asked) == {"TensorFlow": ["1.14.0", "2.0.0"], "Keras": ["2.2.5", "2.3.1"]}
+    (six,) = [each for each in software(asked) if each.name == "six"]
+    assert six.versions == ["1.13.0", NOT_KNOWN]
+
+
+def test_some_of_the_environments_may_differ_where_others_do_not():
+    (six,) = [each for each in software(compared({"six": "1"}, {"six": "1"}, {"six": "2"})) if each.name == "six"]
+    assert (six.differs_among([0, 1]), six.differs_among([1, 2])) == (False, True)
+
+
+def test_cuda_is_told_of_gpus_only():
+    known = [replace(each, cuda=cuda, cudnn="7.4") for each, cuda in zip(ENVIRONMENTS, ["10.0", "10.1"], strict=False)]
+    on_gpu = run(environments=known, asked={"limits": Limits(gpus=("0",))})
+    assert differing(on_gpu)["CUDA, of TensorFlow's build"] == ["10.0", "10.1"]
+    assert "cuDNN, of TensorFlow's build 7.4" in same(on_gpu)
+    assert not [name for name in differing(run(environments=known)) if "CUDA" in name]
+
+
+def test_an_environment_alone_differs_in_nothing():
+    assert not differing(compared({"six": "1"}))
+    assert "six 1" in same(compared({"six": "1"}))
+
+
+def test_a_run_of_nothing_differs_in_nothing():
+    assert not differing(run([], images={}, pins={}))

@@ -1,0 +1,182 @@
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.docker.cuda import is_enough, judge, libraries, parts
+from harness.catalog.environments import load_environments
+from harness.model.environment import Environment
+
+ENVIRONMENT = Environment(
+    "tf2.10", "2.10.1", "3.8", "2022-12-01T00:00:00Z", cuda="11.2", cudnn="8.1", gpu_code="sm_70 compute_80"
+)
+ABSENT = "libcupti.so.11.2: cannot open shared object file: No such file or directory"
+PARTS = {f"libcudnn_{part}.so.8": "" for part in ("ops_infer", "ops_train", "cnn_infer", "cnn_train")}
+PARTS |= {"libcudnn_adv_infer.so.8": "", "libcudnn_adv_train.so.8": ""}
+
+
+def found(**changes):
+    """What the probe prints of a complete image: CUDA 11.8 for a TensorFlow that was built with 11.2."""
+    return {
+        "asked": {
+            "CudaRuntime": [["libcudart.so.11.0", ""]],
+            "Cudnn": [["libcudnn.so.8", ""]],
+            "Cupti": [["libcupti.so.11.2", ABSENT], ["libcupti.so", ""]],
+        },
+        "opened": {"libcudart.so.11.0": "11.8", "libcudnn.so.8": "8.7.0", "libcupti.so": "", **PARTS},
+        "closed": {"libcupti.so.11.2": ABSENT},
+        "ptxas": "11.8.89",
+        "libdevice": "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc",
+        "build": {"cuda_version": "11.2", "cudnn_version": "8", "cuda_compute_capabilities": ["sm_70", "compute_80"]},
+        "trouble": "",
+        **changes,
+    }
+
+
+def test_a_complete_image_takes_one_line():
+    report = judge(ENVIRONMENT, found())
+    assert report.is_complete
+    assert report.lines() == ["9 CUDA libraries open: CUDA 11.8 (built for 11.2), cuDNN 8.7.0 (built for 8.1)"]
+
+
+def test_a_library_that_opens_by_its_second_name_is_not_missing():
+    assert "libcupti.so" in judge(ENVIRONMENT, found()).opened
+
+
+def test_a_missing_library_comes_with_the_loaders_words():
+    asked = found()["asked"] | {"Cupti": [["libcupti.so.11.2", ABSENT]]}
+    report = judge(ENVIRONMENT, found(asked=asked))
+    assert report.missing == {"libcupti.so.11.2": ABSENT}
+    assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
+
+
+def test_a_library_whose_own_libraries_are_missing_is_missing():
+    words = "libcudnn_ops_infer.so.8: undefined symbol"
+    opened = {soname: version for soname, version in found()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
+    report = judge(ENVIRONMENT, found(opened=opened, closed={"libcudnn_ops_infer.so.8": words}))
+    assert report.missing == {"libcudnn_ops_infer.so.8": words}
+
+
+@pytest.mark.parametrize(
+    ("soname", "version", "sentence"),
+    [
+        ("libcudart.so.11.0", "11.1", "CUDA is 11.1, and TensorFlow was built with 11.2."),
+        ("libcudnn.so.8", "8.0.5", "cuDNN is 8.0.5, and TensorFlow was built with 8.1."),
+        ("libcudnn.so.8", "9.1.0", "cuDNN is 9.1.0, and TensorFlow was built with 8.1."),
+    ],
+)
+def test_another_or_older_version_disagrees(soname, version, sentence):
+    report = judge(ENVIRONMENT, found(opened={**found()["opened"], soname: version}))
+    assert not report.is_complete
+    assert report.disagreements == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("cuda_version", "11.8", "The wheel says that CUDA is 11.8, the catalogue 11.2."),
+        ("cudnn_version", "9", "The wheel says that cuDNN is 9, the catalogue 8."),
+        (
+            "cuda_compute_capabilities",
+            ["sm_70", "compute_90"],
+            "The wheel says that the GPU code is sm_70 compute_90, the catalogue sm_70 compute_80.",
+        ),
+    ],
+)
+def test_a_wheel_that_the_catalogue_does_not_describe_disagrees(key, value, sentence):
+    report = judge(ENVIRONMENT, found(build={**found()["build"], key: value}))
+    assert report.disagreements == [sentence]
+
+
+def test_a_patch_release_in_the_build_info_is_no_disagreement():
+    assert judge(ENVIRONMENT, found(build={"cuda_version": "11.2.1"})).is_complete
+
+
+def test_releases_without_build_info_are_taken_as_the_catalogue_says():
+    assert judge(ENVIRONMENT, found(build={})).is_complete
+
+
+def test_a_tensorflow_that_asks_for_another_library_disagrees():
+    asked = {**found()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
+    report = judge(ENVIRONMENT, found(asked=asked, opened={**found()["opened"], "libcudnn.so.9": "9.1.0"}))
+    assert "TensorFlow asks for libcudnn.so.9, and the catalogue's CUDA has libcudnn.so.8." in report.disagreements
+
+
+def test_where_tensorflow_cannot_be_asked_the_catalogues_cuda_is_looked_for_and_that_is_said():
+    report = judge(ENVIRONMENT, found(asked={}, trouble="TensorFlow does not start: no module"))
+    assert not report.by_tensorflow
+    assert "libcublas.so.11" in report.missing
+    assert report.disagreements == ["TensorFlow does not start: no module"]
+
+
+def test_xlas_tools_are_needed_where_cuda_comes_from_packages():
+    report = judge(ENVIRONMENT, found(ptxas="", libdevice=""))
+    assert len(report.disagreements) == 2
+
+
+def test_xlas_tools_are_only_noted_where_cuda_is_copied():
+    copied = dataclasses.replace(ENVIRONMENT, cuda_image="tensorflow/tensorflow:2.4.0-gpu")
+    report = judge(copied, found(ptxas=""))
+    assert report.is_complete
+    assert len(report.lines()) == 2
+
+
+#: What the loaders of real wheels asked for (1.14.0, 2.3.4, 2.4.4, 2.10.1, 2.15.1, 2.21.0), in their own order.
+ASKED = {
+    ("10.0", "7.4"): "cudart.so.10.0 cublas.so.10.0 cufft.so.10.0 curand.so.10.0 cusolver.so.10.0 cusparse.so.10.0 "
+    "cudnn.so.7 cupti.so.10.0",
+    ("10.1", "7.6"): "cudart.so.10.1 cublas.so.10 cufft.so.10 curand.so.10 cusolver.so.10 cusparse.so.10 "
+    "cudnn.so.7 cupti.so.10.1",
+    ("11.0", "8.0"): "cudart.so.11.0 cublas.so.11 cublasLt.so.11 cufft.so.10 curand.so.10 cusolver.so.10 "
+    "cusparse.so.11 cudnn.so.8 cupti.so.11.0",
+    ("11.2", "8.1"): "cudart.so.11.0 cublas.so.11 cublasLt.so.11 cufft.so.10 curand.so.10 cusolver.so.11 "
+    "cusparse.so.11 cudnn.so.8 cupti.so.11.2",
+    ("12.2", "8.9"): "cudart.so.12 cublas.so.12 cublasLt.so.12 cufft.so.11 cusolver.so.11 cusparse.so.12 "
+    "cudnn.so.8 cupti.so.12",
+    ("12.5", "9.3"): "cudart.so.12 cublas.so.12 cublasLt.so.12 cufft.so.11 cusolver.so.11 cusparse.so.12 "
+    "cudnn.so.9 cupti.so.12",
+}
+
+versions = st.builds("{}.{}".format, st.integers(7, 13), st.integers(0, 20))
+
+
+@pytest.mark.parametrize(("built", "asked"), ASKED.items())
+def test_the_names_are_those_that_tensorflow_asks_for(built, asked):
+    first = {library.sonames[0] for library in libraries(*built)}
+    wanted = {f"lib{name}" for name in asked.split()}
+    assert wanted <= first
+    assert first - wanted <= {"libcurand.so.10"}  # not asked for from 2.15 on
+
+
+def test_where_cupti_is_newer_its_plain_name_will_do():
+    found = {library.name: library.sonames for library in libraries("11.2", "8.1")}
+    assert found["Cupti"] == ("libcupti.so.11.2", "libcupti.so")
+
+
+def test_every_environment_of_the_catalogue_has_its_libraries(project):
+    for environment in load_environments(project).values():
+        found = libraries(environment.cuda, environment.cudnn)
+        assert {"CudaRuntime", "Cublas", "Cudnn"} <= {library.name for library in found}
+        assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for library in found for soname in library.sonames)
+
+
+def test_cudnn_is_in_one_piece_up_to_7_and_then_in_several():
+    assert parts("7.6") == ()
+    assert "libcudnn_ops_infer.so.8" in parts("8.1")
+    assert "libcudnn_ops.so.9" in parts("9.3")
+
+
+@given(versions, versions)
+def test_one_of_two_versions_serves_the_other_only_within_a_major_version(left, right):
+    same = left.partition(".")[0] == right.partition(".")[0]
+    assert (is_enough(left, right) or is_enough(right, left)) == same
+
+
+@pytest.mark.parametrize(
+    ("found", "built", "enough"),
+    [("11.8", "11.2", True), ("11.8.1", "11.8", True), ("12.9", "12.10", False), ("8.0.5", "8.1", False)],
+)
+def test_a_newer_minor_version_is_enough_and_an_older_one_is_not(found, built, enough):
+    assert is_enough(found, built) is enough

@@ -1,0 +1,76 @@
+import ast
+import ctypes
+import json
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.docker import cuda_probe
+from tests.shared_objects import shared_object
+
+#: What TensorFlow 2.10.1 and 2.21.0 wrote.
+LOG = """\
+2026-11-21 15:15:30.37: I tensorflow/stream_executor/platform/default/dso_loader.cc:53] Successfully opened dynamic \
+library libcudart.so.11.0
+
+harness asks for Cublas
+2026-11-21 15:15:31.91: I tensorflow/stream_executor/platform/default/dso_loader.cc:53] Successfully opened dynamic \
+library libcublas.so.11
+
+harness asks for Cupti
+2026-11-21 15:15:32.00: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library \
+'libcupti.so.11.2'; dlerror: libcupti.so.11.2: cannot open shared object file: No such file or directory
+I0000 00:00:1795274424.764795       1 dso_loader.cc:133] Successfully opened dynamic library libcupti.so
+"""
+
+
+def test_what_the_loader_tried_is_read_from_its_log():
+    assert cuda_probe.attempts(LOG) == {
+        "Cublas": [("libcublas.so.11", "")],
+        "Cupti": [
+            ("libcupti.so.11.2", "libcupti.so.11.2: cannot open shared object file: No such file or directory"),
+            ("libcupti.so", ""),
+        ],
+    }
+
+
+@given(st.text())
+def test_any_log_is_read(log):
+    assert cuda_probe.attempts(log) == {} or cuda_probe.MARK in log
+
+
+def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
+    command = [sys.executable, cuda_probe.__file__, "libc.so.6", "libnone.so.1"]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert found["opened"] == {"libc.so.6": ""}
+    assert "cannot open shared object file" in found["closed"]["libnone.so.1"]
+    assert "No module named 'tensorflow'" in found["trouble"]
+
+
+@pytest.mark.parametrize(
+    ("soname", "path", "version"),
+    [
+        ("libcupti.so", "lib64/libcupti.so.11.8", "11.8"),
+        ("libcudart.so.10.0", "lib64/libcudart.so.10.0.130", "10.0.130"),
+        ("libcudart.so.11.0", "site-packages/nvidia/cuda_runtime/lib/libcudart.so.11.0", "11.8.89"),
+        ("libother.so.1", "lib64/libother.so.1", ""),
+    ],
+)
+def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp_path, soname, path, version):
+    (tmp_path / "site-packages" / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir(parents=True)
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # a name that no library of this process has
+    name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
+    file = file.with_name(name + file.name[len(soname) :])
+    file.write_bytes(shared_object(name))
+    assert cuda_probe.version(name, ctypes.CDLL(str(file))) == version
+
+
+def test_it_runs_on_the_catalogues_oldest_python():
+    ast.parse(Path(cuda_probe.__file__).read_text(), feature_version=(3, 7))

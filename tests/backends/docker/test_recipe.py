@@ -1,0 +1,191 @@
+import dataclasses
+import shutil
+
+import pytest
+
+from harness.backends.docker import recipe
+from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, Image, labels, states
+from harness.model.backend import ImageState, KeptImage
+from harness.model.environment import Device
+from harness.model.errors import HarnessError
+from tests.backends.conftest import ROOT, requirement_of
+
+PYTHON_BASE = "python:3.11-slim-bookworm"
+
+
+@pytest.fixture(autouse=True)
+def no_registry(monkeypatch):
+    monkeypatch.delenv("REGISTRY", raising=False)
+
+
+@pytest.fixture
+def root(tmp_path):
+    shutil.copytree(ROOT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("locks"))
+    (tmp_path / "images" / "locks").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def make(root):
+    """A requirement whose lock lies in the project; `changes` are its environment's."""
+
+    def make(device=Device.CPU, **changes):
+        made = requirement_of(root / "images" / "locks", "tf2.2-py3.7", "3.7")
+        environment = dataclasses.replace(made.environment, **changes)
+        return dataclasses.replace(made, environment=environment, device=device)
+
+    return make
+
+
+def test_names_follow_the_bake_file(make):
+    assert recipe.target(make()) == "cpu-tf2-2-py3-7"
+    assert recipe.target(make(Device.GPU)) == "gpu-tf2-2-py3-7"
+
+
+def test_the_registry_is_part_of_an_images_name(make, monkeypatch):
+    assert recipe.tag(make()) == "harness/tf2.2-py3.7:cpu"
+    monkeypatch.setenv("REGISTRY", "example.org/")
+    assert recipe.tag(make(Device.GPU)) == "example.org/harness/tf2.2-py3.7:gpu"
+
+
+def test_the_base_is_the_last_stages(root, make):
+    assert recipe.bases(root, make()) == ("python:3.7-slim-bookworm",)
+
+
+def test_a_dockerfile_without_a_base_is_told(root, make):
+    (root / "images" / "cpu.Dockerfile").write_text("RUN true\n")
+    with pytest.raises(HarnessError, match="no FROM line"):
+        recipe.bases(root, make())
+
+
+def test_what_cuda_is_copied_from_is_a_base_of_the_gpu_image(root, make):
+    assert recipe.bases(root, make(cuda_image="cuda:10")) == ("python:3.7-slim-bookworm",)
+    assert recipe.bases(root, make(Device.GPU, cuda_image="cuda:10")) == ("python:3.7-slim-bookworm", "cuda:10")
+
+
+def test_an_image_with_a_tensorflow_of_its_own_is_the_base(root, make):
+    requirement = make(Device.GPU, gpu_image="example.org/tensorflow:1")
+    assert recipe.bases(root, requirement) == ("example.org/tensorflow:1",)
+    assert recipe.dockerfile(root, requirement).name == "ngc.Dockerfile"
+
+
+def test_the_digest_is_of_all_that_the_dockerfile_copies(root):
+    dockerfile = root / "images" / "cpu.Dockerfile"
+    seen = {recipe.digest(dockerfile)}
+    for name in ("cpu.Dockerfile", "install.sh", "uv.txt"):
+        with (root / "images" / name).open("a") as file:
+            file.write("\n# changed\n")
+        recipe.digest.cache_clear()
+        seen.add(recipe.digest(dockerfile))
+    assert len(seen) == 4
+
+
+def test_of_a_listed_environment_nothing_is_set(root, make):
+    assert recipe.settings(root, make()) == {}
+
+
+def test_a_lock_outside_the_project_is_read_where_it_lies(root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    settings = recipe.settings(root, requirement_of(folder, "one"))
+    assert settings == {"contexts.locks": str(folder), "args.LOCK": "one-cpu.txt"}
+
+
+def test_of_an_environment_that_is_not_listed_all_is_set(root, make):
+    requirement = make(asked="tensorflow==2.2.0", tensorflow="2.2.0", keras="2.3.1")
+    assert recipe.target(requirement) == "cpu-any"
+    assert recipe.settings(root, requirement) == {
+        "tags": "harness/tf2.2-py3.7:cpu",
+        "args.PYTHON": "3.7",
+        "args.LOCK": "tf2.2-py3.7-cpu.txt",
+        "labels.harness.environment": "tf2.2-py3.7",
+        "labels.harness.device": "cpu",
+        "labels.harness.tensorflow": "2.2.0",
+        "labels.harness.keras": "2.3.1",
+        "labels.harness.python": "3.7",
+        "labels.harness.as_of": requirement.environment.as_of,
+    }
+
+
+def test_its_cuda_is_copied_where_no_packages_have_it(root, make):
+    copied = recipe.settings(root, make(Device.GPU, asked="x", cuda_image="cuda:10"))
+    assert (copied["args.CUDA"], copied["args.CUDA_IMAGE"]) == ("image", "cuda:10")
+    assert "args.CUDA" not in recipe.settings(root, make(Device.GPU, asked="x"))
+
+
+@pytest.fixture
+def requirement(tmp_path):
+    return requirement_of(tmp_path, "one")
+
+
+def found(requirement, had, asked=None):
+    """What is found of one image, where the engine lists `had`: labels by name."""
+
+    def ask(filters):
+        if asked is not None:
+            asked.append(filters)
+        return [
+            {"Id": f"id of {name}", "Labels": had[name], "Size": 5, "RepoTags": [name, f"{name}-too"]} for name in had
+        ]
+
+    (image,) = states(ROOT, [requirement], ask)
+    return image
+
+
+def wanted(requirement):
+    return labels(ROOT, requirement, lambda name: Image(f"id of {name}", {}))
+
+
+def test_what_is_not_listed_is_not_built(requirement):
+    assert found(requirement, {}) == KeptImage(ImageState.NOT_BUILT)
+    assert found(requirement, {"harness/two:cpu": None, PYTHON_BASE: None}) == KeptImage(ImageState.NOT_BUILT)
+
+
+def test_what_has_the_labels_is_built(requirement):
+    image = found(requirement, {"harness/one:cpu": wanted(requirement), PYTHON_BASE: None})
+    assert image == KeptImage(ImageState.BUILT, "id of harness/one:cpu", 5)
+
+
+@pytest.mark.parametrize("label", [LOCK, FROM, BASE])
+def test_a_label_that_differs_makes_it_outdated(requirement, label):
+    had = {"harness/one:cpu": {**wanted(requirement), label: "another"}, PYTHON_BASE: None}
+    assert found(requirement, had).state is ImageState.OUTDATED
+
+
+def test_an_image_that_was_built_without_the_harness_is_outdated(requirement):
+    assert found(requirement, {"harness/one:cpu": None, PYTHON_BASE: None}).state is ImageState.OUTDATED
+
+
+def test_a_base_that_the_engine_does_not_have_is_not_compared(requirement):
+    had = {"harness/one:cpu": {**wanted(requirement), BASE: "pulled long ago"}}
+    assert found(requirement, had).state is ImageState.BUILT
+
+
+def test_one_question_is_asked_for_images_and_bases(requirement, monkeypatch):
+    monkeypatch.setenv("REGISTRY", "example.org/team/")
+    asked = []
+    image = found(requirement, {"example.org/team/harness/one:cpu": wanted(requirement)}, asked)
+    assert image.state is ImageState.BUILT
+    assert asked == [{"reference": ["example.org/team/harness/one:cpu", PYTHON_BASE]}]
+
+
+def test_what_cuda_is_copied_from_counts(requirement):
+    environment = dataclasses.replace(requirement.environment, cuda_image="cuda:10")
+    on_gpu = dataclasses.replace(requirement, environment=environment, device=Device.GPU)
+    made = wanted(on_gpu)
+    assert (made[FROM], made[CUDA]) == (f"{PYTHON_BASE} cuda:10", "id of cuda:10")
+    had = {"harness/one:gpu": {**made, CUDA: "another"}, "cuda:10": None, PYTHON_BASE: None}
+    assert found(on_gpu, had).state is ImageState.OUTDATED
+
+
+def test_a_build_needs_the_environments_python_and_the_one_that_uv_has(root, make):
+    assert sorted(recipe.all_bases(root, make())) == ["python:3.11-slim-bookworm", "python:3.7-slim-bookworm"]
+
+
+def test_a_gpus_build_needs_the_image_that_cuda_comes_from_too(root, make):
+    gpu = recipe.all_bases(root, make(Device.GPU, cuda_image="tensorflow/tensorflow:2.4.0-gpu"))
+    assert sorted(gpu)[-1] == "tensorflow/tensorflow:2.4.0-gpu"
+    assert len(gpu) == 3
+
+
+def test_an_image_with_a_tensorflow_of_its_own_is_all_that_its_build_needs(root, make):
+    assert recipe.all_bases(root, make(Device.GPU, gpu_image="registry/image:1")) == ["registry/image:1"]

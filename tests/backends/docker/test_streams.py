@@ -1,0 +1,68 @@
+import io
+import struct
+import tarfile
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.docker.streams import Frames, pack, unpack
+
+
+def test_what_is_packed_belongs_to_the_images_user():
+    with tarfile.open(fileobj=io.BytesIO(pack({"kit/core.py": b"1"}, ("artifacts",)))) as tar:
+        entries = {entry.name: (entry.isdir(), entry.uid, entry.gid) for entry in tar}
+    assert entries == {"artifacts": (True, 1000, 1000), "kit": (True, 1000, 1000), "kit/core.py": (False, 1000, 1000)}
+
+
+@given(
+    st.dictionaries(st.from_regex(r"\A[a-z]{1,5}\.txt\Z"), st.binary(max_size=2000), max_size=5), st.integers(1, 999)
+)
+def test_files_survive_the_way_in_and_out(files, size):
+    data = pack({f"artifacts/{name}": content for name, content in files.items()}, ("artifacts",))
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    assert unpack(chunks).files == files
+
+
+def test_links_and_devices_are_refused():
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, kind in [("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE), ("device", tarfile.CHRTYPE)]:
+            entry = tarfile.TarInfo(f"artifacts/{name}")
+            entry.type, entry.linkname = kind, "/etc/passwd"
+            tar.addfile(entry)
+    found = unpack([buffer.getvalue()])
+    assert found.files == {}
+    assert [line.split(":")[0] for line in found.refused] == ["link", "hard", "device"]
+
+
+def test_a_hostile_name_stays_inside():
+    assert list(unpack([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_are_read_as_an_archive(data):
+    unpack([data])
+
+
+pieces = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=50)), max_size=20)
+
+
+def packed(frames):
+    return b"".join(struct.pack(">BxxxL", stream, len(data)) + data for stream, data in frames)
+
+
+@given(pieces, st.integers(1, 20))
+def test_the_streams_come_apart_however_the_bytes_are_cut(frames, size):
+    data, reader = packed(frames), Frames()
+    got = {1: b"", 2: b""}
+    for start in range(0, len(data), size):
+        for stream, piece in reader.feed(data[start : start + size]):
+            got[stream] += piece
+    assert got == {number: b"".join(data for stream, data in frames if stream == number) for number in (1, 2)}
+
+
+@given(st.lists(st.binary(max_size=100)))
+def test_any_bytes_are_read_as_frames(chunks):
+    reader = Frames()
+    for chunk in chunks:
+        list(reader.feed(chunk))

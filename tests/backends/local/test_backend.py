@@ -1,0 +1,116 @@
+import dataclasses
+import json
+import os
+import signal
+import threading
+
+import pytest
+
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.job import Limits
+from harness.model.launch import Status
+from tests.backends.workers import BEHAVIOURS, job
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_whatever_a_worker_does_its_launch_gets_a_status(local, requirement, made, name):
+    behaviour = BEHAVIOURS[name]
+    outcome = local.launch(requirement, job(behaviour.source, behaviour.seconds))
+    assert outcome.status is behaviour.status
+    assert behaviour.error in outcome.error
+    assert outcome.image == requirement.lock.sha256
+    assert len(outcome.stderr) < 70_000
+    assert not (made[0] / "scratch" / "test-run").exists()
+
+
+def test_stderr_says_what_raised(local, requirement):
+    assert "ValueError: boom" in local.launch(requirement, job("raise ValueError('boom')")).stderr
+
+
+def test_a_launch_sees_nothing_of_the_shell(local, requirement, monkeypatch):
+    monkeypatch.setenv("SECRET", "x")
+    source = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
+    seen = local.launch(requirement, job(source, TF_XLA_FLAGS="--axis")).observations["v"]
+    assert seen["HOME"] == seen["TMPDIR"]
+    assert "scratch" in seen["HOME"]
+    assert seen["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert seen["TF_XLA_FLAGS"] == "--axis"
+    assert "SECRET" not in seen
+
+
+def test_a_launch_is_pinned_and_the_harness_is_not(local, requirement):
+    before = os.sched_getaffinity(0)
+    source = "say('observation', name='v', value=sorted(os.sched_getaffinity(0))); say('end', status='ok')"
+    assert local.launch(requirement, job(source)).observations["v"] == [0]
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_cpu_that_is_not_there_is_a_sentence(local, requirement):
+    wrong = dataclasses.replace(job("pass"), limits=Limits(cpus=(1000,)))
+    with pytest.raises(CannotRunHereError, match="may not run on the CPUs 1000"):
+        local.launch(requirement, wrong)
+
+
+def test_artifacts_come_back_and_links_do_not(local, requirement):
+    source = (
+        "os.makedirs('artifacts/p'); open('artifacts/p/t.json', 'w').write('{}');"
+        "os.symlink('/etc/passwd', 'artifacts/link'); say('end', status='ok')"
+    )
+    outcome = local.launch(requirement, job(source))
+    assert outcome.artifacts == {"p/t.json": b"{}"}
+    assert "link: no regular file" in outcome.stderr
+
+
+def test_the_deadline_ends_children_too(local, requirement, tmp_path):
+    source = f"pid = os.fork()\nif pid: open({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nsignal.pause()"
+    assert local.launch(requirement, job(source, 1.0)).status is Status.TIMEOUT
+    assert not _runs(int((tmp_path / "pid").read_text()))
+
+
+def test_an_interrupted_launch_leaves_nothing(local, requirement, made, tmp_path):
+    # the worker itself interrupts, so that nothing has to be waited for
+    source = (
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        f"os.kill({os.getpid()}, signal.SIGINT)\nsignal.pause()"
+    )
+    assert threading.current_thread() is threading.main_thread()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        local.launch(requirement, job(source))
+    assert not _runs(int((tmp_path / "pid").read_text()))
+    assert not (made[0] / "scratch" / "test-run").exists()
+
+
+def test_cleaning_removes_what_a_killed_harness_left(local, made):
+    for run in ("one", "two"):
+        (made[0] / "scratch" / run / "launch").mkdir(parents=True)
+    assert local.clean("one") == 1
+    assert not (made[0] / "scratch" / "one").exists()
+    assert local.clean("") == 1
+    assert local.clean("") == 0
+
+
+def test_the_environment_is_like_its_lock(local, requirement):
+    assert local.verify(requirement).is_right
+
+
+def test_facts_are_json(local):
+    assert "not enforced" in json.dumps(local.facts().told())
+
+
+def test_gpus_are_for_containers(local):
+    with pytest.raises(UsageError, match="--gpu needs containers"):
+        local.check_gpus(["0"])
+
+
+def test_an_environment_that_was_not_made_is_unavailable(local, requirement, cache):
+    with pytest.raises(UnavailableError, match="has not been made"):
+        local.launch(requirement, job("pass"))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

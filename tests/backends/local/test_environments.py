@@ -1,0 +1,136 @@
+import dataclasses
+import hashlib
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.backends.local.backend import LocalBackend
+from harness.backends.local.environments import Environments
+from harness.model.backend import Stage
+from harness.model.environment import Lock
+from harness.model.errors import CannotRunHereError, UnavailableError
+from tests.backends.conftest import ROOT, requirement_of
+
+FAKE = """#!/bin/sh
+set -eu
+mkdir -p "$3/bin"
+ln -s "$1" "$3/bin/python"
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project whose install.sh only links the interpreter."""
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "install.sh").write_text(FAKE)
+    return tmp_path
+
+
+def here(version):
+    return Path(sys.executable)
+
+
+def no_python(version):
+    raise UnavailableError(f"Python {version} is not on this machine.", "Get it.")
+
+
+def test_an_environment_is_made_once(root, cache):
+    requirement, steps = requirement_of(root), []
+    environments = Environments(root, here)
+    environments.make(requirement, steps.append)
+    assert environments.is_ready(requirement)
+    environments.make(requirement, steps.append)
+    assert [step.stage for step in steps] == [Stage.WORKING, Stage.READY]
+    assert environments.folder(requirement).parent == cache / "environments"
+
+
+def test_another_lock_or_another_recipe_is_another_environment(root, cache):
+    environments, requirement = Environments(root), requirement_of(root)
+    other = dataclasses.replace(requirement, lock=Lock(requirement.lock.path, "0" * 64, {}))
+    first = environments.folder(requirement)
+    assert environments.folder(other) != first
+    (root / "images" / "install.sh").write_text(FAKE + "# changed\n")
+    assert environments.folder(requirement) != first
+
+
+def test_what_was_never_finished_is_made_anew(root, cache):
+    environments, requirement = Environments(root, here), requirement_of(root)
+    (environments.folder(requirement) / "bin").mkdir(parents=True)
+    (environments.folder(requirement) / "bin" / "python").write_text("torn")
+    environments.make(requirement, lambda line: None)
+    assert environments.python(requirement).is_symlink()
+
+
+def test_an_environment_whose_interpreter_is_gone_is_made_anew(root, cache, tmp_path):
+    environments, requirement = Environments(root, here), requirement_of(root)
+    environments.make(requirement, lambda line: None)
+    environments.python(requirement).unlink()
+    environments.python(requirement).symlink_to(tmp_path / "gone")
+    assert not environments.is_ready(requirement)
+    environments.make(requirement, lambda line: None)
+    assert environments.is_ready(requirement)
+
+
+def test_a_failed_installation_says_why(root, cache):
+    (root / "images" / "install.sh").write_text("echo 'no matching hash' >&2; exit 1\n")
+    environments, requirement = Environments(root, here), requirement_of(root)
+    with pytest.raises(UnavailableError, match="no matching hash"):
+        environments.make(requirement, lambda line: None)
+    assert not environments.is_ready(requirement)
+
+
+def test_a_cache_that_cannot_be_written_is_a_sentence(root, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE_DIR", "/proc/none")
+    with pytest.raises(CannotRunHereError, match=r"cannot be written.*\n.*HARNESS_CACHE_DIR"):
+        Environments(root, here).make(requirement_of(root), lambda line: None)
+
+
+def test_without_its_python_one_is_unavailable_and_the_others_are_there(root, cache):
+    backend = LocalBackend(root, "test")
+    backend.environments = Environments(
+        root, lambda version: here(version) if version == "3.11" else no_python(version)
+    )
+    old, new = requirement_of(root, "old", "3.7"), requirement_of(root, "new")
+    prepared = backend.prepare([old, new], lambda line: None)
+    assert "Python 3.7" in prepared.unavailable["old"].message
+    assert prepared.images == {"new": new.lock.sha256}
+
+
+def test_where_none_can_be_had_nothing_runs(root, cache):
+    backend = LocalBackend(root, "test")
+    backend.environments = Environments(root, no_python)
+    with pytest.raises(CannotRunHereError, match=r"Python 3.7 is not on this machine.\nGet it."):
+        backend.prepare([requirement_of(root, python="3.7")], lambda line: None)
+
+
+def test_the_real_recipe_takes_a_lock_with_nothing_in_it(made):
+    folder, _ = made
+    assert (folder / "environments").is_dir()
+    assert list((folder / "environments").glob("test-*/bin/python"))
+
+
+def a_wheel(folder):
+    """A package of which the index has no such file; returns its line in a lock."""
+    folder.mkdir()
+    wheel = folder / "harness_tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("harness_tiny.py", "")
+        about = "harness_tiny-1.0.dist-info"
+        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: harness-tiny\nVersion: 1.0\n\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    return f"harness-tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+def test_packages_come_from_a_folder_where_one_is_named(tmp_path, cache, monkeypatch):
+    requirement = requirement_of(tmp_path)
+    requirement.lock.path.write_text(a_wheel(tmp_path / "wheels"))
+    requirement = dataclasses.replace(
+        requirement, lock=dataclasses.replace(requirement.lock, pins={"harness-tiny": "1.0"})
+    )
+    monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
+    backend = LocalBackend(ROOT, "test-run")
+    backend.environments.make(requirement, lambda step: None)
+    assert backend.verify(requirement).is_right

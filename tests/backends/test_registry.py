@@ -1,0 +1,143 @@
+"""The registry: what every entry keeps, and which backend is chosen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.backends import registry
+from harness.backends.protocol import ImageBackend, RegisteredBackend
+from harness.backends.registry import ENTRIES, Entry
+from harness.model.backend import BackendFacts
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.run import ByHand
+from tests.factories import cell, run
+
+
+class Fake:
+    """A backend that is there, or not, and has GPUs, or not."""
+
+    there, has_gpus = True, True
+
+    def __init__(self, root: Path, run: str) -> None:
+        pass
+
+    def check(self) -> str:
+        if not self.there:
+            raise CannotRunHereError("No engine answers at all.\nTwo lines.", "Start it.")
+        return f"the {type(self).__name__.lower()}"
+
+    def check_gpus(self, wanted: Any) -> str:
+        self.check()
+        if not self.has_gpus:
+            raise CannotRunHereError("It has no GPU.", "Buy one.")
+        return "a wire"
+
+
+class Ship(Fake):
+    pass
+
+
+class Raft(Fake):
+    pass
+
+
+@pytest.fixture
+def choose(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that chooses of two backends, the first in containers, and gives the class that was taken and why."""
+    here = f"{__name__}:"
+    made = (Entry("ship", "Ship", f"{here}Ship", in_containers=True), Entry("raft", "Raft", f"{here}Raft"))
+    monkeypatch.setattr(registry, "ENTRIES", made)
+
+    def choose(name: str = registry.AUTO, **asked: Any) -> tuple[type, str]:
+        backend, why = registry.choose(name, Path(), "run", **asked)
+        return type(backend), why
+
+    return choose
+
+
+@pytest.fixture
+def no_ship(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ship, "there", False)
+
+
+def test_auto_takes_the_first_that_answers(choose: Any) -> None:
+    assert choose() == (Ship, "the ship, because it answers")
+
+
+@pytest.mark.usefixtures("no_ship")
+def test_auto_takes_the_next_where_the_first_does_not_answer_and_says_why(choose: Any) -> None:
+    assert choose() == (Raft, "the raft, because no engine answers at all")
+
+
+def test_what_was_typed_is_taken(choose: Any) -> None:
+    assert choose("raft", untrusted=True) == (Raft, "the raft, as --backend raft asks")
+
+
+@pytest.mark.usefixtures("no_ship")
+def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
+    with pytest.raises(CannotRunHereError, match="No engine answers at all"):
+        choose("ship")
+
+
+def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
+    with pytest.raises(UsageError, match=r"no backend 'submarine'\.\nThere are: ship, raft"):
+        choose("submarine")
+
+
+@pytest.mark.usefixtures("no_ship")
+def test_an_untrusted_script_goes_without_a_container_only_where_that_was_typed(choose: Any) -> None:
+    with pytest.raises(CannotRunHereError) as refused:
+        choose(untrusted=True)
+    assert "untrusted: it needs a container" in refused.value.message
+    assert refused.value.advice == "Start Ship, or, if you trust the file, type --backend raft."
+
+
+def test_how_launches_get_their_gpus_is_told(choose: Any) -> None:
+    assert choose(gpus=["0", "1"])[1] == "the ship with GPU 0, 1 by a wire, because it answers"
+
+
+@pytest.mark.usefixtures("no_ship")
+def test_gpus_are_given_in_containers_alone(choose: Any) -> None:
+    with pytest.raises(CannotRunHereError, match=r"No engine answers(.|\n)*--gpu needs containers\.\nStart Ship\.$"):
+        choose(gpus=["0"])
+
+
+def test_an_engine_that_answers_and_has_no_gpu_is_not_passed_over(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ship, "has_gpus", False)
+    with pytest.raises(CannotRunHereError, match=r"It has no GPU\.\nBuy one\."):
+        choose(gpus=["0"])
+
+
+def test_the_images_are_those_of_the_first_that_answers(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = (Entry("tug", "Tug", f"{__name__}:Raft", in_containers=True), *registry.ENTRIES)
+    monkeypatch.setattr(registry, "ENTRIES", more)
+    assert type(registry.image_backend(Path())) is Raft
+    monkeypatch.setattr(Raft, "there", False)
+    assert type(registry.image_backend(Path())) is Ship
+    monkeypatch.setattr(Ship, "there", False)
+    assert type(registry.image_backend(Path())) is Raft
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_entry_keeps_the_protocol(entry: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is asked of an engine to make one."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    backend = entry.open(tmp_path, "run")
+    assert (ImageBackend if entry.in_containers else RegisteredBackend) in type(backend).__mro__
+    assert backend.name == entry.name
+    assert backend.leftovers
+
+
+def test_the_choices_are_the_names_and_auto() -> None:
+    assert registry.CHOICES == ("auto", "docker", "local")
+    assert registry.known("local") == "local"
+    with pytest.raises(UsageError, match="--backend takes auto, docker, local"):
+        registry.known("dokcer")
+
+
+def test_by_hand_is_as_the_runs_backend_says() -> None:
+    chosen = {"tf1.14": cell(environment="tf1.14")}
+    assert len(registry.by_hand(run(), chosen).cells) == 1
+    assert registry.by_hand(run(backend=BackendFacts("local")), chosen) == ByHand()
+    assert registry.by_hand(run(backend=BackendFacts("one of long ago")), chosen) == ByHand()

@@ -1,0 +1,87 @@
+"""What the kernel has counted, from systems made of files and from this one."""
+
+import os
+from collections.abc import Mapping
+
+import psutil
+import pytest
+
+from harness.machine.doctor.counters import (
+    Memory,
+    Ticks,
+    read_memory,
+    read_processes,
+    read_throttles,
+    read_ticks,
+)
+from tests.machine.conftest import Tree
+
+STAT = """cpu  30 0 30 300 0 0 0 5 10 0
+cpu0 10 1 10 100 5 2 3 4 10 0
+cpu2 20 0 20 200 0 0 0 1 0 0
+intr 1 2 3
+"""
+INFO = """MemTotal:  1000 kB
+MemFree: 1 kB
+MemAvailable: 500 kB
+Buffers: 1 kB
+Cached: 1 kB
+SwapTotal: 100 kB
+SwapFree: 50 kB
+"""
+
+
+def test_ticks_are_read_by_the_cpus_own_numbers(tree: Tree) -> None:
+    found = read_ticks(tree({"proc/stat": STAT}))
+    assert found == {0: Ticks(total=135, busy=26, stolen=4), 2: Ticks(total=241, busy=40, stolen=1)}
+
+
+@pytest.mark.parametrize("files", [{}, {"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}])
+def test_ticks_that_cannot_be_read_are_none(tree: Tree, files: dict[str, str]) -> None:
+    assert read_ticks(tree(files)) == {}
+
+
+def test_heat_is_counted_of_the_core_and_its_package(tree: Tree) -> None:
+    folder = "sys/devices/system/cpu/cpu1/thermal_throttle"
+    root = tree({f"{folder}/core_throttle_count": "2", f"{folder}/package_throttle_count": "3"})
+    assert read_throttles(root, [0, 1]) == {1: 5}
+
+
+def test_this_process_is_seen_with_what_it_has_used() -> None:
+    sum(range(2_000_000))
+    (use,) = [use for process, use in read_processes().items() if process.pid == os.getpid()]
+    assert use.seconds > 0
+    assert use.name
+
+
+def test_a_process_may_call_itself_anything() -> None:
+    before = psutil.Process().name()
+    try:
+        with open("/proc/self/comm", "wb") as comm:  # noqa: PTH123 - as the kernel wants it
+            comm.write(b"a) R \x1b[31mred\n")
+        (name,) = [use.name for process, use in read_processes().items() if process.pid == os.getpid()]
+    finally:
+        with open("/proc/self/comm", "w") as comm:  # noqa: PTH123
+            comm.write(before[:15])
+    assert name.isprintable()
+    assert name.startswith("a) R ?[31mred")
+
+
+def memory_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> Memory | None:
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tree(files) / "proc"))
+    return read_memory()
+
+
+def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"proc/meminfo": INFO, "proc/vmstat": "nr_free_pages 3\npswpin 2\npswpout 5\n"}
+    assert memory_of(tree, monkeypatch, files) == Memory(1024000, 512000, 102400, 51200, 7)
+
+
+def test_swapping_that_is_not_counted_is_not_zero(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = memory_of(tree, monkeypatch, {"proc/meminfo": INFO})
+    assert found
+    assert found.swapped_pages is None
+
+
+def test_memory_that_cannot_be_read_is_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_of(tree, monkeypatch, {}) is None

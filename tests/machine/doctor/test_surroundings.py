@@ -1,0 +1,137 @@
+"""What launches need beside CPUs: levels, sentences and facts."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.machine.doctor.surroundings import (
+    SPARE_BYTES,
+    buildx,
+    disk_room,
+    docker,
+    gpu,
+    gpu_access,
+    gpu_driver,
+)
+from harness.model.gpu import Card, GpuHost, Process
+
+CARD = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "value"),
+    [
+        ("26.1.5+dfsg1", "good", "26.1.5+dfsg1, API 1.45, this machine"),
+        ("20.10.0", "good", "20.10.0, API 1.45, this machine"),
+        ("19.03.15", "warn", "19.03.15, API 1.45, this machine"),
+        ("20.9.1", "warn", "20.9.1, API 1.45, this machine"),
+        ("", "good", "version: this system does not show it, API 1.45, this machine"),
+    ],
+)
+def test_a_docker_that_answers_is_good_unless_it_is_old(version: str, level: str, value: str) -> None:
+    check = docker(version, api="1.45", where="this machine", wanted=True)
+    assert (check.level, check.value) == (level, value)
+    assert check.advice.endswith("Update it." if level == "warn" else "")
+
+
+@pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
+def test_without_an_engine_launches_can_run_on_the_cpu_only(wanted: bool, level: str) -> None:
+    check = docker("", error="No Docker Engine answers", wanted=wanted)
+    assert (check.level, check.value) == (level, "No Docker Engine answers")
+    assert "on the CPU only" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "level", "value", "advice"),
+    [
+        ("github.com/docker/buildx 0.13.1+ds1-3 1.13.1+ds1-3\n", "0.13.1", "good", "0.13.1", ""),
+        ("github.com/docker/buildx v0.29.1 a32761aeb3debd39be1eca514af3693af0db334b\n", "0.29.1", "good", "0.29.1", ""),
+        ("github.com/docker/buildx v0.10.5 86bdced\n", "0.10.5", "warn", "0.10.5", "Update it"),
+        ("a version of mine\n", "", "unknown", "of an unknown version", ""),
+        (None, "", "warn", "not installed", "Install it"),
+    ],
+)
+def test_the_builder_is_told_by_its_own_words(
+    said: str | None, version: str, level: str, value: str, advice: str
+) -> None:
+    check = buildx(said)
+    assert (check.facts["version"], check.level, check.value) == (version, level, value)
+    assert advice in check.advice
+    assert bool(advice) == bool(check.advice)
+
+
+@pytest.mark.parametrize(
+    ("free", "level"),
+    [(None, "unknown"), (0, "bad"), (7, "bad"), (8, "warn"), (7 + SPARE_BYTES, "warn"), (8 + SPARE_BYTES, "good")],
+)
+def test_there_is_room_where_the_images_and_some_more_fit(free: int | None, level: str) -> None:
+    check = disk_room(free, 8, 1, "/var/lib/docker")
+    assert check.level == level
+    assert (check.command == "docker system df") == (level in ("warn", "bad"))
+
+
+@pytest.mark.parametrize(
+    ("free", "images", "value"),
+    [
+        (9 * 10**9, 1, "9.0 GB free in /docker; one image to build: about 16.0 GB"),
+        (9 * 10**9, 2, "9.0 GB free in /docker; 2 images to build: about 16.0 GB"),
+        (9 * 10**9, 0, "9.0 GB free in /docker"),
+        (None, 2, "this system does not show it; 2 images to build: about 16.0 GB"),
+    ],
+)
+def test_room_is_said_with_what_is_to_be_built(free: int | None, images: int, value: str) -> None:
+    assert disk_room(free, 16 * 10**9, images, "/docker").value == value
+
+
+@pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "unknown")])
+def test_that_there_is_no_gpu_is_bad_only_where_one_is_wanted(wanted: bool, level: str) -> None:
+    check = gpu_driver(GpuHost(absent="the NVIDIA driver is not loaded"), wanted=wanted)
+    assert (check.name, check.level) == ("GPU", level)
+    assert check.value == "none found (the NVIDIA driver is not loaded)"
+    assert ("nvidia-smi" in check.advice) is wanted
+
+
+def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
+    check = gpu_driver(GpuHost([CARD], "550.54.15", (12, 4)), wanted=True)
+    assert (check.level, check.value) == ("good", "550.54.15, supports CUDA up to 12.4")
+    assert check.facts == {"version": "550.54.15", "cuda": "12.4"}
+    assert gpu_driver(GpuHost([CARD], "550.54.15"), wanted=True).facts["cuda"] is None
+
+
+@pytest.mark.parametrize(
+    ("way", "error", "wanted", "level", "value"),
+    [
+        ("CDI", "", True, "good", "containers get GPUs by CDI"),
+        ("", "it has none", True, "bad", "it has none"),
+        ("", "it has none", False, "warn", "it has none"),
+    ],
+)
+def test_containers_need_a_way_to_gpus_where_these_are_wanted(
+    way: str, error: str, wanted: bool, level: str, value: str
+) -> None:
+    check = gpu_access(way, error=error, wanted=wanted)
+    assert (check.level, check.value) == (level, value)
+    assert ("nvidia-container-toolkit" in check.advice) == ("nvidia-ctk" in check.command) == bool(error)
+
+
+def test_a_gpu_is_good_unless_it_is_shared() -> None:
+    check = gpu(CARD)
+    assert (check.name, check.level) == ("GPU 1", "good")
+    assert check.value == "NVIDIA A100, compute capability 8.0, 40.0 GiB"
+    used = gpu(replace(CARD, processes=[Process(7, "python", 2**20), Process(8)]))
+    assert used.level == "warn"
+    assert used.value.endswith("; used by python (process 7) 1 MiB, a process (process 8)")
+    assert used.facts["processes"][0] == {"pid": 7, "name": "python", "memory_bytes": 2**20}
+    assert "marked as disturbed" in used.advice
+    assert used.command == "nvidia-smi"
+
+
+def test_a_part_of_a_gpu_is_shared_with_the_other_parts() -> None:
+    parts = gpu(replace(CARD, is_partitioned=True))
+    assert parts.level == "warn"
+    assert "divided into instances (MIG)" in parts.value
+    assert "whole GPUs" in parts.advice
+    assert parts.command == "sudo nvidia-smi -i 1 -mig 0"
+    both = gpu(replace(CARD, is_partitioned=True, processes=[Process(7)]))
+    assert "End the processes" in both.advice
+    assert "whole GPUs" in both.advice

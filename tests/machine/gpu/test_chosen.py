@@ -1,0 +1,81 @@
+"""Which GPUs the options mean."""
+
+import pytest
+
+from harness.machine.gpu.chosen import cards, facts, lines, shared, wish
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Card, GpuHost, Process
+
+OLD = Card(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
+NEW = Card(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
+HOST = GpuHost(cards=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
+UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "meant"),
+    [
+        (False, "", ()),
+        (True, "", ("0",)),
+        (False, "0,1", ("0", "1")),
+        (True, "1", ("1",)),
+        (False, " 0 , 01,1 ", ("0", "1")),
+        (False, "all", ("all",)),
+        (False, "GPU-8a7ab9d1-4a7c", ("GPU-8a7ab9d1-4a7c",)),
+        (False, "MIG-8a7ab9d1-4a7c", ("MIG-8a7ab9d1-4a7c",)),
+    ],
+)
+def test_one_gpu_unless_others_are_named(gpu: bool, gpus: str, meant: tuple[str, ...]) -> None:
+    assert wish(gpu, gpus) == meant
+
+
+@pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0"])
+def test_what_is_no_gpu_is_a_sentence(gpus: str) -> None:
+    with pytest.raises(UsageError, match=f"--gpus {gpus}: "):
+        wish(False, gpus)
+
+
+def test_the_cards_that_are_meant() -> None:
+    assert cards(["0"], HOST) == [OLD]
+    assert cards(["GPU-bbbb"], HOST) == [NEW]
+    assert cards(["all"], HOST) == [OLD, NEW]
+    assert cards(["MIG-cccc"], HOST) == []
+    assert cards(["7"], UNKNOWN) == []
+
+
+def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
+    with pytest.raises(
+        CannotRunHereError, match=r"--gpus 0,7: this machine has no GPU 7\. It has 0: Tesla K80; 1: NVIDIA H100\."
+    ):
+        cards(["0", "7"], HOST)
+    with pytest.raises(CannotRunHereError, match=r"has no GPU at all\. It has none\."):
+        cards(["all"], GpuHost(driver="470.1"))
+
+
+def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
+    (told,) = facts([NEW], HOST)["gpus"]
+    assert told == {
+        "index": 1,
+        "name": "NVIDIA H100",
+        "capability": "9.0",
+        "memory_bytes": 80 * 2**30,
+        "driver": "470.223.02",
+    }
+    assert facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
+    assert facts([], UNKNOWN) == {
+        "gpus": "not known: libnvidia-ml.so.1 is not there",
+        "gpu_telemetry": "none: libnvidia-ml.so.1 is not there",
+    }
+
+
+def test_the_plan_says_what_it_was_judged_by() -> None:
+    assert lines([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
+    assert "libnvidia-ml.so.1 is not there" in lines([], UNKNOWN)[0]
+
+
+def test_who_else_uses_the_gpus_is_told() -> None:
+    busy = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [Process(7, "python"), Process(8)])
+    assert shared([OLD, busy]) == [
+        "GPU 1 (NVIDIA A100) is also used by python (process 7): launches that share it are marked as disturbed.",
+        "GPU 1 (NVIDIA A100) is also used by process 8: launches that share it are marked as disturbed.",
+    ]

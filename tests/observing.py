@@ -1,0 +1,50 @@
+"""A scenario that observes and times nothing, and runs of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.model.cell import Cell
+from harness.model.environment import Device, Environment
+from harness.model.launch import Launch
+from harness.model.run import Run, Stop, StopReason
+from harness.model.scenario import Expectation
+from tests.factories import launch, run, scenario
+
+EXPECT = [
+    Expectation("traces", [1, 2], {"experiment": "retracing"}, ()),
+    Expectation("raises", "TypeError", {"experiment": "assignment"}, ("tensorflow>=2",)),
+]
+OBSERVER = scenario(
+    "behaviour",
+    title="How functions behave",
+    axes={"experiment": ["retracing", "assignment"]},
+    default={},
+    compare=[],
+    expect=EXPECT,
+)
+#: The environments of `example`, all that tests.factories has.
+NAMES = ["tf1.14", "tf2.0", "tf2.1"]
+
+
+def observer(environment: str, experiment: str = "retracing") -> Cell:
+    """One of its cells."""
+    return Cell("behaviour", environment, Device.CPU, {"experiment": experiment})
+
+
+def example(traces: Sequence[Any] = ([1, 2], [1, 2], [1, 3]), **changes: Any) -> tuple[Run, list[Launch]]:
+    """Two experiments in three environments; nothing is timed."""
+    seen = {observer(name): {"traces": value, "kind": "graph"} for name, value in zip(NAMES, traces, strict=True)}
+    seen |= {observer(name, "assignment"): {"raises": "TypeError"} for name in NAMES}
+    known = run(seen, scenarios=[OBSERVER], **changes)
+    stops = {group.name: Stop(StopReason.OBSERVED, 0) for group in known.plan.groups}
+    known = run(seen, scenarios=[OBSERVER], stops=stops, **changes)
+    return known, [launch(of, (), 0, observations=values) for of, values in seen.items()]
+
+
+def many(kinds: Sequence[Any], name: str = "kind") -> tuple[Run, list[Launch]]:
+    """One experiment in as many environments, each with what it observed under that name."""
+    environments = [Environment(f"e{n}", f"2.{n}.0", "3.8", "") for n in range(len(kinds))]
+    seen = {observer(each.name): {name: kind} for each, kind in zip(environments, kinds, strict=True)}
+    pins = {each.name: {"tensorflow": each.tensorflow} for each in environments}
+    known = run(seen, scenarios=[OBSERVER], environments=environments, pins=pins)
+    return known, [launch(of, (), 0, observations=values) for of, values in seen.items()]

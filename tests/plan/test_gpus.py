@@ -1,0 +1,198 @@
+"""Which GPUs run an environment: its wheel's code against a GPU and its driver."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.model.environment import Environment
+from harness.model.gpu import Card, GpuCode, GpuHost
+from harness.plan.gpus import CAPABILITIES, Support, describe, fit, judge, minimum_driver
+from tests.conftest import ROOT
+
+CATALOG = load_environments(Project(ROOT))
+
+OLD = Environment(
+    "old", "1.14.0", "3.7", "", cuda="10.0", cudnn="7.4", gpu_code="sm_35 sm_37 sm_52 sm_60 sm_61 compute_70"
+)
+MIDDLE = Environment(
+    "middle", "2.15.1", "3.11", "", cuda="12.2", cudnn="8.9", gpu_code="sm_50 sm_60 sm_70 sm_75 compute_80"
+)
+
+
+def test_what_the_catalogue_says_of_a_wheel() -> None:
+    assert GpuCode.parse("sm_35 compute_80 sm_120") == GpuCode(machine=((3, 5), (8, 0), (12, 0)), ptx=((8, 0),))
+    assert GpuCode.parse("") == GpuCode((), ())
+
+
+@pytest.mark.parametrize(
+    ("capability", "support"),
+    [
+        ((5, 0), Support.NATIVE),
+        ((5, 2), Support.NATIVE),  # the code of 5.0 runs on 5.2 ...
+        ((3, 5), Support.CANNOT),
+        ((8, 0), Support.NATIVE),  # ... compute_80 is machine code too ...
+        ((8, 9), Support.NATIVE),
+        ((9, 0), Support.COMPILED),  # ... and compiled for newer ones
+    ],
+)
+def test_machine_code_runs_on_its_own_major_version_and_ptx_is_compiled_for_newer_ones(
+    capability: tuple[int, int], support: Support
+) -> None:
+    assert judge(MIDDLE, capability).support is support
+
+
+def test_machine_code_does_not_run_on_a_lower_minor_version() -> None:
+    found = judge(OLD, (5, 0))
+    assert found.support is Support.CANNOT
+    assert found.reason == "it has no code for compute capability 5.0, only for 3.5, 3.7, 5.2, 6.0, 6.1, 7.0"
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
+def test_cuda_10_cannot_run_on_newer_gpus_though_it_has_ptx(capability: tuple[int, int]) -> None:
+    assert judge(OLD, (7, 5)).support is Support.NATIVE
+    found = judge(OLD, capability, (12, 4), "550.54.15")
+    assert found.support is Support.CANNOT
+    assert "CUDA 10.0 is older" in found.reason
+
+
+@pytest.mark.parametrize("driver_cuda", [None, (12, 2), (12, 4), (13, 0)])
+def test_compiling_takes_half_an_hour_once(driver_cuda: tuple[int, int] | None) -> None:
+    found = judge(MIDDLE, (9, 0), driver_cuda, "535.54.03" if driver_cuda else "")
+    assert found.support is Support.COMPILED
+    assert "30 minutes or longer" in found.reason
+    assert "kept" in found.advice
+
+
+def test_a_driver_cannot_compile_what_a_newer_cuda_made() -> None:
+    # machine code of CUDA 12.2 runs on the first driver of CUDA 12; its PTX does not
+    assert judge(MIDDLE, (8, 0), (12, 0), "525.60.13").support is Support.NATIVE
+    found = judge(MIDDLE, (9, 0), (12, 0), "525.60.13")
+    assert found.support is Support.CANNOT
+    assert "knows CUDA 12.0 only" in found.reason
+    assert "CUDA 12.2" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver"),
+    [
+        ("10.0", "410.48"),
+        ("10.1", "418.39"),
+        ("11.0", "450.36.06"),
+        ("11.2", "450.80.02"),
+        ("11.8", "450.80.02"),
+        ("12.5", "525.60.13"),
+        ("99.0", ""),
+        ("", ""),
+    ],
+)
+def test_the_oldest_driver_of_a_cuda(cuda: str, driver: str) -> None:
+    assert minimum_driver(Environment("one", "2.0.0", "3.8", "", cuda=cuda)) == driver
+
+
+@pytest.mark.parametrize(
+    ("driver", "support"),
+    [
+        ("525.60.12", Support.CANNOT),
+        ("525.60.13", Support.NATIVE),
+        ("525.105.17", Support.NATIVE),
+        ("90.1", Support.CANNOT),
+        ("", Support.NATIVE),
+        ("unknown", Support.NATIVE),
+    ],
+)
+def test_an_old_driver_is_told_and_an_unknown_one_is_not_judged(driver: str, support: Support) -> None:
+    found = judge(MIDDLE, (8, 0), None, driver)
+    assert found.support is support
+    if support is Support.CANNOT:
+        assert found.reason == f"CUDA 12.2 needs the driver 525.60.13 or newer, this machine has {driver}"
+        assert found.advice == "Update the driver to 525.60.13 or newer."
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tf2.4", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
+        ("tf2.20", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
+        ("tf2.21", "111958"),
+        ("tf1.15-ngc", "the libraries of its image are older"),
+    ],
+)
+def test_on_blackwell_nothing_of_today_runs_and_the_reason_names_the_issue(name: str, words: str) -> None:
+    found = judge(CATALOG[name], (12, 0), (12, 8), "570.86.10")
+    assert found.support is Support.CANNOT
+    assert words in found.reason
+
+
+def test_a_release_with_code_for_blackwell_will_run_there() -> None:
+    coming = Environment("coming", "2.99.0", "3.13", "", cuda="12.9", cudnn="9.9", gpu_code="sm_80 compute_120")
+    assert judge(coming, (12, 0)).support is Support.NATIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [
+        ("tf1.14", "3.5-3.7, 5.2-7.5"),
+        ("tf1.15-ngc", "6.0-9.0"),
+        ("tf2.4", "3.5-8.9, compiled 9.0"),
+        ("tf2.15", "5.0-8.9, compiled 9.0"),
+        ("tf2.16", "5.0-9.0"),
+        ("tf2.21", "6.0-9.0"),
+    ],
+)
+def test_the_gpus_of_an_environment_in_short(name: str, gpus: str) -> None:
+    assert describe(CATALOG[name]) == gpus
+
+
+def test_without_gpu_code_there_is_no_gpu() -> None:
+    bare = Environment("bare", "2.0.0", "3.8", "")
+    assert describe(bare) == ""
+    assert judge(bare, (8, 0)).reason == "the catalogue tells of no GPU code in it"
+
+
+def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:
+    older, newer = Card(0, "GPU-75", "T4", (7, 5), 0), Card(1, "GPU-90", "H100", (9, 0), 0)
+    both = GpuHost([older, newer], "550.54.15", (12, 4))
+    assert fit(CATALOG["tf2.0"], [older], both).support is Support.NATIVE
+    assert fit(CATALOG["tf2.0"], [older, newer], both).support is Support.CANNOT
+    assert fit(CATALOG["tf2.4"], [older, newer], both).support is Support.COMPILED
+    assert fit(CATALOG["tf2.0"], [newer], GpuHost(absent="the driver is not loaded")).support is Support.NATIVE
+
+
+ENVIRONMENTS = st.sampled_from(list(CATALOG.values()))
+GPUS = st.sampled_from(CAPABILITIES) | st.tuples(st.integers(3, 12), st.integers(0, 9))
+DRIVERS = st.tuples(st.integers(390, 620), st.integers(0, 200), st.integers(0, 99))
+CUDAS = st.tuples(st.integers(9, 14), st.integers(0, 9))
+
+
+@given(ENVIRONMENTS, GPUS, DRIVERS | st.none(), CUDAS | st.none())
+def test_what_is_not_native_has_a_reason(
+    environment: Environment,
+    capability: tuple[int, int],
+    driver: tuple[int, int, int] | None,
+    cuda: tuple[int, int] | None,
+) -> None:
+    found = judge(environment, capability, cuda, ".".join(map(str, driver)) if driver else "")
+    assert bool(found.reason) == (found.support is not Support.NATIVE)
+
+
+@given(ENVIRONMENTS, GPUS, st.lists(DRIVERS, min_size=2, max_size=2), st.lists(CUDAS, min_size=2, max_size=2))
+def test_a_newer_driver_makes_nothing_worse(
+    environment: Environment,
+    capability: tuple[int, int],
+    drivers: list[tuple[int, int, int]],
+    cudas: list[tuple[int, int]],
+) -> None:
+    ways = [
+        judge(environment, capability, cuda, ".".join(map(str, driver))).support
+        for driver, cuda in zip(sorted(drivers), sorted(cudas), strict=True)
+    ]
+    best_first = list(Support)
+    assert best_first.index(ways[1]) <= best_first.index(ways[0])
+
+
+@given(ENVIRONMENTS, st.data())
+def test_where_a_wheel_has_code_for_a_gpu_it_runs_natively(environment: Environment, data: st.DataObject) -> None:
+    capability = data.draw(st.sampled_from(GpuCode.parse(environment.gpu_code).machine))
+    assert judge(environment, capability, (13, 0), "580.65.06").support is Support.NATIVE

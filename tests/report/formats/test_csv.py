@@ -1,0 +1,72 @@
+"""CSV."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.results import Results
+from harness.report.formats.csv_ import cell, render
+from tests.factories import PHASES
+from tests.report.formats.examples import example, hostile
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_a_line_a_launch_in_their_order() -> None:
+    run, launches = example()
+    read = rows(render(Results(run, launches)))
+    assert [(row["environment"], int(row["round"]), row["role"]) for row in read] == [
+        (each.cell.environment, each.round, each.role.value) for each in launches
+    ]
+    assert float(read[0]["seconds_per_step"]) == launches[0].centre
+    assert {row["axis:mode"] for row in read} == {"graph", "eager"}
+    assert float(read[0]["phase:import"]) == PHASES["import"]
+
+
+def test_what_counts_is_told() -> None:
+    run, launches = example()
+    read = rows(render(Results(run, launches)))
+    assert {row["counted"] for row in read if row["role"] == "pilot"} == {"no"}
+    third = [row for row in read if row["round"] == "3" and row["axis:call"] == "fit"]
+    assert {(row["attempt"], row["counted"], bool(row["disturbed"])) for row in third} == {
+        ("0", "no", True),
+        ("1", "yes", False),
+    }
+
+
+def test_a_launch_without_samples_has_no_time() -> None:
+    *_, killed = rows(render(Results(*example())))
+    assert (killed["status"], killed["seconds_per_step"], killed["error"]) == ("oom", "", "killed at 2 GiB")
+
+
+def test_lines_end_as_the_rfc_says_and_are_equally_long() -> None:
+    for made in (example(), hostile()):
+        text = render(Results(*made))
+        assert text.count("\r\n") == text.count("\n") == len(made[1]) + 1
+        assert len({len(line) for line in csv.reader(io.StringIO(text, newline=""), strict=True)}) == 1
+
+
+def test_a_run_without_launches_has_its_headings() -> None:
+    assert rows(render(Results(example()[0], []))) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", " =1", "\t=1", "＝1", "\x1b[31m=1"]
+)
+def test_formulas_are_text(text: str) -> None:
+    assert cell(text).startswith("'")
+
+
+@pytest.mark.parametrize("text", ["-1", "+2.5", "-1e-3", "graph", "1+1", ""])
+def test_numbers_and_words_stay(text: str) -> None:
+    assert cell(text) == text
+
+
+@given(st.text())
+def test_no_cell_begins_a_formula(text: str) -> None:
+    assert cell(text)[:1] not in {"=", "@", "\t", "\r"}

@@ -1,0 +1,117 @@
+"""What a test reads of a section: its sentences, its tables as text, and what is in bold."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from harness.analysis.results import Results
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.report.blocks import Block, Code, Folded, Heading, Items, Section, Strong, Table, Text, Where, Words
+
+ANYWHERE = ~Where(0)
+
+
+def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
+    """The only section that a function makes of a run."""
+    (section,) = sections(Results(run, launches))
+    return section
+
+
+def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
+    """The sentences that are shown there, without the legends unless `notes`."""
+    return [each for block in shown(section, where) for each in _sentences(block) if notes or not _is_note(block)]
+
+
+def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
+    """The tables that are shown there."""
+    return [block for block in shown(section, where) if isinstance(block, Table)]
+
+
+def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
+    """The headings that are shown there."""
+    return [block.title for block in shown(section, where) if isinstance(block, Heading)]
+
+
+def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
+    """What is shown folded, each text with what it is."""
+    folded = [block.blocks for block in shown(section, where) if isinstance(block, Folded)]
+    return [
+        (str(what.words), block.text)
+        for blocks in folded
+        for what, block in pairwise(blocks)
+        if isinstance(block, Code) and isinstance(what, Text)
+    ]
+
+
+def shown(section: Section, where: Where) -> Sequence[Block]:
+    """The blocks that are shown there."""
+    found = section.shown(where)
+    return found.blocks if found else []
+
+
+def heads(table: Table) -> list[str]:
+    """A table's headings."""
+    return [head.text for head in table.heads]
+
+
+def rows(table: Table) -> list[list[str]]:
+    """A table's text."""
+    return [[entry.text for entry in line.entries] for line in table.lines]
+
+
+def bold(table: Table) -> list[list[str]]:
+    """What stands out in each line of a table."""
+    return [[entry.text for entry in line.entries if entry.stands_out] for line in table.lines]
+
+
+def column(table: Table, heading: str) -> list[str]:
+    """What stands below a heading."""
+    at = heads(table).index(heading)
+    return [row[at] for row in rows(table)]
+
+
+def everything(of: Section | Sequence[Block], where: Where = ANYWHERE) -> list[Block]:
+    """The blocks that are shown there, those that are folded too."""
+    found: list[Block] = []
+    for block in of.blocks if isinstance(of, Section) else of:
+        if block.where & where:
+            found += [block, *(everything(block.blocks) if isinstance(block, Folded) else ())]
+    return found
+
+
+def all_tables(section: Section, where: Where = ANYWHERE) -> list[Table]:
+    """The tables that are shown there, those that are folded too."""
+    return [block.shown(where) for block in everything(section, where) if isinstance(block, Table)]
+
+
+def texts(section: Section, where: Where = ANYWHERE) -> list[str]:
+    """The paragraphs that are shown there, notes and folded ones too."""
+    return [text(block.words) for block in everything(section, where) if isinstance(block, Text)]
+
+
+def summaries(section: Section, where: Where = ANYWHERE) -> list[str]:
+    """What stands over each of the folded parts that are shown there."""
+    return [block.summary for block in everything(section, where) if isinstance(block, Folded)]
+
+
+def text(words: Words) -> str:
+    """Words without what makes them bold or links."""
+    return words if isinstance(words, str) else "".join(each if isinstance(each, str) else each.text for each in words)
+
+
+def strong(words: Words) -> list[str]:
+    """What of these words is bold."""
+    return [each.text for each in words if isinstance(each, Strong)]
+
+
+def _sentences(block: Block) -> list[str]:
+    match block:
+        case Text():
+            return [str(block.words)]
+        case Items():
+            return [str(item) for item in block.items]
+    return []
+
+
+def _is_note(block: Block) -> bool:
+    return isinstance(block, Text) and block.is_note

@@ -1,0 +1,234 @@
+"""The answer, in sentences."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.report.sections import answer
+from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
+
+TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
+BOTH = {**TIMES, **{cell(c.environment, call="train_on_batch", mode=c.axes["mode"]): 0.01 for c in TIMES}}
+
+#: The entry that picks each release's default mode, alone.
+PICK = COMPARE[2:]
+WHERE = "(step; each release's default mode)."
+
+
+def results(times=BOTH, launches=None, *, compare=PICK, **changes):
+    changes.setdefault("scenarios", [scenario(compare=compare)])
+    return Results(run(times, **changes), launches or rounds(times, spread=0.0))
+
+
+def only(*arguments, **changes):
+    """The one sentence of a run."""
+    (sentence,) = answer.sentences(results(*arguments, **changes))
+    return sentence
+
+
+def prints(launches, odd):
+    """The launches with fingerprints, another one where `odd` holds for the cell."""
+    return [replace(each, fingerprint={"parameters": 2 if odd(each.cell) else 1}) for each in launches]
+
+
+def called(seconds):
+    """The sentence of a run with one row for each call, which takes so many times as long in tf2.0, eager."""
+    names = list(seconds)
+    times = dict.fromkeys(cells(calls=names), 0.01)
+    times |= {cell("tf2.0", call=call, mode="eager"): 0.01 * factor for call, factor in seconds.items()}
+    return only(times, scenarios=[scenario(axes={**scenario().axes, "call": names}, compare=PICK)])
+
+
+@pytest.mark.parametrize(
+    ("times", "text"),
+    [
+        (
+            {"fit": 2.7, "predict": 2.4, "evaluate": 1.0},
+            "TensorFlow 2.0.0 (eager) takes 2.40× to 2.70× as long as TensorFlow 1.14.0 (graph) with fit/predict, most "
+            "with fit; with evaluate it takes as long within 3 %",
+        ),
+        (
+            {"fit": 2.0, "predict": 0.5},
+            "TensorFlow 2.0.0 (eager) takes 2.00× as long as TensorFlow 1.14.0 (graph) with fit (95 %: 2.00 to 2.00); "
+            "with predict it is 2.00× as fast",
+        ),
+        (
+            {"fit": 0.5, "predict": 0.8},
+            "TensorFlow 2.0.0 (eager) is 1.25× to 2.00× as fast as TensorFlow 1.14.0 (graph) with fit and with "
+            "predict, most with fit",
+        ),
+        (
+            {"fit": 1.0, "predict": 1.0, "evaluate": 1.0},
+            "TensorFlow 2.0.0 (eager) takes as long as TensorFlow 1.14.0 (graph) within 3 % in all 3 rows",
+        ),
+    ],
+)
+def test_what_the_sentence_says(times, text):
+    assert called(times) == f"{text} {WHERE}"
+
+
+def test_one_row_is_told_with_its_interval_and_where_it_is():
+    assert only(TIMES) == (
+        "TensorFlow 2.0.0 (eager) takes 2.70× as long as TensorFlow 1.14.0 (graph) (95 %: 2.70 to 2.70) "
+        "(step, fit; each release's default mode)."
+    )
+
+
+@pytest.mark.parametrize(("count", "interval"), [(3, " (95 %: 2.70 to 2.70)"), (1, "")])
+def test_too_few_rounds_are_told_with_how_many_there_should_be(count, interval):
+    assert only(TIMES, rounds(TIMES, count=count, spread=0.0)).startswith(
+        f"TensorFlow 2.0.0 (eager) takes 2.70× as long as TensorFlow 1.14.0 (graph){interval}; "
+        f"too few rounds ({count} of 4) for a verdict (step"
+    )
+
+
+def test_what_is_unclear_is_no_clear_difference():
+    wide = {**TIMES, cell("tf2.0", mode="eager"): 0.0104}
+    assert only(wide, rounds(wide, spread=0.05)).startswith("No clear difference: TensorFlow 2.0.0 (eager) takes 1.0")
+
+
+def test_different_work_is_not_compared():
+    every = prints(rounds(BOTH), lambda of: of.environment == "tf2.0")
+    assert only(BOTH, every) == (
+        "TensorFlow 2.0.0 (eager) and TensorFlow 1.14.0 (graph) did not do the same work with fit and with "
+        f"train_on_batch: their times cannot be compared {WHERE}"
+    )
+    one = prints(rounds(BOTH, spread=0.0), lambda of: of == cell("tf2.0", call="fit", mode="eager"))
+    assert "within 3 % with train_on_batch; different work with fit" in only(BOTH, one)
+
+
+def test_rows_are_counted_where_names_would_be_too_many():
+    told = called({f"call{index}": 2.0 if index < 4 else 1.0 for index in range(8)})
+    assert " in 4 of 8 rows; in 4 of 8 rows it takes as long" in told
+
+
+def test_along_an_axis_the_sentence_is_about_the_other_value():
+    times = {of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}
+    told = only(times, compare=COMPARE)
+    assert told.startswith("eager takes 2.00× as long as graph (95 %: 2.00 to 2.00)")
+
+
+def test_pythons_are_told_where_they_differ():
+    newer = [replace(each, python="3.11") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    told = only(TIMES, environments=newer)
+    assert "TensorFlow 2.0.0 (eager, Python 3.11)" in told
+    assert "TensorFlow 1.14.0 (graph, Python 3.7)" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "pins", "subject", "base"),
+    [
+        ({"tensorflow": "1.15.5"}, {}, "TensorFlow 1.15.5", "TensorFlow 1.14.0"),
+        ({"keras": "2.3.1"}, {}, "TensorFlow 1.14.0 + Keras 2.3.1", "TensorFlow 1.14.0 + Keras 2.2.5"),
+        ({}, {"numpy": "1.21.6"}, "tf2.0 (NumPy 1.21.6 instead of 1.17.4)", "tf1.14"),
+        ({"python": "3.8"}, {}, "tf2.0 (Python 3.8)", "tf1.14 (Python 3.7)"),
+    ],
+)
+def test_environments_are_called_by_what_differs(changes, pins, subject, base):
+    known = [ENVIRONMENTS[0], replace(ENVIRONMENTS[0], name="tf2.0", **changes)]
+    old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
+    times = {of: seconds for of, seconds in TIMES.items() if of.axes["mode"] == "graph"}
+    found = results(times, environments=known, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
+    assert answer.sentences(found)[0].startswith(f"{subject} takes 1.10× as long as {base} (95 %")
+
+
+def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
+    times = {**TIMES, cell("tf2.0"): 0.0102}
+    found = results(times, rounds(times, spread=0.02), compare=COMPARE)
+    told = [(each.comparison.name, each.is_decided) for each in found.answers]
+    assert [name for name, decided in told if decided] == [
+        "TF 2 against TF 1",
+        "graph against eager",
+        "graph against eager",
+        "each release's default mode",
+    ]
+    assert [decided for _, decided in told] == [True] * 4 + [False]
+
+
+def many(names, seconds):
+    axes = {"call": ["fit"], "dtype": ["float32"], "mode": names}
+    members = [cell(mode=name) for name in names]
+    entry = COMPARE[1].__class__("first", along="mode", plus="v0")
+    return members, scenario(axes=axes, compare=[entry]), dict(zip(members, seconds, strict=True))
+
+
+def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_counted():
+    _, of, times = many([f"v{index}" for index in range(6)], [0.01 * (index + 1) for index in range(6)])
+    section = next(answer.sections(results(times, rounds(times), scenarios=[of])))
+    told = [block.words for block in section.blocks]
+    assert [words.split()[0] for words in told[:3]] == ["v5", "v4", "v3"]
+    assert told[3] == "2 more comparisons are in the tables."
+
+
+def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
+    members, of, times = many([f"v{index}" for index in range(5)], [0.05, 0.04, 0.03, 0.02, 0.001])
+    launches = [
+        launch(member, times[member], number, fingerprint={"parameters": 2 if member.axes["mode"] == "v4" else 1})
+        for number in range(1, 6)
+        for member in members
+    ]
+    told = answer.sentences(results(times, launches, scenarios=[of]))
+    assert [each.split()[0] for each in told] == ["v3", "v2", "v1"]
+
+
+def test_each_scenario_is_answered_before_one_is_answered_twice():
+    names = [f"v{index}" for index in range(4)]
+    axes = {"call": ["fit"], "dtype": ["float32"], "mode": names}
+    entry = COMPARE[1].__class__("first", along="mode", plus="v0")
+    far = {cell(mode=name): 0.01 * 10**index for index, name in enumerate(names)}
+    near = {cell(of="other", mode=name): 0.01 * (1 + index / 10) for index, name in enumerate(names)}
+    both = [scenario(of, axes=axes, compare=[entry]) for of in ("step", "other")]
+    told = answer.sentences(results({**far, **near}, rounds({**far, **near}), scenarios=both))
+    assert [each.split()[0] for each in told] == ["v3", "v3", "v2"]
+    assert ["(step," in each for each in told] == [True, False, True]
+
+
+def test_the_title_names_the_scenario_and_the_environments():
+    assert answer.title(results()) == "One training step: tf1.14, tf2.0"
+    known = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
+    assert answer.title(Results(run([], environments=known), [])) == "0 scenarios: 7 environments, tf9.0 to tf9.6"
+
+
+def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
+    alone = Results(run([cell()]), rounds({cell(): 0.01}))
+    words = [block.words for block in next(answer.sections(alone)).blocks]
+    assert words[0].startswith("Nothing is compared: 1 of 1 cells have a number")
+    assert not any("A/A control" in told for told in words)
+    assert answer.no_answer(Results(run(), [])) == "No cell has a number."
+
+
+def test_what_must_be_known_to_believe_it_stands_beside_it():
+    told = answer.conditions(results())
+    assert told.startswith("Measured in 5 rounds of fresh processes, pinned to 1 core (CPU 0), on Some CPU.")
+    assert "A difference of less than 3 % counts as none." in told
+    assert "Whether other processes disturbed a round is not known" in told
+
+
+def controlled(second, spread, **changes):
+    """What a run's control shows whose second launches take so many seconds, and its first 10 ms."""
+    times = dict(zip(cells(modes=["graph"]), [0.01, 0.02], strict=True))
+    launches = rounds(times, spread=spread, controls={cell(): second}, **changes)
+    return answer.control(Results(run(times, controlled=True), launches))
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        (controlled(0.01, 0.001), " over 1 group: this run can tell differences of 0."),
+        (controlled(0.0101, 0.02), " are within this machine's noise, and get no verdict."),
+        (
+            controlled(0.011, 0.001),
+            "That is more than the margin of 3 %, so no verdicts are given. Measure on a quieter machine (harness "
+            "doctor says what disturbs it), and with more rounds.",
+        ),
+        (controlled(0.01, 0.0, count=1), "differed by 0.0 %, over 1 group, with too few rounds for an interval."),
+        (answer.control(results()), "No A/A control: no cell was launched twice in a round"),
+    ],
+)
+def test_a_control_says_what_the_run_can_tell(told, sentence):
+    assert sentence in told
+
+
+def test_which_launch_of_the_control_took_longer_is_not_told():
+    assert controlled(0.009, 0.0).startswith("A/A control: two identical cells differed by 11 ± ")

@@ -1,0 +1,181 @@
+"""One line a cell."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis import shape as analysis
+from harness.analysis.results import Results
+from harness.analysis.shape import Quantity, Share, Statistic
+from harness.model.cell import Cell
+from harness.model.environment import Device
+from harness.report.blocks import Heading, Where
+from harness.report.sections import cells as sections
+from tests.factories import PHASES, RESOURCES, cell, cells, launch, rounds, run, scenario
+from tests.report.sections.reading import all_tables, column, heads, rows, texts
+
+GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
+
+
+def made(launches, asked=None):
+    return list(sections.sections(Results(asked or run(GRAPH), launches)))
+
+
+def _titled(sections_, title):
+    (found,) = [each for each in sections_ if each.title == title]
+    return found
+
+
+def table(title, launches):
+    (only,) = all_tables(_titled(made(launches), title))
+    return only
+
+
+def phases(launches):
+    return table("Phases", launches)
+
+
+def shape(launches):
+    return table("Shape of the times", launches)
+
+
+def resources(launches):
+    return table("Resources", launches)
+
+
+def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its_unit():
+    told = phases(rounds(GRAPH, phases={"pre": 0.2, **PHASES}))
+    assert heads(told) == [
+        "cell",
+        "container start, s",
+        "interpreter start, ms",
+        "import, s",
+        "device, ms",
+        "build, s",
+        "first call, s",
+        "pre, s",
+        "to the first step, s",
+        "steady state a step, ms",
+    ]
+    assert column(told, "cell") == ["tf1.14 graph", "tf2.0 graph"]
+
+
+def test_each_line_knows_its_cell():
+    for each in made(rounds(GRAPH, phases=PHASES, resources=RESOURCES)):
+        (told,) = all_tables(each)
+        assert [line.cell for line in told.lines] == list(GRAPH)
+
+
+def test_a_phase_is_its_median_with_p10_and_p90_over_launches():
+    launches = [launch(cell(), 0.01, number, phases={"import": 0.8 + 0.02 * number}) for number in range(1, 6)]
+    ((_, *values),) = rows(phases(launches))
+    assert values == ["0.860 (0.828 to 0.892)", "0.860 (0.828 to 0.892)", "10.0 (10.0 to 10.0)"]
+
+
+def test_the_page_sorts_by_the_number_in_seconds():
+    (line,) = phases([launch(cell(), 0.01, phases={"import": 0.08})]).lines
+    assert [entry.order for entry in line.entries] == [None, 0.08, 0.08, 0.01]
+
+
+def test_one_launch_has_no_spread():
+    ((_, *values),) = rows(phases([launch(cell(), 0.01, phases={"import": 0.8})]))
+    assert values == ["0.800", "0.800", "10.0"]
+
+
+def test_a_cell_without_a_phase_has_an_empty_place():
+    launches = [
+        launch(cell(), 0.01, phases={"import": 0.8, "build": 0.2}),
+        launch(cell("tf2.0"), phases={"import": 1.0}),
+    ]
+    assert column(phases(launches), "build, s") == ["0.200", ""]
+
+
+def test_launches_of_old_runs_have_neither_phases_nor_resources():
+    assert [each.title for each in made(rounds(GRAPH))] == ["Shape of the times"]
+
+
+def test_a_run_without_a_number_has_none_of_it():
+    assert made([]) == []
+
+
+def test_a_shape_is_in_the_tables_unit():
+    told = shape([launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)])
+    assert heads(told)[:5] == ["cell", "mean, ms", "median, ms", "p10, ms", "p90, ms"]
+    ((_, *values),) = rows(told)
+    assert values == ["10.0", "10.0", "8.00", "12.0", "20.0", "0.00", "3"]
+
+
+@pytest.mark.parametrize(("number", "between"), [(1, False), (2, True)])
+def test_one_launch_has_nothing_between(number, between):
+    told = shape([launch(cell(), [0.01, 0.02], each) for each in range(1, number + 1)])
+    assert ("between launches, %" in heads(told)) is between
+    assert "within launches, %" in heads(told)
+
+
+def test_one_more_statistic_is_one_line(monkeypatch):
+    least = Statistic("minimum", Quantity.STEP, lambda times: times.samples[0], "The minimum is the least sample.")
+    for module in (analysis, sections):
+        monkeypatch.setattr(module, "STATISTICS", (*analysis.STATISTICS, least))
+    launches = [launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)]
+    assert column(shape(launches), "minimum, ms") == ["8.00"]
+    (legend,) = texts(_titled(made(launches), "Shape of the times"))
+    assert legend.endswith("The minimum is the least sample.")
+
+
+@pytest.mark.parametrize(
+    ("uneven", "outliers", "remark"),
+    [
+        (0, 0, ""),
+        (2, 0, "uneven samples in 2 of 8 launches"),
+        (0, 1, "1 of 8 launches is an outlier"),
+        (2, 2, "uneven samples in 2 of 8 launches; 2 of 8 launches are outliers"),
+    ],
+)
+def test_a_shape_has_its_remarks(uneven, outliers, remark):
+    assert sections.remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8))) == remark
+
+
+def test_remarks_stand_in_the_line_of_their_cell():
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
+    launches += [launch(cell("tf2.0"), [0.007] * 3 + [0.022] * 2)]
+    assert column(shape(launches), "remarks") == [
+        "1 of 6 launches is an outlier",
+        "uneven samples in 1 of 1 launches",
+    ]
+    assert "remarks" not in heads(shape(rounds(GRAPH)))
+
+
+def test_resources_have_a_unit_in_the_heading():
+    told = resources(rounds(GRAPH, count=1, resources=RESOURCES))
+    assert heads(told)[1:] == ["cores in the steady state", "CPU of the launch, s", "peak memory, MiB"]
+    assert rows(told)[0][1:] == ["0.990", "3.40", "412"]
+
+
+def test_much_memory_is_in_gibibytes():
+    told = resources(rounds(GRAPH, count=1, resources={"max_rss_bytes": 3 * 1024.0**3}))
+    assert heads(told)[1:] == ["peak memory, GiB"]
+    assert rows(told)[0][1:] == ["3.00"]
+
+
+def test_a_cell_without_a_number_has_no_line():
+    told = shape([replace(each, samples=()) if each.cell == cell() else each for each in rounds(GRAPH)])
+    assert column(told, "cell") == ["tf2.0 graph"]
+
+
+def test_two_scenarios_have_one_section_of_each_and_a_legend_once():
+    other = scenario("other", title="Another", axes={"size": ["1"]}, default={}, compare=[])
+    times = {cell(): 0.01, Cell("other", "tf1.14", Device.CPU, {"size": "1"}): 0.02}
+    asked = run(times, scenarios=[scenario(), other])
+    found = made(rounds(times, phases=PHASES, resources=RESOURCES), asked)
+    assert [each.title for each in found] == ["Phases", "Shape of the times", "Resources"]
+    for each in found:
+        assert [block.title for block in each.blocks if isinstance(block, Heading)] == ["One training step", "Another"]
+        assert len(all_tables(each)) == 2
+        (legend,) = texts(each)
+        sentences = [sentence for sentence in legend.split(". ") if sentence]
+        assert len(sentences) == len(set(sentences)) > 1
+
+
+def test_the_pasted_report_leaves_them_to_the_details():
+    found = made(rounds(GRAPH, phases=PHASES, resources=RESOURCES))
+    assert not any(each.shown(Where.PASTE | Where.TERMINAL) for each in found)

@@ -1,0 +1,187 @@
+"""What was measured."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.model.backend import BackendFacts
+from harness.model.environment import Device
+from harness.model.job import Limits
+from harness.report.blocks import Code, Items, Link, Where
+from harness.report.markdown import LIMIT, files
+from harness.report.sections import answer
+from harness.report.sections.measured import SCRIPT_CHARACTERS, facts, machine, pairs, sections
+from tests.factories import cell, cells, launch, rounds, run, scenario
+from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
+
+TIMES = dict.fromkeys(cells(), 0.01)
+
+
+def made(asked, launches=()):
+    (found,) = sections(Results(asked, launches))
+    return found
+
+
+def items(asked, launches=()):
+    """The list by what is bold in each item."""
+    (block,) = [block for block in everything(made(asked, launches)) if isinstance(block, Items)]
+    return {strong(item)[0]: text(item) for item in block.items}
+
+
+def test_a_scenario_is_told_with_its_source_and_its_cells():
+    lost = cell("tf2.0", mode="eager")
+    launches = [each for each in rounds(TIMES) if each.cell != lost]
+    assert items(run(), launches)["One training step"] == (
+        "One training step (step, source): 4 cells on cpu, 3 with a number."
+    )
+    (block,) = [block for block in everything(made(run(), launches)) if isinstance(block, Items)]
+    assert [each.address for each in block.items[0] if isinstance(each, Link)] == ["https://example.org/question/1"]
+
+
+def test_cells_that_only_observe_are_counted():
+    only = [launch(cell(), (), 0, observations={"traces": 3})]
+    assert items(run([cell()]), only)["One training step"].endswith(
+        ": 1 cell on cpu, 0 with a number, 1 that only observe."
+    )
+
+
+def test_a_scenario_without_a_source_or_without_a_cell():
+    other = scenario("other", title="Another")
+    told = items(run(scenarios=[scenario(source=""), other]), [])
+    assert told["One training step"].startswith("One training step (step): 4 cells")
+    assert "Another" not in told
+
+
+def test_how_it_was_measured_is_a_line_each():
+    told = items(run(suite="seed"), rounds(TIMES))
+    assert told["Rounds:"].startswith("Rounds: 5 rounds. A pilot before them is in no number; every round launches")
+    assert told["Sampling:"] == (
+        "Sampling: warm up for 0.5 s, then measure for 1 s in samples of at least 0.05 s; pinned to 1 core (CPU 0)."
+    )
+    assert told["Machine:"] == "Machine: Some CPU, 2 cores, 8.00 GiB; 26.1.5."
+    assert told["Run:"] == (
+        "Run: 2026-11-21T04-10-00Z-3f2a, started 2026-11-21T04:10:00Z, harness 0.1.0, commit 0123abcd, suite seed, "
+        "seed 7."
+    )
+    assert told["Reference:"] == "Reference: tf1.14."
+
+
+def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
+    found = made(run())
+    assert summaries(found, Where.PASTE) == []
+    assert summaries(found, Where.DETAILS) == ["The machine and the backend, in full"]
+    assert found.shown(Where.TERMINAL) is None
+    (table,) = all_tables(found)
+    assert ["machine", "kernel", "Linux 6.1"] in rows(table)
+    assert ["backend", "why", "An engine answers."] in rows(table)
+
+
+# The machine.
+
+
+def test_an_engine_elsewhere_has_its_own_machine():
+    there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64", "cpus": 64}
+    told = machine(run(backend=BackendFacts.of({**there, "memory_bytes": 2**36})))
+    assert told == "x86_64, 64 cores, 64.0 GiB; Docker Engine 28"
+
+
+def test_what_is_not_known_of_a_machine_is_left_out():
+    assert machine(run(host={}, backend=BackendFacts(""))) == ""
+    assert machine(run(host={"cores": 1}, backend=BackendFacts(""))) == "1 core"
+    assert "Machine:" not in items(run(host={}, backend=BackendFacts("")))
+    assert not summaries(made(run(host={}, backend=BackendFacts(""))))
+
+
+def test_local_environments_are_called_so():
+    assert machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local environments"
+
+
+def test_the_gpus_are_part_of_the_machine():
+    assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend=BackendFacts(""))) == "NVIDIA H100"
+    assert machine(run(host={"gpus": "not known: no driver"}, backend=BackendFacts(""))) == ""
+
+
+def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
+    host = {
+        "cpu": "Some CPU",
+        "memory_bytes": 2**30,
+        "os": "",
+        "gpus": [],
+        "kernel": None,
+        "swap_on": False,
+        "n": [1, 2],
+    }
+    assert pairs(host) == [("CPU", "Some CPU"), ("memory", "1.00 GiB"), ("swap on", "no"), ("n", "1, 2")]
+    assert pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
+
+
+def test_the_gpus_of_every_launch_are_named():
+    card = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
+    told = "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15"
+    assert pairs({"gpus": [card, {"index": 1}]}) == [("GPUs", f"{told}; index 1")]
+    assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
+
+
+def test_every_fact_says_whose_it_is():
+    assert facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
+        ("machine", "CPU", "x"),
+        ("backend", "name", "docker"),
+    ]
+
+
+def test_launches_on_all_cores_say_so():
+    told = items(run(asked={"limits": Limits()}))["Sampling:"]
+    assert told.endswith("; on all cores of the machine.")
+
+
+# A user's own scenario.
+
+
+def own(text):
+    return run(scenarios=[scenario(path=Path("/home/me/step.py"))], scripts={"step": text})
+
+
+def test_a_users_own_scenario_is_folded_with_its_hash():
+    text = "# /// script\nprint('`x`')\n"
+    found = made(own(text))
+    assert summaries(found, Where.PASTE) == [
+        f"The scenario step.py, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}"
+    ]
+    (code,) = [block for block in everything(found, Where.PASTE) if isinstance(block, Code)]
+    assert (code.text, code.language) == (text, "python")
+
+
+def test_the_projects_own_scenarios_are_not_repeated():
+    assert not summaries(made(run()), Where.PASTE)
+
+
+@pytest.mark.parametrize(
+    ("length", "where"), [(SCRIPT_CHARACTERS, Where.PASTE), (SCRIPT_CHARACTERS + 1, Where.DETAILS)]
+)
+def test_a_long_scenario_is_in_the_details(length, where):
+    found = made(own("x" * length))
+    (folded,) = [each for each in found.blocks if getattr(each, "summary", "").startswith("The scenario step.py")]
+    assert where in folded.where
+    assert (Where.DETAILS in folded.where) is (where is Where.DETAILS)
+    assert Where.PAGE in folded.where
+
+
+def test_many_scenarios_leave_the_report_below_its_limit():
+    names = [f"step{index}" for index in range(5)]
+    members = [cell(of=name) for name in names]
+    asked = run(
+        members,
+        scenarios=[scenario(name, path=Path(f"{name}.py")) for name in names],
+        scripts={name: f"# {name}\n" * 2000 for name in names},
+    )
+    results = Results(asked, [])
+    made_ = files([*answer.sections(results), *sections(results)], "results/x")
+    assert len(made_.report) < LIMIT
+    assert all(f"# {name}\n" in made_.report + made_.details for name in names)
+
+
+def test_two_devices_are_both_named():
+    members = [cell(), cell(device=Device.GPU)]
+    assert ": 2 cells on cpu and gpu, 0 with a number." in items(run(members))["One training step"]

@@ -1,0 +1,257 @@
+"""A scenario's comparisons and times."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.comparisons import Compared, Settling, Withheld
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate
+from harness.analysis.verdicts import Verdict
+from harness.analysis.work import Comparison, Work
+from harness.model.environment import Device
+from harness.model.launch import Status
+from harness.report.blocks import Table, Text
+from harness.report.sections import scenarios
+from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, launch, rounds, run, scenario
+
+TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
+SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
+
+
+def made(asked, launches):
+    """The tables of the one section by their captions' first words, and its paragraphs."""
+    (section,) = scenarios.sections(Results(asked, launches))
+    tables = {block.caption.partition(",")[0]: block for block in section.blocks if isinstance(block, Table)}
+    return tables, [block.words for block in section.blocks if isinstance(block, Text)]
+
+
+def texts(table):
+    """The headings, and the lines as text without plots."""
+    return [head.text for head in table.heads], [
+        [entry.text for entry in line.entries if not entry.is_code] for line in table.lines
+    ]
+
+
+def comparisons(asked, launches):
+    return texts(made(asked, launches)[0]["Comparisons"])
+
+
+def test_lines_go_by_the_tables_rows_then_by_the_headers_columns():
+    headings, lines = comparisons(run(TIMES), rounds(SECONDS))
+    assert [heading for heading in headings if "faster" not in heading][:4] == [
+        "call",
+        "comparison",
+        "time ratio",
+        "verdict",
+    ]
+    assert [line[:2] for line in lines][4:7] == [
+        ["fit", "each release's default mode: tf2.0 vs tf1.14"],
+        ["train_on_batch", "tf2.0 vs tf1.14, graph"],
+        ["train_on_batch", "tf2.0 vs tf1.14, eager"],
+    ]
+    assert len(lines) == 10
+
+
+def test_a_ratio_is_the_time_of_the_first_over_that_of_the_second():
+    _, lines = comparisons(run(TIMES), rounds(SECONDS, spread=0.0))
+    assert lines[4][2:4] == ["2.70× (2.70 to 2.70)", "slower"]
+    assert lines[2][1:4] == ["graph vs eager, tf1.14", "0.500× (0.500 to 0.500)", "faster"]
+
+
+def test_one_rows_lines_have_no_labels():
+    only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
+    assert comparisons(run(only), rounds(only))[0][0] == "comparison"
+
+
+def test_a_ratio_opens_both_of_its_cells_and_is_sorted_by_its_value():
+    table = made(run(TIMES), rounds(SECONDS, spread=0.0))[0]["Comparisons"]
+    entry = table.lines[0].entries[2]
+    assert entry.cells == (cell("tf2.0"), cell("tf1.14"))
+    assert entry.order == pytest.approx(1.1)
+
+
+def test_different_work_has_no_ratio_and_no_plot():
+    launches = [
+        launch(of, 0.01, number, fingerprint={"parameters": len(of.environment)})
+        for number in range(1, 6)
+        for of in cells(modes=["graph"])
+    ]
+    asked = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
+    (line,) = made(asked, launches)[0]["Comparisons"].lines
+    assert [entry.text for entry in line.entries][:4] == ["tf2.0 vs tf1.14", "", "", "different work"]
+
+
+def test_where_every_verdict_is_missing_one_line_says_why_and_there_is_no_column():
+    times = dict.fromkeys(cells(), 0.01)
+    tables, words = made(run(), rounds(times, count=3))
+    assert "5 comparisons: too few rounds (3 of 4) for a verdict." in words
+    assert "verdict" not in texts(tables["Comparisons"])[0]
+    assert not any("too few rounds" in text for line in texts(tables["Comparisons"])[1] for text in line)
+    assert "verdict" in comparisons(run(), rounds(times, count=4))[0]
+
+
+def test_a_line_tells_of_fewer_rounds():
+    launches = [*rounds({cell(): 0.01, cell("tf2.0"): 0.01}, count=6), *rounds({cell("tf2.1"): 0.01}, count=4)]
+    _, lines = comparisons(run(cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph"])), launches)
+    assert ["n=4" in line[1] for line in lines[:2]] == [False, True]
+
+
+def test_those_judged_together_are_counted_without_what_is_not_judged():
+    assert any("The 10 verdicts hold together at 95 % (Holm)" in told for told in made(run(TIMES), rounds(SECONDS))[1])
+    assert not any("(Holm)" in told for told in made(run(TIMES), rounds(SECONDS, count=3))[1])
+
+
+def test_twelve_judged_together_have_moderated_variances():
+    members = cells(calls=("fit", "train_on_batch", "predict"))
+    axes = {**scenario().axes, "call": ["fit", "train_on_batch", "predict"]}
+    _, words = made(run(members, scenarios=[scenario(axes=axes)]), rounds(dict.fromkeys(members, 0.01)))
+    assert any("The 15 verdicts" in told and "moderated over the table (Smyth 2004)" in told for told in words)
+
+
+def test_percentages_stand_where_the_source_counts_in_them():
+    percent = [replace(entry, percent=True) for entry in COMPARE[1:2]]
+    only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
+    asked = run(only, scenarios=[scenario(compare=[COMPARE[0], *percent])])
+    headings, lines = comparisons(asked, rounds(only, spread=0.0))
+    assert "as the source counts" in headings
+    assert ["+100 ± 1 %" in line for line in lines] == [False, False, True, False]
+    assert "as the source counts" not in comparisons(run(only), rounds(only))[0]
+
+
+def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=0.5):
+    return Compared(
+        cell=cell("tf2.0"),
+        other=cell(),
+        estimate=Estimate(at, 5),
+        level=0.95,
+        verdict=verdict,
+        withheld=withheld,
+        settling=settling,
+        work=Comparison(work, reason),
+        pythons=pythons,
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "remarks"),
+    [
+        (compared(), ""),
+        (compared(pythons=("3.11", "3.7")), "Python 3.11 vs 3.7"),
+        (compared(work=Work.NOT_CHECKED), "work not checked"),
+        (
+            compared(Verdict.DIFFERENT_WORK, work=Work.DIFFERENT, reason="parameters is 1 and 2"),
+            "parameters is 1 and 2",
+        ),
+        (compared(Verdict.UNCLEAR, settling=Settling(12, 187.0)), "about 12 more rounds (3.1 min) would settle it"),
+        (compared(Verdict.UNCLEAR, settling=Settling(1, 0.0)), "about 1 more round would settle it"),
+        (compared(Verdict.UNCLEAR), "the difference lies at the margin: no number of rounds settles it"),
+        (compared(None, Withheld.FEW_ROUNDS), "too few rounds"),
+        (compared(None, Withheld.CONTROL), "within this run's noise"),
+        (
+            compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
+            "Python 3.11 vs 3.7; work not checked; too few rounds",
+        ),
+    ],
+)
+def test_a_comparison_has_its_remarks(of, remarks):
+    assert scenarios.remark(Results(run(), []), of) == remarks
+
+
+def test_no_rounds_are_said_to_settle_what_is_within_the_noise():
+    times = dict(zip(cells(modes=["graph"]), [0.01, 0.0101], strict=True))
+    noisy = Results(run(times, controlled=True), rounds(times, spread=0.05, controls={cell(): 0.01}))
+    assert noisy.found.control.reach > noisy.margin
+    settling = Settling(12, 187.0)
+    assert scenarios.remark(noisy, compared(Verdict.UNCLEAR, settling=settling, at=0.99)) == ""
+    assert "would settle it" in scenarios.remark(noisy, compared(Verdict.UNCLEAR, settling=settling, at=0.5))
+
+
+# Times.
+
+
+def times(asked, launches):
+    return texts(made(asked, launches)[0]["Time per step"])
+
+
+def test_headings_name_environment_mode_and_unit():
+    only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
+    headings, _ = times(run(only), rounds(only))
+    assert headings == ["tf1.14 graph, ms", "tf1.14 eager, ms", "tf2.0 graph, ms", "tf2.0 eager, ms"]
+
+
+def test_what_all_rows_share_is_told_once():
+    only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
+    assert "In every row: call fit." in made(run(only), rounds(only))[1]
+
+
+def test_many_environments_have_a_line_each():
+    names_ = [f"tf2.{minor}" for minor in range(5)]
+    members = [cell("tf1.14"), *cells(names_)]
+    known = [replace(ENVIRONMENTS[0], name=name) for name in ["tf1.14", *names_]]
+    headings, lines = times(run(members, environments=known), [launch(member) for member in members])
+    assert headings == ["environment", "graph, ms", "eager, ms"]
+    assert [line[0] for line in lines] == ["tf1.14", *names_]
+    assert lines[0][1].startswith("10.0")
+    assert lines[0][2] == ""
+    assert all(value.startswith("10.0") for value in lines[1][1:])
+
+
+def test_a_number_tells_of_fewer_rounds_and_of_uneven_samples():
+    launches = [launch(cell(), 0.01, number) for number in (1, 2, 3)]
+    launches += [launch(cell(mode="eager"), [0.007] * 3 + [0.022] * 2, number) for number in (1, 2)]
+    assert times(run(cells(["tf1.14"])), launches)[1] == [["10.0 ± 0.1", "13.0 ± 0.1 n=2 †"]]
+
+
+def test_a_number_tells_of_outliers_and_of_steps_that_were_not_counted():
+    spread = [0.010, 0.0101, 0.0099, 0.010, 0.0102, 0.020]
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate(spread, 1)]
+    launches += [
+        launch(cell(mode="eager"), 0.01, number, fingerprint={"steps_called": 100, "steps_counted": 6})
+        for number in range(1, 7)
+    ]
+    ((first, second),) = times(run(cells(["tf1.14"])), launches)[1]
+    assert first.endswith(" ◊")
+    assert second == "10.0 ± 0.1 ‡"
+
+
+def test_marks_are_explained_with_the_numbers_that_have_them():
+    launches = [launch(cell(), seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
+    launches += [launch(cell("tf2.0"), [0.007] * 3 + [0.022] * 2, fingerprint={"steps_called": 9, "steps_counted": 8})]
+    words = made(run(cells(modes=["graph"])), launches)[1]
+    uneven, outliers, undone = words[-3:]
+    assert uneven.startswith("† Uneven samples: the mean and the median")
+    assert uneven.endswith("Launches: tf2.0 graph: 1 of 1.")
+    assert outliers.startswith("◊ Outliers: ")
+    assert outliers.endswith("Launches: tf1.14 graph: 1 of 6.")
+    assert undone.endswith("such a step: tf2.0 graph: took 9 steps, and the framework counted 8.")
+
+
+def test_without_a_number_the_status_stands_and_where_there_is_no_cell_nothing():
+    members = [cell(), cell(mode="eager"), cell(call="train_on_batch", mode="eager")]
+    launches = [launch(cell()), broken(cell(mode="eager"), Status.OOM), launch(members[2])]
+    assert [line[1:] for line in times(run(members), launches)[1]] == [["10.0", "oom"], ["", "10.0"]]
+
+
+def test_rows_name_their_device_where_there_are_several():
+    members = [cell(), cell(device=Device.GPU)]
+    headings, lines = times(run(members), [launch(member) for member in members])
+    assert headings[0] == "device"
+    assert [line[0] for line in lines] == ["cpu", "gpu"]
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [(1, "no intervals, no verdict"), (5, "a 95 % confidence interval over 5 rounds.")],
+)
+def test_the_note_says_what_an_interval_is(count, sentence):
+    words = made(run(), rounds(dict.fromkeys(cells(), 0.01), count=count))[1]
+    assert any(sentence in told for told in words)
+
+
+def test_what_ratios_are_is_said_in_the_first_section_alone():
+    other = scenario("other", compare=COMPARE[:1])
+    times_ = {**dict.fromkeys(cells(), 0.01), **{cell(e, of="other"): 0.01 for e in ("tf1.14", "tf2.0")}}
+    found = scenarios.sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
+    told = [[b.words for b in each.blocks if isinstance(b, Text) and "Ratios are" in b.words] for each in found]
+    assert [len(each) for each in told] == [1, 0]

@@ -1,0 +1,48 @@
+"""docs/api.md, as it stands there, in a small project."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness import session
+from tests.cli.conftest import Harness
+
+PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+QUICK = '[quick]\nenvironments = ["old", "new"]\n[[quick.select]]\nscenario = "ways"\nway = ["fine"]\n'
+
+
+def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (harness.root / "scenarios" / "suites.toml").write_text(QUICK)
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.chdir(harness.root)
+    names: dict[str, object] = {"__name__": "example"}
+    exec(BLOCKS[0], names)
+    assert capsys.readouterr().out.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]
+    assert not (harness.root / "results").exists()
+    exec(BLOCKS[1], names)
+    heard = capsys.readouterr()
+    assert "0 ways old fine fast ok" in heard.out.splitlines()
+    assert heard.err == ""
+    exec(BLOCKS[2], names)
+    (told,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"new takes [\d.]+ times as long: (faster|same|slower|unclear|None)", told)
+    ended = names["ended"]
+    assert isinstance(ended, session.Ended)
+    assert session.read(ended.folder).run == ended.results.run
+    again = "harness matrix --suite quick --backend local --seed 1 --rounds 4"
+    assert again in (ended.folder / "report.md").read_text()
+    assert [path.name for path in ended.written.files] == ["report.md", "report.html"]
+
+
+def test_the_page_names_all_that_there_is() -> None:
+    for name in set(session.__all__) - {"Planned", "Ended", "Outlook", "Written", "Gate", "Listener"}:
+        assert f"{name}(" in PAGE, name
+    for name in session.__all__:
+        assert name in PAGE
+        assert getattr(session, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        session.nothing  # noqa: B018

@@ -1,0 +1,38 @@
+"""What a gate finds in a run's verdicts."""
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.session import Gate, gate
+from tests.factories import cell, cells, rounds, run, scenario
+
+GRAPH = cells(modes=["graph"])
+
+
+def judged(seconds, of=GRAPH, **changes):
+    times = dict(zip(of, seconds, strict=True))
+    return gate(Results(run(times, **changes), rounds(times, spread=0.0)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"), [([0.01, 0.02], Gate.SLOWER), ([0.01, 0.01], Gate.PASSED), ([0.02, 0.01], Gate.PASSED)]
+)
+def test_an_environment_is_slower_than_the_reference_or_not(seconds, found):
+    assert judged(seconds) is found
+
+
+def test_a_value_of_an_axis_that_is_slower_than_another_is_no_regression():
+    assert judged([0.01, 0.02, 0.01, 0.02], cells()) is Gate.SLOWER, "each release's default mode"
+    along = scenario(compare=[scenario().compare[0], scenario().compare[1]])
+    assert judged([0.01, 0.02, 0.01, 0.02], cells(), scenarios=[along]) is Gate.PASSED
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_gate_that_judged_nothing_does_not_pass(count):
+    times = dict.fromkeys(GRAPH, 0.01)
+    assert gate(Results(run(times), rounds(times, count=count))) is Gate.NOTHING_JUDGED
+
+
+def test_a_run_of_one_environment_judges_nothing():
+    times = {cell(): 0.01, cell(mode="eager"): 0.02}
+    assert gate(Results(run(times), rounds(times))) is Gate.NOTHING_JUDGED

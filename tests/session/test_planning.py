@@ -1,0 +1,180 @@
+"""From a request to a plan: devices, lengths, and what of it is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.backends import registry
+from harness.catalog.project import Project
+from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Card, GpuHost
+from harness.session.planning import Planned
+from harness.session.planning import plan as make_plan
+from harness.session.request import Request
+from tests.cli.conftest import Harness
+
+BAKE = """
+variable "ENVIRONMENTS" {
+  default = [
+    { name = "old", tensorflow = "1.14.0", python = "3.7", as_of = "2019-09-01T00:00:00Z", cuda = "10.0", cudnn = "7.4", gpu_code = "sm_70 compute_70" },
+    { name = "nvidias", tensorflow = "1.15.5", python = "3.8", as_of = "2023-04-15T00:00:00Z", cuda = "12.1", cudnn = "8.8", gpu_code = "sm_70 sm_90", gpu_image = "nvcr.io/tf:1" },
+    { name = "new", tensorflow = "2.18.1", python = "3.11", as_of = "2025-03-25T00:00:00Z", cuda = "12.5", cudnn = "9.3", gpu_code = "sm_70 sm_80 compute_90" },
+    { name = "slim", tensorflow = "2.19.0", python = "3.11", as_of = "2025-03-25T00:00:00Z" },
+  ]
+}
+"""  # noqa: E501
+SUITES = '[headline]\nenvironments = ["old", "new"]\n[[headline.select]]\nscenario = "ways"\nway = ["fine"]\n'
+
+V100 = Card(0, "GPU-aaaa", "Tesla V100", (7, 0), 16 * 2**30)
+H100 = Card(0, "GPU-bbbb", "NVIDIA H100", (9, 0), 80 * 2**30)
+
+
+@pytest.fixture
+def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planned]:
+    """A function that plans for a machine with one card, None for one where nothing is known."""
+    (harness.root / "docker-bake.hcl").write_text(BAKE)
+    (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
+    for lock in ("old-cpu", "old-gpu", "nvidias-gpu", "new-cpu", "new-gpu", "slim-cpu"):
+        (harness.root / "images" / "locks" / f"{lock}.txt").write_text("# nothing\n")
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+
+    def make(card: Card | None = V100, **typed: Any) -> Planned:
+        host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
+        monkeypatch.setattr(registry, "gpu_host", lambda root: host)
+        options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
+        return make_plan(Request(**{**options, **typed}))
+
+    return make
+
+
+Plan = Callable[..., Planned]
+
+
+def absent(prepared: Planned) -> dict[str, str]:
+    return {entry.cell.environment: entry.reason for entry in prepared.plan.unavailable}
+
+
+def test_a_cpu_run_is_as_ever(plan: Plan) -> None:
+    prepared = plan(environments=["old"])
+    assert {cell.device for cell in prepared.plan.cells} == {Device.CPU}
+    assert prepared.plan.limits.gpus == ()
+    assert prepared.plan.limits.first_start_seconds == 0.0
+    assert len(prepared.plan.limits.cpus or ()) == 1
+    assert prepared.requirements["old"].lock.path.name == "old-cpu.txt"
+
+
+def test_a_gpu_run_has_the_first_gpu_every_core_and_the_gpus_locks(plan: Plan) -> None:
+    prepared = plan(environments=["old"], gpu=True)
+    assert {cell.device for cell in prepared.plan.cells} == {Device.GPU}
+    assert prepared.plan.limits.gpus == ("0",)
+    assert prepared.plan.limits.cpus is None
+    assert prepared.requirements["old"].lock.path.name == "old-gpu.txt"
+    assert prepared.cards == [V100]
+
+
+def test_what_was_typed_wins(plan: Plan) -> None:
+    limits = plan(environments=["old"], gpus="0", cpus="1", timeout=90.0).plan.limits
+    assert limits.gpus == ("0",)
+    assert len(limits.cpus or ()) == 1
+    assert (limits.seconds, limits.first_start_seconds) == (90.0, 0.0)
+
+
+def test_a_first_start_may_take_longer_than_an_hour(plan: Plan) -> None:
+    limits = plan(environments=["old"], gpu=True).plan.limits
+    assert limits.seconds == 600.0
+    assert limits.first_start_seconds > 3600.0
+
+
+def test_an_environment_without_the_device_is_not_available_and_the_others_run(plan: Plan) -> None:
+    prepared = plan(environments=["nvidias", "old"])
+    assert "made for GPUs" in absent(prepared)["nvidias"]
+    assert {cell.environment for cell in prepared.plan.cells} == {"old"}
+    assert [each.name for each in prepared.environments] == ["nvidias", "old"]
+    prepared = plan(environments=["*"], gpu=True)
+    assert absent(prepared) == {"slim": "the catalogue has nothing of a GPU for slim"}
+
+
+def test_the_reference_is_one_that_can_run(plan: Plan) -> None:
+    assert plan(environments=["nvidias", "old"]).reference == "old"
+    assert plan(H100, environments=["old", "new"], gpu=True).reference == "new"
+    assert plan(environments=["nvidias", "old"], reference="nvidias").reference == "nvidias"
+    assert plan(environments=["nvidias"]).reference == "nvidias"
+
+
+def test_what_the_gpu_cannot_run_is_known_before_anything_is_built(plan: Plan) -> None:
+    prepared = plan(H100, environments=["old", "new"], gpu=True)
+    assert "CUDA 10.0" in absent(prepared)["old"]
+    assert [each.environment.name for each in prepared.needed] == ["new"]
+
+
+def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan: Plan) -> None:
+    prepared = plan(None, environments=["old", "new"], gpu=True)
+    assert absent(prepared) == {}
+    assert prepared.cards == []
+
+
+def test_a_gpu_that_the_machine_lacks_ends_it(plan: Plan) -> None:
+    with pytest.raises(CannotRunHereError, match=r"has no GPU 1\. It has 0: Tesla V100"):
+        plan(environments=["old"], gpus="0,1")
+
+
+def test_a_lock_that_is_missing_is_an_error(plan: Plan, harness: Harness) -> None:
+    (harness.root / "images" / "locks" / "new-gpu.txt").unlink()
+    with pytest.raises(UsageError, match="new has no lock for the gpu"):
+        plan(environments=["new"], gpu=True)
+
+
+def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Plan) -> None:
+    assert [each.name for each in plan().environments] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' is no GPU", "nvidia-smi -L"]),
+        (["--gpu", "--backend", "local"], 2, ["--gpu needs containers", "Leave --backend local out"]),
+        (["--gpu", "--resume", "results/none"], 2, ["it takes no --gpu"]),
+    ],
+)
+def test_wrong_options_are_sentences(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, options: list[str], code: int, words: list[str]
+) -> None:
+    done = harness("matrix", *([] if "--resume" in options else ["-s", "ways"]), *options)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert not (harness.root / "results").exists()
+
+
+def test_gpus_need_an_engine(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways", "--gpu", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 4
+    assert "--gpu needs containers" in done.stderr
+    assert "--backend local" not in done.stderr
+
+
+def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
+    done = harness("matrix", "-s", "ways", "-a", "way=fine", "--gpu", "--dry-run", DOCKER_HOST="tcp://192.0.2.1:1")
+    assert done.returncode == 0, done.stderr
+    assert "GPU: not known (the engine is on another machine)" in done.stdout
+    assert "not available: ways old fine fast: the catalogue has nothing of a GPU for old" in done.stdout
+    assert "2 cells not available" in done.stdout
+
+
+def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan: Plan) -> None:
+    suite = Project.find().scenarios / "suites.toml"
+    suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
+
+    def lengths(**typed: Any) -> tuple[float | None, float | None]:
+        sampling = plan(environments=["old"], **typed).plan.sampling
+        return sampling.warmup_seconds, sampling.measure_seconds
+
+    assert lengths() == (None, None)
+    assert lengths(suite="headline") == (0.2, None)
+    assert lengths(suite="headline", warmup=0.0, measure=2.0) == (0.0, 2.0)
+    suite.write_text(SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1))
+    with pytest.raises(UsageError, match=r"The measure of the suite headline, 'soon' is not a length of time"):
+        lengths(suite="headline")

@@ -1,0 +1,124 @@
+"""A run by the API: what its listener hears, how it is interrupted, and how two share a machine."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness import session
+from harness.machine.lock import machine_to_itself
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.launch import Launch, Role
+from tests.cli.conftest import Harness
+
+
+@pytest.fixture
+def request_() -> dict[str, object]:
+    """Launches as short as can be."""
+    short = {"backend": "local", "warmup": 0.0, "measure": 0.005, "seed": 1}
+    return {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "rounds": 1, **short}
+
+
+@pytest.fixture(autouse=True)
+def _here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.chdir(harness.root)
+
+
+class Ears(session.Listener):
+    """Keeps what is said, and interrupts after so many launches."""
+
+    def __init__(self, interrupt_after: int = 0) -> None:
+        self.said: list[str] = []
+        self.ended: list[Launch] = []
+        self._after = interrupt_after
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def end(self, launch: Launch) -> None:
+        self.ended.append(launch)
+        if len(self.ended) == self._after:
+            raise KeyboardInterrupt
+
+
+def test_a_run_without_a_warm_up_measures(request_: dict, capsys: pytest.CaptureFixture[str]) -> None:
+    ears = Ears()
+    ended = session.run(session.plan(session.Request(**request_)), ears, command=["harness", "matrix"])
+    assert ears.said == ["Backend: local environments, as --backend local asks."]
+    assert [launch.cell for launch in ears.ended] == [launch.cell for launch in ended.results.launches]
+    assert ended.results.run.command == ["harness", "matrix"]
+    assert ended.results.tables
+    assert not ended.broken
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "")
+
+
+def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) -> None:
+    ended = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=2))
+    assert ended.interrupted
+    assert len(ended.results.launches) == 2
+    assert (ended.folder / "report.md").exists()
+    again = session.resume(ended.folder)
+    assert not again.interrupted
+    assert {launch.round for launch in again.results.launches} == {0, 1}
+
+
+def test_a_profile_goes_the_same_way_and_is_no_run_to_go_on_with(request_: dict) -> None:
+    asked = {name: request_[name] for name in ("scenarios", "axes", "backend", "seed")}
+    ended = session.run(session.plan(session.ProfileRequest(**asked, calls=3)))
+    assert {launch.role for launch in ended.results.launches} == {Role.PROFILE}
+    assert [path.name for path in ended.written.files] == ["profile.md", "profile.html"]
+    with pytest.raises(UsageError, match="holds profiles"):
+        session.resume(ended.folder)
+    with pytest.raises(UsageError, match="holds profiles"):
+        session.export(ended.folder, "json")  # type: ignore[arg-type]
+
+
+def test_a_run_waits_for_another_one_where_it_is_asked_to(request_: dict) -> None:
+    planned = session.plan(session.Request(**request_))
+    is_free, waits = threading.Event(), threading.Event()
+
+    class Waiting(Ears):
+        def say(self, sentence: str) -> None:
+            super().say(sentence)
+            waits.set()
+
+    ears = Waiting()
+
+    def another() -> None:
+        with machine_to_itself():
+            is_free.set()
+            waits.wait(60)
+
+    other = threading.Thread(target=another)
+    other.start()
+    is_free.wait()
+    with pytest.raises(CannotRunHereError, match=r"Another run is measuring(.|\n)*--wait"):
+        session.run(planned)
+    ended = session.run(planned, ears, wait=True)
+    other.join()
+    assert ears.said[0].startswith("Another run is measuring on this machine. It is held by process ")
+    assert ears.said[0].endswith("Waiting for it.")
+    assert ended.results.launches
+
+
+def test_an_outlook_is_a_guess_before_the_first_run_and_what_it_took_afterwards(request_: dict) -> None:
+    planned = session.plan(session.Request(**request_))
+    before = session.outlook(planned)
+    # five launches: pilots that measure as long as they must, a round of two cells and a control
+    assert before.seconds == pytest.approx(2 * 3.2 + 3 * 3.005)
+    assert (before.basis, before.unknown, before.containers) == ("", 2, False)
+    ended = session.run(planned)
+    after = session.outlook(planned)
+    assert (after.basis, after.unknown, after.unprepared) == (ended.folder.name, 0, [])
+    took = [launch.seconds for launch in ended.results.launches if launch.role is not Role.PILOT]
+    assert min(took) / 2 < after.seconds / 5 < 2 * max(took)
+
+
+def test_an_outlook_passes_over_damaged_runs_and_keeps_to_the_budget(request_: dict) -> None:
+    damaged = Path("results", "9999-01-01T00-00-00Z-0000")
+    damaged.mkdir(parents=True)
+    (damaged / "run.json").write_text("{")
+    planned = session.plan(session.Request(**{**request_, "rounds": 100, "budget": 60.0}))
+    assert session.outlook(planned).seconds == 60.0
