@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.blocks import (
     Block,
     Code,
+    Drawing,
     Entry,
     Figure,
     Folded,
@@ -57,7 +58,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
 
     for block in blocks:
         match block:
-            case Figure():
+            case Figure() | Drawing():
                 continue
             case Table():
                 # rich's box begins with an empty line
@@ -174,14 +175,12 @@ def _width(table: Table, at: int) -> tuple[int, int]:
     """How wide a column is, and how narrow it may be: no number or plot is torn, and headings over them are wrapped."""
     from rich.cells import cell_len
 
-    head, entries = plain(table.heads[at].text), [plain(line.entries[at].text) for line in table.lines]
-    longest = max((cell_len(entry) for entry in entries), default=0)
-    if table.heads[at].is_number:
-        number = max(longest, min(HEADING, cell_len(head)), *(cell_len(word) for word in head.split()), 0)
-        return number, number
-    whole = max(longest, cell_len(head))
-    if any(line.entries[at].is_code for line in table.lines):
-        return whole, max(longest, *(cell_len(word) for word in head.split()), 0)
+    head, entries = table.heads[at], [line.entries[at] for line in table.lines]
+    longest = max((cell_len(plain(entry.text)) for entry in entries), default=0)
+    words = [cell_len(word) for word in plain(head.text).split()]
+    whole = max(longest, cell_len(plain(head.text)))
+    if head.is_number or any(entry.is_code for entry in entries):
+        return whole, max([longest, min(HEADING, whole), *words])
     return whole, min(whole, READABLE)
 
 

@@ -15,7 +15,7 @@ async function draw(place, chart, config) {
   const room = roomOf(place);
   views.get(place)?.finalize();
   // @ts-ignore: of the script before this one
-  const drawn = await globalThis.vegaEmbed(place, { ...fitted(chart, room), config }, {
+  const drawn = await globalThis.vegaEmbed(place, { ...fitted(chart, room / enlarged(room)), config }, {
     mode: "vega-lite",
     renderer: "svg",
     actions: false,
@@ -26,8 +26,12 @@ async function draw(place, chart, config) {
   views.set(place, drawn);
   // what lies beyond the plot is known once it has its width
   await drawn.view.resize().runAsync();
+  const svg = one(place, "svg", SVGSVGElement);
+  for (const side of ["width", "height"]) {
+    svg.setAttribute(side, String(Number(svg.getAttribute(side)) * enlarged(room)));
+  }
   // the place says what the chart shows
-  place.querySelector("svg")?.setAttribute("aria-hidden", "true");
+  svg.setAttribute("aria-hidden", "true");
   place.dataset.drawn = String(room);
 }
 

@@ -1,28 +1,36 @@
 /**
- * A part of a Vega-Lite specification, as far as it is looked at here.
+ * A Vega-Lite specification, as far as it is looked at here.
  *
- * @typedef {{ field?: string, value?: unknown, axis?: Record<string, unknown> | null, legend?: object | null,
- *   scale?: { domain?: unknown[], paddingInner?: number } }} Channel
- * @typedef {{ mark: { type: string, dx?: number }, data?: { values?: Record<string, unknown>[] }, encoding: Record<string, Channel> }} Layer
+ * @typedef {{ field?: string, axis?: { title?: string | string[] | null } | null,
+ *   scale?: { domain?: unknown[], paddingInner?: number, paddingOuter?: number } }} Channel
+ * @typedef {{ mark: { type: string, dy?: number, limit?: { expr: string } }, encoding: Record<string, Channel> }} Layer
  * @typedef {{ width?: number, height?: number | { step: number }, layer?: Layer[], concat?: Chart[] }} Chart
  */
 
-/** The widest that a chart gets, and what its plot has at least where the lines' names stand beside it. In pixels. */
+/** The narrowest that charts are made for, the widest that one gets, and a panel of several at least; pixels. */
+const NARROW = 350;
 const WIDEST = 1280;
-const PLOT = 340;
+const PANEL = 360;
 
-/** About as much as a letter takes, a line's name over its marks, and a vertical axis with its words. In pixels. */
-const LETTER = 7;
-const NAME = 20;
+/** What a panel's vertical axis takes, a letter, and a line of letters, in pixels. */
 const AXIS = 84;
+const LETTER = 6;
+const LINE = 15;
 
-/** The letters of those names, and a legend's symbol with the space around it, in pixels; the channels with a legend. */
-const SMALL = 12;
-const SYMBOL = 34;
-const LOOKS = new Set(["color", "stroke", "fill", "shape"]);
+/** Charts are made with letters of 11 pixels, which are enlarged as far as there is room. */
+const LARGER = 1.2;
 
 /**
- * The chart as wide as its place. Where its lines' names would leave the plot no room, they stand over their marks.
+ * How much a chart is enlarged in a place.
+ *
+ * @param {number} place its pixels
+ */
+function enlarged(place) {
+  return Math.min(LARGER, Math.max(1, place / NARROW));
+}
+
+/**
+ * The chart as wide as its place, or as many panels side by side as there is room for.
  *
  * @param {Chart} chart
  * @param {number} place pixels
@@ -31,135 +39,86 @@ const LOOKS = new Set(["color", "stroke", "fill", "shape"]);
 function fitted(chart, place) {
   const width = Math.min(place, WIDEST);
   if (chart.concat) {
-    const columns = Math.max(1, Math.min(chart.concat.length, Math.floor(width / (PLOT + AXIS))));
+    const columns = Math.max(1, Math.min(chart.concat.length, Math.floor(width / PANEL)));
     const each = Math.floor(width / columns) - AXIS;
-    return { ...chart, columns, concat: chart.concat.map((panel) => single(panel, each)) };
+    return { ...chart, columns, concat: chart.concat.map((panel) => ({ ...panel, width: each })) };
   }
-  const room = width - beside(chart);
-  const named = room - LETTER * longest(names(chart));
-  const over = named < PLOT;
-  return { ...single(chart, over ? room : named, over ? width : 0), width, autosize: { type: "fit-x", contains: "padding" } };
-}
-
-/**
- * A single plot, about as wide as is said.
- *
- * @param {Chart} chart
- * @param {number} width pixels
- * @param {number} [over] as wide the lines' names may be that stand over their marks; 0: they stand beside them
- * @returns {Chart}
- */
-function single(chart, width, over = 0) {
-  const { layer = [], height } = chart;
-  // words within marks fit into them at the width that they were made for
-  const shown = layer.filter(({ mark, encoding }) => mark.type !== "text" || !encoding.x?.field || width >= (chart.width ?? 0));
-  if (typeof height !== "object") {
-    return { ...chart, width, layer: shown.map((each) => ({ ...each, encoding: channels(each.encoding, width) })) };
-  }
-  const nested = layer.find(({ encoding }) => encoding.yOffset)?.encoding.yOffset?.scale?.domain?.length;
-  const marks = (nested ?? 0.8) * height.step;
-  const apart = over ? NAME : 0.25 * marks;
-  const line = { marks, apart: apart / (marks + apart), over };
+  const apart = lifted(chart, width);
   return {
-    ...chart,
+    ...apart,
+    layer: apart.layer?.map((each) => titled(each, width / LETTER)),
     width,
-    height: (names(chart).length + line.apart) * (marks + apart),
-    layer: shown.map((each) => ({ ...each, encoding: channels(each.encoding, width, line) })),
+    height: tall(apart),
+    autosize: { type: "fit-x", contains: "padding" },
   };
 }
 
 /**
- * The channels of a layer, with titles and legends that are no wider than the plot.
+ * The chart with its rows' names in a line of their own, where what stands to their right would cut them.
  *
- * @param {Record<string, Channel>} encoding
+ * @param {Chart} chart
  * @param {number} width pixels
- * @param {{ marks: number, apart: number, over: number }} [line] how high its marks are, which share of a line is
- *   apart from them, and how wide its name may be that stands there
+ * @returns {Chart}
  */
-function channels(encoding, width, line) {
-  return Object.fromEntries(
-    Object.entries(encoding).map(([name, channel]) => {
-      if (name === "x" && typeof channel.axis?.title === "string") {
-        return [name, { ...channel, axis: { ...channel.axis, title: wrapped(channel.axis.title, width / LETTER) } }];
-      }
-      if (name === "y" && line && channel.scale?.domain) {
-        const scale = { ...channel.scale, paddingInner: line.apart, paddingOuter: line.apart };
-        const moved = {
-          labelAlign: "left",
-          labelPadding: 0,
-          labelOffset: -(line.marks + NAME) / 2,
-          labelFontSize: SMALL,
-          labelLimit: line.over - 16,
-          // before the marks, where a grid would hide them
-          zindex: 1,
-          grid: false,
-        };
-        return [name, { ...channel, scale, axis: { ...channel.axis, ...(line.over ? moved : {}) } }];
-      }
-      if (LOOKS.has(name) && channel.legend !== null && channel.scale?.domain) {
-        return [name, { ...channel, legend: { ...channel.legend, columns: abreast(channel.scale.domain.map(String), width) } }];
-      }
-      return [name, channel];
-    }),
-  );
-}
-
-/**
- * The names of a chart's lines.
- *
- * @param {Chart} chart
- */
-function names({ layer = [] }) {
-  const lines = layer.find(({ encoding }) => encoding.y?.field === "name");
-  return lines?.encoding.y.scale?.domain?.map(String) ?? [];
-}
-
-/**
- * About how wide is what stands to the right of a chart's plot, in pixels.
- *
- * @param {Chart} chart
- */
-function beside({ layer = [] }) {
-  const texts = layer.filter(({ mark, encoding }) => mark.type === "text" && encoding.x?.value === "width");
-  const ends = texts.map(({ mark, data, encoding }) => {
-    const told = data?.values?.map((value) => String(value[encoding.text?.field ?? ""])) ?? [];
-    return (mark.dx ?? 0) + LETTER * longest(told);
+function lifted(chart, width) {
+  const { layer = [], height } = chart;
+  const names = layer.filter(({ mark, encoding }) => mark.type === "text" && encoding.text?.field === "name" && mark.limit);
+  const beside = Math.max(0, ...names.map(({ mark }) => Number(mark.limit?.expr.replace("width - ", ""))));
+  const longest = Math.max(0, ...(names[0]?.encoding.y?.scale?.domain ?? []).map((name) => String(name).length));
+  if (!beside || LETTER * longest + beside < width || typeof height !== "object") {
+    return chart;
+  }
+  const up = (/** @type {Layer} */ { mark, encoding }) => ({
+    mark: { ...mark, dy: (mark.dy ?? 0) - LINE, limit: { expr: "width" } },
+    encoding,
   });
-  return Math.max(0, ...ends);
-}
-
-/** @param {string[]} texts */
-function longest(texts) {
-  return Math.max(0, ...texts.map((text) => text.length));
-}
-
-/**
- * How many entries of a legend have room side by side.
- *
- * @param {string[]} entries
- * @param {number} width pixels
- */
-function abreast(entries, width) {
-  const all = entries.reduce((sum, entry) => sum + LETTER * entry.length + SYMBOL, 0);
-  return all < width ? entries.length : Math.max(1, Math.floor(width / (LETTER * longest(entries) + SYMBOL)));
+  return {
+    ...chart,
+    height: { step: height.step + LINE },
+    layer: layer.map((each) => (names.includes(each) ? { ...each, ...up(each) } : each)),
+  };
 }
 
 /**
- * A title in lines of about so many letters.
+ * A layer whose horizontal axis has a title in lines of at most so many letters.
  *
- * @param {string} text
+ * @param {Layer} layer
  * @param {number} letters
+ * @returns {Layer}
  */
-function wrapped(text, letters) {
+function titled(layer, letters) {
+  const { x } = layer.encoding;
+  if (!x?.axis?.title) {
+    return layer;
+  }
   /** @type {string[]} */
   const lines = [];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length < letters) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else {
-      lines.push(word);
+  for (const line of [x.axis.title].flat()) {
+    lines.push("");
+    for (const word of line.split(" ")) {
+      if (lines[lines.length - 1] && lines[lines.length - 1].length + word.length >= letters) {
+        lines.push("");
+      }
+      lines[lines.length - 1] += ` ${word}`;
     }
   }
-  return lines;
+  const title = lines.map((line) => line.trim());
+  return { ...layer, encoding: { ...layer.encoding, x: { ...x, axis: { ...x.axis, title } } } };
+}
+
+/**
+ * The plot's height in pixels, where its rows say how high each of them is: what fits a width takes no steps.
+ *
+ * @param {Chart} chart
+ */
+function tall({ layer = [], height }) {
+  const rows = layer.find(({ encoding }) => encoding.y?.field === "name")?.encoding;
+  if (typeof height !== "object" || !rows) {
+    return height;
+  }
+  // as Vega-Lite where nothing is said
+  const { domain = [], paddingInner = 0.1, paddingOuter = paddingInner / 2 } = rows.y.scale ?? {};
+  const nested = rows.yOffset?.scale?.domain?.length;
+  const row = nested ? (nested * height.step) / (1 - paddingInner) : height.step;
+  return (domain.length - paddingInner + 2 * paddingOuter) * row;
 }

@@ -2,11 +2,20 @@
 
 from functools import cache
 
+from harness.analysis.results import Results
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.report.html.page import render
+from harness.report import sections
+from harness.report.html import page
 from tests.factories import cells, rounds, run, scenario
-from tests.report.formats.examples import example, hostile, nothing
+from tests.report.formats.examples import HOSTILE, example, hostile, nothing
+from tests.report.handmade import everything
+
+
+def render(of: Run, launches: list[Launch], text: str = "") -> str:
+    """The page of a run, with some sections more that have something of everything."""
+    results = Results(of, launches)
+    return page.render(results, [*sections.build(results), *everything(list(of.plan.cells), text=text)[1:]])
 
 
 @cache
@@ -18,7 +27,7 @@ def small() -> str:
 @cache
 def strange() -> str:
     """A run whose strings are hostile."""
-    return render(*hostile())
+    return render(*hostile(), HOSTILE)
 
 
 @cache

@@ -34,7 +34,8 @@ def test_the_dialog(opened: Opener, scheme: str) -> None:
     assert wrong(page) == []
 
 
-def test_a_narrow_screen(opened: Opener) -> None:
-    page = opened(small(), viewport={"width": 360, "height": 640})
+@pytest.mark.parametrize("width", [360, 1920])
+def test_a_narrow_screen_and_a_wide_one(opened: Opener, width: int) -> None:
+    page = opened(small(), viewport={"width": width, "height": 640})
     expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
     assert wrong(page) == []

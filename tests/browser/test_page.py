@@ -31,6 +31,7 @@ def drawn(page: Page) -> Page:
 def test_every_chart_is_drawn(opened: Opener) -> None:
     page = drawn(opened(small()))
     charts = page.locator("[data-chart]")
+    # one of them in what is folded away
     assert charts.count() >= 3
     for chart in charts.all():
         expect(chart.locator("svg")).to_have_count(1)
@@ -39,7 +40,7 @@ def test_every_chart_is_drawn(opened: Opener) -> None:
 
 def test_a_chart_tells_a_mark_that_is_pointed_at(opened: Opener) -> None:
     page = drawn(opened(small()))
-    chart = page.locator("[data-chart^=ratios]")
+    chart = page.locator("[data-chart=points]")
     chart.scroll_into_view_if_needed()
     chart.locator(".mark-symbol path").first.hover()
     tooltip = page.locator(".tooltip")
@@ -124,14 +125,15 @@ def test_comparisons_are_filtered_by_verdict(opened: Opener) -> None:
 def test_comparisons_are_sorted_by_ratio(opened: Opener) -> None:
     page = opened(small())
     box = page.locator("[data-sortable]").first
-    box.get_by_role("columnheader", name="difference").get_by_role("button").click()
+    box.get_by_role("columnheader", name="time ratio").get_by_role("button").click()
     order = [float(cell.get_attribute("data-sort") or "inf") for cell in box.locator("td[data-sort]").all()]
     assert order == sorted(order)
 
 
 def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
     page = drawn(opened(small()))
-    number = page.locator("td[data-cells]").first.get_by_role("button")
+    # a comparison's number has two cells
+    number = page.locator("td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
     told = number.inner_text()
     number.click()
     dialog = page.get_by_role("dialog")
@@ -169,7 +171,7 @@ def test_a_cell_without_a_number_says_why(opened: Opener) -> None:
     expect(dialog).to_be_hidden()
 
 
-def test_a_difference_opens_both_its_cells(opened: Opener) -> None:
+def test_a_ratio_opens_both_its_cells(opened: Opener) -> None:
     page = opened(small())
     page.locator("[data-sortable] td[data-cells]").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
@@ -193,7 +195,7 @@ def test_the_theme_is_the_systems_until_it_is_chosen(opened: Opener, scheme: str
 
 def test_charts_follow_the_theme(opened: Opener) -> None:
     page = drawn(opened(small(), color_scheme="light"))
-    label = page.locator("[data-chart^=ratios] text[fill='#222222']").first
+    label = page.locator("[data-chart=points] text[fill='#222222']").first
     before = label.evaluate("node => getComputedStyle(node).fill")
     page.get_by_role("button", name="Dark theme").click()
     assert label.evaluate("node => getComputedStyle(node).fill") != before
@@ -217,8 +219,67 @@ def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
     page = drawn(opened(small(), viewport={"width": 360, "height": 640}))
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     page.locator("td[data-cells]").first.get_by_role("button").click()
-    expect(page.locator("dialog .plot svg")).to_have_count(2)
+    expect(page.locator("dialog .plot svg")).to_have_count(4)
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
+
+
+@pytest.mark.parametrize(("width", "least"), [(360, 300), (420, 350), (1280, 1000), (1920, 1200)])
+def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width: int, least: int) -> None:
+    page = drawn(opened(small(), viewport={"width": width, "height": 900}))
+    for chart in page.locator("[data-chart]:visible").all():
+        assert chart.evaluate("node => node.scrollWidth <= node.clientWidth"), "something has to be scrolled to"
+    names = page.locator("[data-chart=points]")
+    box = names.locator("svg").bounding_box()
+    plot = names.locator(".mark-group.role-frame .background").first.bounding_box()
+    assert box
+    assert plot
+    assert plot["width"] >= least
+    assert 0 <= box["x"] <= plot["x"] + 1
+    assert plot["x"] + plot["width"] <= box["x"] + box["width"] <= width
+
+
+def test_names_of_lines_are_readable_at_every_width(opened: Opener) -> None:
+    for width in (420, 1280):
+        page = drawn(opened(small(), viewport={"width": width, "height": 900}))
+        labels = page.locator("[data-chart=points] text", has_text="tf.keras")
+        # each with its border
+        assert labels.count() == 4
+        for label in labels.all():
+            box = label.bounding_box()
+            assert box
+            assert box["height"] >= 13
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+
+
+def test_charts_are_drawn_again_where_the_window_is_another_width(opened: Opener) -> None:
+    page = drawn(opened(small(), viewport={"width": 1280, "height": 900}))
+    chart = page.locator("[data-chart=points]")
+    before = chart.get_attribute("data-drawn")
+    page.set_viewport_size({"width": 420, "height": 900})
+    expect(chart).not_to_have_attribute("data-drawn", before or "")
+    expect(chart.locator("svg")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth") == 420
+
+
+def test_the_contents_stay_beside_what_is_read_on_a_wide_screen(opened: Opener) -> None:
+    page = opened(small(), viewport={"width": 1920, "height": 900})
+    contents = page.get_by_role("navigation", name="Contents")
+    page.get_by_role("heading", name="Again", exact=True).last.scroll_into_view_if_needed()
+    expect(contents).to_be_in_viewport()
+    narrow = opened(small(), viewport={"width": 1000, "height": 900})
+    narrow.get_by_role("heading", name="Again", exact=True).last.scroll_into_view_if_needed()
+    expect(narrow.get_by_role("navigation", name="Contents")).not_to_be_in_viewport()
+
+
+def test_the_name_of_a_line_opens_its_cell_with_what_tables_tell_of_it(opened: Opener) -> None:
+    page = opened(small())
+    line = page.locator("th[data-cells='2']").last
+    line.get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("step tf2.0 cpu call=fit dtype=float32 mode=graph")
+    told = dialog.locator("section", has=page.get_by_role("heading", name="Phases of it")).last.locator("dl")
+    expect(told).to_have_text("import, s1.2devicecpu")
 
 
 def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None:
@@ -241,11 +302,15 @@ def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opene
     expect(page.locator("td[data-cells]").first).to_be_visible()
     expect(page.locator(".verdict").first).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(0)
+    links = page.get_by_role("navigation", name="Contents").get_by_role("link")
+    assert "All cells" not in links.all_inner_texts()
+    links.last.click()
+    expect(page.locator("main h2").last).to_be_in_viewport()
 
 
 def test_a_run_without_a_number_is_shown(opened: Opener) -> None:
     page = opened(empty())
-    expect(page.get_by_text("No cell gave a number.")).to_be_visible()
+    expect(page.get_by_text("No cell has a number.")).to_be_visible()
     cells(page).locator("td[data-cells]").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("it raised")
 

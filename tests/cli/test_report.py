@@ -17,12 +17,13 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     done = harness("report", str(harness.run))
     assert done.returncode == 0, done.stderr
     assert path.read_text() == first
-    assert "A step of TensorFlow 2.0.0 takes " in done.stdout
+    assert "TensorFlow 2.0.0 takes " in done.stdout
 
 
 def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
-    shown = re.findall(r"\]\((charts/[^)]*\.svg)\)", (harness.run / "report.md").read_text())
+    texts = ((harness.run / name).read_text() for name in ("report.md", "details.md"))
+    shown = [each for text in texts for each in re.findall(r"\]\((charts/[^)]*\.svg)\)", text)]
     assert shown
     assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
     (harness.run / "charts" / "old.svg").write_text("")
@@ -32,12 +33,28 @@ def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> Non
 
 def test_the_page_lies_beside_the_report_and_is_written_alone_too(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
-    assert "(and report.html)" in done.stderr
+    assert "report.md (and details.md, report.html)" in done.stderr
     page = harness.run / "report.html"
     text = page.read_text()
     page.unlink()
     assert harness("report", str(harness.run), "--format", "html", "--output", str(page)).returncode == 0
     assert page.read_text() == text
+
+
+def test_in_full_all_is_in_one_file(harness: Harness, stored: Path) -> None:
+    assert harness("report", str(stored)).returncode == 0
+    pasted, details = ((stored / name).read_text() for name in ("report.md", "details.md"))
+    done = harness("report", str(stored), "--full")
+    assert done.returncode == 0, done.stderr
+    assert "(and report.html)" in done.stderr
+    assert not (stored / "details.md").exists()
+    full = (stored / "report.md").read_text()
+    headings = [line for line in (pasted + details).splitlines() if line.startswith("## ") and line != "## More"]
+    assert headings
+    assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
+    done = harness("report", str(stored), "--full", "--format", "md")
+    assert done.returncode == 2
+    assert "Leave one of them out." in done.stderr
 
 
 def test_a_damaged_run_gets_a_sentence(harness: Harness) -> None:

@@ -9,27 +9,35 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from harness.analysis.results import Results
 from harness.backends import registry
-from harness.report.markdown import Report, report
-from tests.report.test_markdown import example
+from harness.report import sections
+from harness.report.blocks import Section, pictures
+from harness.report.markdown import full
+from tests.report.formats.examples import example
 
 
 @pytest.fixture(scope="module")
-def made() -> Report:
-    return report(*example(), by_hand=registry.by_hand)
+def told() -> list[Section]:
+    return sections.build(Results(*example(), registry.by_hand))
 
 
 @pytest.fixture(scope="module")
-def tokens(made: Report) -> list[Token]:
-    return MarkdownIt("gfm-like", {"linkify": False}).parse(made.text)
+def text(told: list[Section]) -> str:
+    return full(told)
+
+
+@pytest.fixture(scope="module")
+def tokens(text: str) -> list[Token]:
+    return MarkdownIt("gfm-like", {"linkify": False}).parse(text)
 
 
 def inline(tokens: list[Token]) -> list[Token]:
     return [child for token in tokens for child in token.children or ()]
 
 
-def test_every_table_is_one_and_no_cell_is_lost(made: Report, tokens: list[Token]) -> None:
-    blocks = re.findall(r"(?:^\|.*\|$\n?)+", made.text, re.MULTILINE)
+def test_every_table_is_one_and_no_cell_is_lost(text: str, tokens: list[Token]) -> None:
+    blocks = re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE)
     counts = Counter(token.type for token in tokens)
     assert counts["table_open"] == len(blocks) > 5
     lines = sum(len(block.splitlines()) - 1 for block in blocks)
@@ -53,11 +61,11 @@ def test_no_other_element_is_in_it(tokens: list[Token]) -> None:
     assert not [token.content for token in inline(tokens) if token.type == "html_inline"]
 
 
-def test_pictures_lie_beside_it_and_say_their_content(made: Report, tokens: list[Token]) -> None:
+def test_pictures_lie_beside_it_and_say_their_content(told: list[Section], tokens: list[Token]) -> None:
     shown = [token for token in inline(tokens) if token.type == "image"]
-    assert [token.attrs["src"] for token in shown] == [picture.file for picture in made.pictures]
+    assert [token.attrs["src"] for token in shown] == [picture.file for picture in pictures(told)]
     assert not [token for token in shown if PurePosixPath(str(token.attrs["src"])).is_absolute()]
-    assert [token.content.replace("\\", "") for token in shown] == [picture.words.alt for picture in made.pictures]
+    assert [token.content.replace("\\", "") for token in shown] == [picture.words.alt for picture in pictures(told)]
 
 
 def test_headings_go_down_one_level_at_a_time(tokens: list[Token]) -> None:

@@ -1,4 +1,4 @@
-"""A stranger's strings, in every way in which a run can be shown: harmless, and bounded.
+"""An untrusted script's strings, in every way in which a run can be shown: harmless, and bounded.
 
 The run's scenario is called `<script>alert(1)</script>`, values of its axes hold a pipe, a line feed and a formula, and
 an error holds terminal sequences and 10 MB, as does a standard error that ends code blocks and elements.
@@ -19,11 +19,11 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from harness.report import terminal
+from harness.analysis.results import Results
+from harness.report import sections, terminal
+from harness.report.blocks import pictures
 from harness.report.charts import svg
-from harness.report.charts.pictures import pictures
-from harness.report.document import build
-from harness.report.formats import Format, render
+from harness.report.formats import names, render
 from tests.report.formats.examples import HOSTILE, hostile
 
 #: More characters than this of a run of six cells are no report.
@@ -40,7 +40,7 @@ def shown() -> Callable[[str], str]:
 
     def render_once(format: str) -> str:
         if format not in made:
-            made[format] = _terminal() if format == "terminal" else render(Format(format), *hostile())
+            made[format] = _terminal() if format == "terminal" else render(format, Results(*hostile()))
         return made[format]
 
     return render_once
@@ -48,12 +48,12 @@ def shown() -> Callable[[str], str]:
 
 def _terminal() -> str:
     out = io.StringIO()
-    terminal.show(*hostile(), Console(file=out, width=120))
+    terminal.show(sections.build(Results(*hostile())), Console(file=out, width=120))
     return out.getvalue()
 
 
 #: The page has tests of its own, in a browser.
-EVERY = [*(format.value for format in Format if format is not Format.HTML), "terminal"]
+EVERY = [*(format for format in names() if format != "html"), "terminal"]
 
 
 def test_the_run_is_hostile() -> None:
@@ -116,7 +116,7 @@ def test_a_terminal_is_told_text_alone(shown: Callable[[str], str]) -> None:
 
 def test_json_may_stand_in_a_page(shown: Callable[[str], str]) -> None:
     assert "<" not in shown("json")
-    assert json.loads(shown("json"))["scenarios"][0]["name"] == HOSTILE
+    assert json.loads(shown("json"))["run"]["scenarios"][0] == HOSTILE
 
 
 def test_csv_has_no_formula_and_as_many_cells_in_every_line(shown: Callable[[str], str]) -> None:
@@ -155,7 +155,7 @@ def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -
 
 
 def test_pictures_are_text_too() -> None:
-    for picture in pictures(build(*hostile())):
+    for picture in pictures(sections.build(Results(*hostile()))):
         text = svg.draw(picture)
         assert "<script" not in text
         assert re.fullmatch(r"charts/[A-Za-z0-9_-]+\.svg", picture.file)

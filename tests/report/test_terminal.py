@@ -1,107 +1,133 @@
-"""The report in a terminal."""
+"""Sections in a terminal."""
 
 import io
 
 import pytest
 from rich.console import Console
 
-from harness.model.launch import Status
-from harness.model.run import Stop, StopReason, Unavailable
-from harness.report.grid import Grid
-from harness.report.terminal import blocks, show
-from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
+from harness.analysis.results import Results
+from harness.report import sections
+from harness.report.blocks import REPORT, Block, Entry, Head, Line, Section, Table, Text
+from harness.report.terminal import cut, fit, show
+from tests.factories import cells, rounds, run
+from tests.report.handmade import compared, everything
+
+HOSTILE = "[bold]x[/bold]\x1b[2J [/nope]"
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
 SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
 
 
-def shown(run, launches, width=100):
+def printed(of: list[Section], width: int = 100) -> str:
     out = io.StringIO()
-    show(run, launches, Console(file=out, width=width))
+    show(of, Console(file=out, width=width))
     return out.getvalue()
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 250])
-def test_no_line_is_wider_than_the_terminal_and_no_number_is_cut(width):
-    text = shown(run(TIMES), rounds(SECONDS, spread=0.0), width)
-    assert max(len(line) for line in text.splitlines()) <= width
-    for number in ("10.0 ± 0.1", "27.0 ± 0.1", "-170 ± 1 %", "train_on_batch"):
+def only(block: Block, width: int) -> str:
+    return printed([Section("Title", "title", [block])], width)
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_what_is_for_a_terminal_is_printed_in_order() -> None:
+    text = printed(everything(cells()))
+    told = [
+        "A step: tf1.14",
+        "takes 2.70×",
+        "only printed",
+        "Comparisons",
+        "call 0",
+        "Again",
+        "- one",
+        "- two and three",
+    ]
+    assert [text.index(each) for each in told] == sorted(text.index(each) for each in told)
+    for other in ("only pasted", "Phases of it", "Hand-made", "More of it"):
+        assert other not in text
+
+
+def test_what_is_typed_is_not_wrapped() -> None:
+    text = printed(everything(cells(), text=" and so on" * 9), 60)
+    assert f"harness report{' and so on' * 9}\n" in text
+
+
+@pytest.mark.parametrize("width", range(40, 200, 7))
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn(width: int) -> None:
+    made = sections.build(Results(run(TIMES), rounds(SECONDS, spread=0.0)))
+    text = printed(made, width) + only(compared(cells()), width)
+    assert max(map(len, text.splitlines())) <= width
+    for number in ("10.0 ± 0.1", "27.0 ± 0.1", "0.407× (0.407 to 0.407)", "0.5× (0.4 to 9)"):
         assert number in text
     assert "…" not in text
 
 
-def test_a_wide_terminal_shows_each_table_once():
-    text = shown(run(TIMES), rounds(SECONDS, spread=0.0), 250)
-    assert text.count("20.0 ± ") == 1
-    assert text.count("remarks") == 1
+def test_with_room_a_table_is_whole_and_shows_its_plots() -> None:
+    lines = only(compared(cells()), 160).splitlines()
+    (head,) = (line for line in lines if "time ratio" in line)
+    assert squeezed(head) == "call comparison time ratio below 1 faster verdict remarks"
+    (last,) = (line for line in lines if "call 2" in line)
+    told = "call 2 tf2.0 vs tf1.14, graph 2.5× (0.4 to 9) ··─●─··| faster about 2 more rounds (3 min) would settle it"
+    assert squeezed(last) == f"{told}, or so"
 
 
-def test_verdicts_are_counted_and_listed():
-    text = shown(run(TIMES), rounds(SECONDS, spread=0.0), 160)
-    assert "Of 10 comparisons: 5 slower, 4 faster, 1 same." in text
-    line = next(line for line in text.splitlines() if "release's default" in line and line.startswith(" fit"))
-    assert line.split()[-8:] == ["-170", "±", "1", "%", "slower", "work", "not", "checked"]
+def test_plots_are_the_first_to_go() -> None:
+    text = only(compared(cells()), 84)
+    assert "●" in only(compared(cells()), 92)
+    assert "●" not in text
+    assert "below 1 faster" not in text
+    assert squeezed(text).count("time ratio verdict remarks") == 1
 
 
-def test_labels_that_all_rows_share_stand_in_the_caption_only():
-    only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
-    text = shown(run(only), rounds(only), 160)
-    assert "One training step: call fit" in text
-    assert not [line for line in text.splitlines() if "fit" in line and "against" in line]
+def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
+    lines = [squeezed(line) for line in only(compared(cells()), 70).splitlines()]
+    at = lines.index("call 0 tf2.0 vs tf1.14, graph")
+    assert lines[at + 1].startswith("0.5× (0.4 to 9) slower about 0 more")
+    assert "time ratio verdict remarks" in lines[:at]
 
 
-def test_what_the_control_shows_stands_over_the_numbers():
-    text = shown(run(TIMES, controlled=True), rounds(SECONDS, controls={cell(): 0.010}), 250)
-    assert text.index("A/A control") < text.index("10.1 ± ")
-    assert "A/A control" not in shown(run([cell()]), rounds({cell(): 0.01}))
+def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
+    heads = [Head("call", is_label=True), *(Head(each, is_number=True) for each in "abcd")]
+    table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{each}.0") for each in "1234")])], where=REPORT)
+    lines = [squeezed(line) for line in only(table, 20).splitlines()]
+    assert [line for line in lines if line and set(line) != {"─"}][1:] == [
+        "call a b",
+        "fit 1.0 2.0",
+        "call c d",
+        "fit 3.0 4.0",
+    ]
+    wide = [squeezed(line) for line in only(table, 60).splitlines()]
+    assert "fit 1.0 2.0 3.0 4.0" in wide
 
 
-def test_what_happened_to_the_run_stands_at_the_head():
-    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-    stops = {group.name: Stop(StopReason.ROUNDS, 5) for group in groups(TIMES)}
-    text = shown(run(TIMES, stops=stops), rounds(SECONDS, resources=noisy), 250)
-    head = text.split("One training step")[0]
-    assert "5 rounds in every group, as asked." in head
-    assert "10 of 10 rounds, repetitions included, were disturbed" in head
+def test_every_column_is_in_one_part_however_narrow() -> None:
+    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 40) == [[1, 2], [3, 4]]
+    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 10) == [[1], [2], [3], [4]]
+    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 68) == [[1, 2, 3, 4]]
+    assert cut([10], [0], [], 66) == [[]]
 
 
-def test_what_accounts_for_the_times_is_one_sentence():
-    text = " ".join(shown(run(TIMES), rounds(SECONDS, spread=0.0), 250).split())
-    assert "What accounts for it: On average over the other axes, beyond the margin of 3 % and furthest first: " in text
-
-
-def test_what_gave_no_number_stands_below():
-    gone = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
-    text = shown(run(TIMES, unavailable=gone), rounds(SECONDS))
-    assert "not available: step, tf2.1, call fit (2 cells)" in text or "not available: step, tf2.1 (2 cells)" in text
-    assert "needs keras<2.4. Choose another." in text
-
-
-def test_without_a_number_it_says_so():
-    assert "No cell gave a number." in shown(run([]), [])
-
-
-def test_neither_markup_nor_sequences_of_strangers_are_obeyed():
-    text = shown(run([cell()]), [broken(cell(), Status.FAILED, error="[bold]x[/bold]\x1b[2J\nline [/nope]")])
-    assert "[bold]x[/bold] line [/nope]" in text
-    assert "\x1b" not in text
+def test_texts_share_what_room_there_is() -> None:
+    assert fit([10, 40, 60], [10, 20, 20], 200) == [10, 40, 60]
+    assert fit([10, 40, 60], [10, 20, 20], 76) == [10, 30, 30]
+    assert fit([10, 22, 60], [10, 20, 20], 76) == [10, 22, 38]
+    assert fit([10, 40, 60], [10, 20, 20], 40) == [10, 20, 20]
 
 
 @pytest.mark.parametrize("width", [60, 200])
-def test_reasons_of_different_work_are_not_obeyed(width):
-    launches = [
-        launch(of, 0.01, number, fingerprint={"[bold]n[/bold]": f"\x1b[2J{of.environment}\n"})
-        for number in range(1, 6)
-        for of in cells(modes=["graph"])
-    ]
-    text = shown(run(cells(modes=["graph"])), launches, width)
+def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed(width: int) -> None:
+    text = printed(everything(cells(), text=HOSTILE), width)
     assert "\x1b" not in text
-    assert "[bold]n[/bold] is tf1.14 and tf2.0" in " ".join(text.split())
-    assert "did not do the same work" in " ".join(text.split())
+    found = squeezed(text)
+    for told in ("as long as tf1.14", "- one", "harness report", "(https://example.org/question/1) of it"):
+        assert f"{told}[bold]x[/bold] [/nope]" in found
+    # a word is torn where a column of a table is narrow
+    assert found.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
 
 
-def test_blocks_keep_every_column():
-    grid = Grid(["call"], ["a", "b", "c", "d"], [(["fit"], ["1", "2", "3", "4"])])
-    assert [list(block.headings) for block in blocks(grid, 40)] == [["a", "b"], ["c", "d"]]
-    assert [list(block.headings) for block in blocks(grid, 10)] == [["a"], ["b"], ["c"], ["d"]]
-    assert blocks(grid, 200) == [grid]
+def test_words_between_spans_keep_their_spaces_and_a_paragraph_is_not_cut() -> None:
+    assert "- two and three\n" in squeezed(printed(everything(cells()))).replace(" harness", "\n")
+    long = "word " * 300 + "end."
+    assert squeezed(only(Text(long, where=REPORT), 80)).endswith("end.")

@@ -1,6 +1,6 @@
-"""The report's charts as the page draws them: the same specifications, with tooltips, larger letters, and no ground.
+"""The report's charts as the page draws them: the same specifications, with tooltips and without a ground.
 
-How wide they are is decided where they are drawn (templates/html/fit.js).
+How wide they are, and how large their letters, is decided where they are drawn (templates/html/fit.js).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,8 @@ from harness.report.charts import layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Picture, Words
 
-#: Letters as in the rest of the page, and their pixels; names of lines are shown whole.
-FONT, SIZE, LIMIT = "system-ui, sans-serif", 13, 600
-
-#: A line is higher than in the picture beside the Markdown, as its letters are larger.
-TALLER = 1.2
+#: Letters as in the rest of the page.
+FONT = "system-ui, sans-serif"
 
 #: Marks that somebody points at, and what of their values is then told, under which title and in which format.
 MARKS = ("point", "bar", "circle", "square")
@@ -40,17 +37,7 @@ def config() -> Specification:
     """What all charts of the page share: Vega-Lite's `config`."""
     shared = layout.specification(Words("", [], "", ""), [])["config"]
     # the page says what a chart shows, and its style sheet has the colours of its ground
-    letters = {"labelFontSize": SIZE, "titleFontSize": SIZE}
-    return {
-        **shared,
-        "background": "transparent",
-        "padding": 4,
-        "font": FONT,
-        "aria": False,
-        "axis": {**shared["axis"], **letters, "labelLimit": LIMIT},
-        "legend": {**shared["legend"], **letters, "labelLimit": LIMIT},
-        "text": {**shared["text"], "fontSize": SIZE},
-    }
+    return {**shared, "background": "transparent", "padding": 4, "font": FONT, "aria": False}
 
 
 def specification(picture: Picture) -> Specification:
@@ -62,9 +49,6 @@ def specification(picture: Picture) -> Specification:
 def _interactive(part: Mapping[str, Any]) -> Specification:
     """The specification with tooltips on all marks that have something to tell."""
     made = {**part, **{key: [_interactive(each) for each in part[key]] for key in _PARTS if key in part}}
-    height = part.get("height")
-    if isinstance(height, Mapping) and "step" in height:
-        made["height"] = {**height, "step": round(TALLER * height["step"])}
     if "spec" in part:
         made["spec"] = _interactive(part["spec"])
     mark = part.get("mark")

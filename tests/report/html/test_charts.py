@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.report.charts.picture import Kind, Picture, Words
 from harness.report.html.charts import config, specification
-from tests.report.charts.examples import drawn, results
+from tests.report.handmade import drawing, panels
 
 
 def layers(specification: dict[str, Any], mark: str) -> list[dict[str, Any]]:
@@ -17,14 +17,11 @@ def told(specification: dict[str, Any], mark: str) -> list[str]:
 
 
 def test_a_mark_tells_what_it_is_and_its_number() -> None:
-    made = {picture.kind: specification(picture) for picture in drawn(results())}
-    assert told(made[Kind.RATIOS], "point") == ["name", "verdict", "ratio"]
-    assert told(made[Kind.TIMES], "point") == ["name", "series", "time"]
-    assert told(made[Kind.PHASES], "bar") == ["name", "phase", "takes"]
+    assert told(specification(drawing()), "point") == ["name", "verdict", "ratio"]
 
 
 def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
-    for picture in drawn(results()):
+    for picture in (drawing(), panels()):
         before = repr(picture.specification)
         specification(picture)
         assert repr(picture.specification) == before
@@ -32,8 +29,7 @@ def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
 
 
 def test_the_page_has_the_words_around_a_chart_and_its_ground() -> None:
-    for picture in drawn(results()):
-        assert not {"title", "description", "config", "$schema"} & set(specification(picture))
+    assert not {"title", "description", "config", "$schema"} & set(specification(drawing()))
     assert config()["background"] == "transparent"
     assert config()["aria"] is False
 

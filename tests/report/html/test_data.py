@@ -9,22 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.lookup import lookup
+from harness.analysis.results import Results
 from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Run
-from harness.report.charts.pictures import pictures
-from harness.report.document import build as document
+from harness.report import sections
+from harness.report.blocks import Entry, Section, Table, within
 from harness.report.html.data import PageData, build, dumps
 from harness.report.html.launches import SAMPLES, LaunchData
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
+from tests.report.handmade import everything, phases
 
 
-def made(of: Run, launches: list[Launch]) -> PageData:
-    content = document(of, launches)
-    return build(content, pictures(content), launches, lookup(of, launches))
+def made(of: Run, launches: list[Launch], told: list[Section] | None = None) -> PageData:
+    results = Results(of, launches)
+    return build(results, sections.build(results) if told is None else told)
+
+
+def entries(of: Run, launches: list[Launch]) -> list[Entry]:
+    """What stands in the report's tables."""
+    found = [block for each in sections.build(Results(of, launches)) for block in within(each.blocks)]
+    return [entry for block in found if isinstance(block, Table) for line in block.lines for entry in line.entries]
 
 
 def read(of: Run, launches: list[Launch]) -> dict[str, Any]:
@@ -56,8 +63,7 @@ def test_columns_are_what_cells_differ_in() -> None:
 
 def test_a_number_is_that_of_the_reports_table() -> None:
     data = made(*example())
-    (view,) = document(*example()).tables
-    shown = {text for _, values in view.grid.rows for text in values if "±" in text}
+    shown = {entry.text for entry in entries(*example()) if len(entry.cells) == 1}
     told = {each.number for each in data.cells if each.seconds is not None}
     assert told == {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
     first = data.cells[0]
@@ -128,22 +134,27 @@ def test_what_is_not_finite_is_no_number() -> None:
         assert "cells" in read(run([cell()]), [launch(cell(), number=1, samples=[Sample(seconds, 1), Sample(1.0, 1)])])
 
 
-def test_what_the_tables_tell_of_a_cell_is_under_their_headings() -> None:
-    data = made(*example())
-    assert [headings[0] for headings in data.scenarios[0].told] == [
-        "container start, s",
-        "mean, ms",
-        "cores in the steady state",
-    ]
-    for each in data.cells:
-        lengths = [len(values) for values in each.told]
-        assert lengths == ([len(headings) for headings in data.scenarios[0].told] if each.seconds else [])
+def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> None:
+    planned, launches = example()
+    known = planned.plan.cells
+    data = made(planned, launches, everything(known))
+    (told,) = data.tables
+    assert (told.title, told.headings) == ("Phases of it", ["import, s", "device"])
+    assert data.cells[0].told == [(0, ["1.0", "cpu"])]
+    assert data.cells[len(known) - 1].told == [(0, [f"1.{len(known) - 1}", ""])]
+    assert data.cells[-1].told == ()
+
+
+def test_two_tables_tell_of_a_cell_one_after_the_other() -> None:
+    several = [Section("First", "first", [phases(cells()), phases(cells()[:1])])]
+    data = made(run(), [], several)
+    assert [each.title for each in data.tables] == ["First", "First"]
+    assert [[place for place, _ in each.told] for each in data.cells] == [[0, 1], [0], [0], [0]]
 
 
 def test_charts_are_there_by_name_and_share_a_configuration() -> None:
-    planned, launches = example()
-    data = made(planned, launches)
-    assert list(data.charts) == [picture.name for picture in pictures(document(planned, launches))]
+    data = made(*example(), everything(cells()))
+    assert list(data.charts) == ["points", "panels", "folded"]
     assert all("config" not in chart for chart in data.charts.values())
     assert data.config["axis"]
 
@@ -154,7 +165,7 @@ def test_a_run_without_a_number_has_its_cells() -> None:
     assert data.charts == {}
 
 
-def test_strings_of_strangers_are_one_bounded_line_and_end_no_script() -> None:
+def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -> None:
     text = dumps(made(*hostile()))
     assert "<" not in text
     assert len(text) < 200_000

@@ -8,16 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from jinja2 import TemplateNotFound
 
-from harness.backends import registry
-from harness.model.launch import Launch
-from harness.model.run import Run
-from harness.report import markdown
+from harness.analysis.results import Results
+from harness.report import sections
+from harness.report.blocks import Block, Entry, Folded, Head, Line, Link, Section, Table, Text, Where
+from harness.report.html import page as pages
 from harness.report.html.assets import assets
-from harness.report.html.page import render
-from tests.factories import cells, launch, rounds, run, scenario
+from tests.factories import cell, cells, run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
+from tests.report.handmade import compared, everything, phases
 
 SNAPSHOT = Path(__file__).parent / "body.html"
 
@@ -60,9 +59,27 @@ class Reader(HTMLParser):
         return [" ".join(text.split()) for text in self.texts.get(tag, [])]
 
 
+def render(made=example, told: list[Section] | None = None) -> str:
+    """The page of a run, with its own sections or with those that are given."""
+    results = Results(*made())
+    return pages.render(results, sections.build(results) if told is None else told)
+
+
+def only(*blocks: Block) -> str:
+    """What the page makes of blocks in a section of their own, in a run of `cells()`."""
+    first = Section("Title", "title", [Text("An answer.")])
+    text = pages.render(Results(run(), []), [first, Section("Section", "section", blocks)])
+    return text.split('<h2 id="section">Section</h2>')[1].split("</main>")[0]
+
+
 @pytest.fixture(scope="module")
 def page() -> Reader:
-    return Reader(render(*example()))
+    return Reader(render())
+
+
+@pytest.fixture(scope="module")
+def handmade() -> Reader:
+    return Reader(render(told=everything(cells())))
 
 
 def body(text: str) -> str:
@@ -73,30 +90,50 @@ def body(text: str) -> str:
 
 def test_the_body_is_the_snapshot() -> None:
     """UPDATE_SNAPSHOTS=1 writes it anew; read the difference before committing it."""
-    text = body(render(*example(), by_hand=registry.by_hand))
+    text = body(render(told=everything(cells())))
     if os.environ.get("UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text)
     assert text == SNAPSHOT.read_text()
 
 
 @pytest.mark.parametrize("made", [example, hostile, nothing, one_launch])
-def test_it_has_the_sections_of_the_markdown_in_their_order(made) -> None:
-    told = re.findall(r"^#{1,2} (.*)$", markdown.render(*made()), re.MULTILINE)
-    headings = Reader(body(render(*made()))).text("h2")
+def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(made) -> None:
+    told = [each.title for each in sections.build(Results(*made())) if each.shown(Where.PAGE)]
+    found = Reader(body(render(made)))
     # what the page has beside: a table over all scenarios, and the dialog of a cell
-    assert [heading for heading in headings if heading not in {"All cells", ""}] == list(map(unescaped, told[1:]))
+    headings = [heading for heading in found.text("h2") if heading not in {"All cells", ""}]
+    assert [*found.text("h1"), *headings] == [" ".join(re.sub(r"\x1b\[\d*m", "", each).split()) for each in told]
+    assert found.text("h2").count("All cells") == 1
 
 
-def unescaped(text: str) -> str:
-    """Markdown's text as it is read."""
-    entities = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    return re.sub(r"\\(.)", r"\1", entities)
+def test_all_cells_begin_what_is_not_pasted(handmade: Reader) -> None:
+    assert handmade.text("h2")[:-1] == ["Comparisons", "All cells", "Phases of it", "Again"]
+
+
+def test_contents_are_links_to_every_section(handmade: Reader) -> None:
+    assert [had["href"] for had in handmade.found("a")][1:5] == [
+        "#made-compared",
+        "#cells",
+        "#made-phases",
+        "#made-again",
+    ]
+    assert handmade.text("nav") == ["Comparisons All cells Phases of it Again"]
+    assert {"made-compared", "cells", "made-phases", "made-again"} <= {had.get("id") for _, had in handmade.elements}
+
+
+def test_what_is_for_other_outputs_is_left_out(handmade: Reader) -> None:
+    text = " ".join(handmade.text("p"))
+    assert "only pasted" not in text
+    assert "only printed" not in text
+    assert "below 1 faster" not in handmade.text("th")
 
 
 def test_the_answer_comes_first(page: Reader) -> None:
-    answer = markdown.render(*example()).splitlines()[2]
+    answer = sections.build(Results(*example()))[0].blocks[0]
+    assert isinstance(answer, Text)
     assert page.text("h1") == ["One training step: tf1.14, tf2.0, tf2.1"]
-    assert page.text("p")[1] == unescaped(answer)
+    assert page.text("p")[1] == answer.words
+    assert page.found("p", **{"class": "answer"})
 
 
 def test_its_scripts_are_the_only_ones_that_run(page: Reader) -> None:
@@ -109,27 +146,28 @@ def test_its_scripts_are_the_only_ones_that_run(page: Reader) -> None:
     assert re.search(r"script-src ('sha256-[\w+/=]+' ?){3};", content)
 
 
-def test_nothing_is_asked_of_any_host(page: Reader) -> None:
+def test_nothing_is_asked_of_any_host(handmade: Reader) -> None:
     addresses = [
-        (tag, value) for tag, had in page.elements for name, value in had.items() if name in {"src", "href", "action"}
+        (tag, value)
+        for tag, had in handmade.elements
+        for name, value in had.items()
+        if name in {"src", "href", "action"}
     ]
     assert {tag for tag, _ in addresses} == {"a"}
     assert [value for _, value in addresses if not (value or "").startswith("#")] == ["https://example.org/question/1"]
 
 
 def test_each_number_knows_its_cell(page: Reader) -> None:
-    cells = json.loads(page.texts["script"][1])["cells"]
-    table = page.text("table")[0]
-    for had in page.found("td", **{"class": "number"}):
-        place = had.get("data-cells", "")
-        if place and " " not in place and cells[int(place)]["number"]:
-            assert cells[int(place)]["number"].removesuffix(" ms") in table
+    known = json.loads(page.texts["script"][1])["cells"]
+    tables = " ".join(page.text("table"))
     grid = [had["data-cells"] for had in page.found("td") if (had.get("data-cells") or " ").isdigit()]
     # a column without a single number is left out, and so are its cells
-    assert len(grid) == len(set(grid)) == 8
+    assert len(grid) == len(set(grid)) == 7
+    for place in grid:
+        assert known[int(place)]["number"].removesuffix(" ms") in tables
 
 
-def test_a_difference_knows_both_its_cells(page: Reader) -> None:
+def test_a_ratio_knows_both_its_cells(page: Reader) -> None:
     data = json.loads(page.texts["script"][1])
     pairs = [had["data-cells"].split() for had in page.found("td") if " " in (had.get("data-cells") or "")]
     assert pairs
@@ -138,26 +176,90 @@ def test_a_difference_knows_both_its_cells(page: Reader) -> None:
         assert (one["environment"], one["axes"]["mode"]) != (other["environment"], other["axes"]["mode"])
 
 
-def test_every_chart_has_its_data_and_its_words(page: Reader) -> None:
-    data = json.loads(page.texts["script"][1])
-    shown = [had for had in page.found("div", role="img") if "data-chart" in had]
-    assert [had["data-chart"] for had in shown] == sorted(data["charts"], key=[h["data-chart"] for h in shown].index)
+def test_a_line_about_one_cell_is_opened_by_its_name() -> None:
+    text = only(phases(cells()))
+    assert [*re.findall(r'<th scope="row" data-cells="(\d+)">', text)] == ["0", "1", "2", "3"]
+    assert text.count("data-cells") == 4
+
+
+def test_a_number_of_a_cell_that_the_run_has_not_opens_nothing() -> None:
+    assert "data-cells" not in only(phases([cell("tf9.9")]))
+    line = Line([Entry("a"), Entry("1.0", cells=[cell(), cell("tf9.9")])])
+    assert "data-cells" not in only(Table("T", [Head("", is_label=True), Head("b")], [line]))
+
+
+def test_a_table_that_is_searched_is_sorted_by_numbers_and_filtered_by_verdict() -> None:
+    text = only(compared(cells()))
+    assert re.findall(r'data-sort="([^"]*)"', text) == ["10.0", "", "8.0"]
+    assert re.findall(r'<tr data-verdict="([^"]*)"', text) == ["slower", "no verdict", "faster"]
+    assert re.findall(r"<option>([^<]*)", text) == ["slower", "no verdict", "faster"]
+    assert re.findall(r'class="verdict" data-verdict="([^"]*)"', text) == ["slower", "faster"]
+    assert 'data-words="{matching} of {all} comparisons"' in text
+
+
+def test_a_table_whose_lines_have_one_verdict_has_no_choice() -> None:
+    assert "<select" not in only(compared(cells(), 1))
+    assert "<input" in only(compared(cells(), 1))
+    assert "<input" not in only(phases(cells()))
+
+
+@pytest.mark.parametrize("count", [40, 41])
+def test_a_long_table_is_folded_with_its_count(count: int) -> None:
+    text = only(compared(cells(), count))
+    assert ("<summary>Compared: 41 comparisons</summary>" in text) == (count == 41)
+
+
+def test_a_heading_without_words_is_no_heading_and_the_first_column_names_the_line() -> None:
+    text = only(Table("T", [Head(""), Head("b")], [Line([Entry("a"), Entry("1", stands_out=True)])]))
+    assert '<tr><td></td><th scope="col">b</th></tr>' in text
+    assert '<th scope="row">a</th><td><b>1</b></td>' in text
+
+
+def test_only_long_texts_are_wrapped() -> None:
+    heads = [Head("a", is_label=True), Head("b"), Head("c", is_number=True)]
+    text = only(Table("T", heads, [Line([Entry("x"), Entry("word " * 9), Entry("1" * 50)])]))
+    assert text.count('class="long"') == 1
+    assert '<td class="long">word' in text
+
+
+def test_what_is_no_address_is_text() -> None:
+    text = only(Text(["see ", Link("<here>", "javascript:alert(1)"), " or ", Link("<there>", "https://a.org/?b=<c>")]))
+    assert "<p>see javascript:alert(1) or " in text
+    assert '<a href="https://a.org/?b=%3Cc%3E">&lt;there&gt;</a>' in text
+
+
+def test_what_is_folded_may_hold_anything() -> None:
+    text = only(Folded("More", [Text("words"), Folded("Still more", [phases(cells())])]))
+    assert re.search(r"<summary>More</summary>\s*<p>words</p>\s*<details>\s*<summary>Still more</summary>\s*<div", text)
+
+
+def test_an_unknown_block_is_refused() -> None:
+    with pytest.raises(TypeError, match="the page has no Block"):
+        only(Block())
+
+
+def test_every_chart_has_its_data_and_its_words(handmade: Reader) -> None:
+    data = json.loads(handmade.texts["script"][1])
+    shown = [had for had in handmade.found("div", role="img") if "data-chart" in had]
+    assert [had["data-chart"] for had in shown] == list(data["charts"]) == ["points", "panels", "folded"]
     assert all((had["aria-label"] or "").startswith("Chart of ") for had in shown)
 
 
-def test_headings_go_down_one_level_at_a_time(page: Reader) -> None:
-    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h\d", tag)]
+def test_headings_go_down_one_level_at_a_time(handmade: Reader) -> None:
+    levels = [int(tag[1]) for tag, _ in handmade.elements if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_every_id_is_there_once(page: Reader) -> None:
-    ids = [had["id"] for _, had in page.elements if "id" in had]
+@pytest.mark.parametrize("made", ["page", "handmade"])
+def test_every_id_is_there_once(made: str, request: pytest.FixtureRequest) -> None:
+    ids = [had["id"] for _, had in request.getfixturevalue(made).elements if "id" in had]
     assert len(ids) == len(set(ids))
 
 
-def test_every_table_has_as_many_cells_in_every_row() -> None:
-    for table in re.findall(r"<table>.*?</table>", body(render(*example())), re.DOTALL):
+@pytest.mark.parametrize("told", [None, everything(cells())])
+def test_every_table_has_as_many_cells_in_every_row(told: list[Section] | None) -> None:
+    for table in re.findall(r"<table>.*?</table>", body(render(told=told)), re.DOTALL):
         rows = [len(re.findall(r"<t[hd][ >]", row)) for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)]
         assert len(set(rows)) == 1, table
 
@@ -170,10 +272,11 @@ def outside(text: str) -> str:
     return text
 
 
-def test_hostile_strings_are_text() -> None:
-    text = outside(render(*hostile()))
+@pytest.mark.parametrize("told", [None, everything(cells(), text=f"{HOSTILE}\"' \x1b[31m\u202e")])
+def test_hostile_strings_are_text(told: list[Section] | None) -> None:
+    text = outside(render(hostile, told))
     assert len(text) < 400_000
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
     page = Reader(text)
     assert [had for tag, had in page.elements if tag == "script"] == [
         {},
@@ -186,28 +289,10 @@ def test_hostile_strings_are_text() -> None:
     assert not [name for _, had in page.elements for name in had if name.startswith("on")]
 
 
-def test_a_hostile_error_is_bounded_and_whole_lines_of_it_are_kept() -> None:
-    text = Reader(outside(render(*hostile()))).texts["pre"]
-    assert any("</details>]]><script>alert(2)</script>" in each or each.endswith("end") for each in text)
-    assert all(len(each) < 5000 for each in text)
-
-
-def large() -> tuple[Run, list[Launch]]:
-    calls = [f"call {number}" for number in range(30)]
-    members = cells(calls=calls)
-    named = scenario(axes={"call": calls, "dtype": ["float32"], "mode": ["graph", "eager"]})
-    return run(members, scenarios=[named]), rounds(dict.fromkeys(members, 0.01), 2)
-
-
-def test_long_tables_are_folded() -> None:
-    page = Reader(body(render(*large())))
-    assert any(text.startswith("All ") and text.endswith(" comparisons") for text in page.text("summary"))
+def test_lines_of_code_are_kept_and_harmless() -> None:
+    (first, *_) = Reader(render(told=everything(cells(), text=f"{HOSTILE}\n\x1b[2J"))).texts["pre"]
+    assert first == f"harness matrix -s step\nharness report{HOSTILE}"
 
 
 def test_a_page_is_the_same_each_time() -> None:
-    assert render(*example()) == render(*example())
-
-
-def test_templates_may_lie_elsewhere(tmp_path: Path) -> None:
-    with pytest.raises(TemplateNotFound):
-        render(run([cells()[0]]), [launch(cells()[0])], tmp_path)
+    assert render() == render()
