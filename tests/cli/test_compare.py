@@ -49,21 +49,21 @@ def test_what_a_matrix_measured_can_be_compared(harness: Harness) -> None:
     another = replace(measured.read_run(), id="another"), measured.read_launches()
     done = harness("compare", str(harness.run), stored(harness.root, another))
     assert done.returncode == 0, done.stderr
-    assert "2 cells have a number in both runs. B against A: 2 with no verdict." in done.stdout
-    assert "Nothing else that the runs tell of differs" in done.stdout
+    assert "2 cells have a number in both runs. B vs A: 2 with no verdict." in done.stdout
+    assert "Nothing else differs: machine, engine," in done.stdout
 
 
 def test_the_table_says_what_changed(compare: Compare) -> None:
     done = compare(first(), second(all_but(ONE, 1.3)))
     assert done.exit_code == 0
-    assert "B against A: 1 slower, 5 same." in done.stdout
+    assert "B vs A: 1 slower, 5 same." in done.stdout
 
 
 def test_json_is_on_stdout_alone(compare: Compare) -> None:
     done = compare(first(), second(all_but(ONE, 1.3)), "--json", "--margin", "40%")
     told = json.loads(done.stdout)
     assert told["margin"] == pytest.approx(0.4)
-    assert {each["verdict"] for each in told["cells"]} == {"same"}
+    assert {each["change"]["verdict"] for each in told["cells"]} == {"same"}
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_a_scenario_with_another_axis_has_no_cell_in_common_with_itself(compare:
 def test_another_machine_is_refused_unless_asked_for(compare: Compare, tmp_path: Path) -> None:
     run, launches = second()
     other = replace(run, host={**run.host, "cpu": "Another\x1b[31m CPU"}), launches
-    with pytest.raises(UsageError, match=r"different machines: CPU Some CPU and Another CPU\.") as refused:
+    with pytest.raises(UsageError, match=r"different machines: CPU Some CPU → Another CPU\.") as refused:
         compare(first(), other)
     assert "--any-host" in refused.value.advice
     folders = sorted(str(folder) for folder in tmp_path.iterdir())
     done = CliRunner().invoke(app, ["compare", *folders, "--any-host"])
     assert done.exit_code == 0
-    assert "These runs are of different machines" in done.stdout
+    assert "CPU Some CPU → Another CPU" in done.stdout
 
 
 def test_a_margin_that_is_none_gets_a_sentence(compare: Compare) -> None:

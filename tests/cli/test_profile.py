@@ -20,9 +20,9 @@ def test_one_command_profiles_and_reports(harness: Harness) -> None:
     assert f"{harness.run.relative_to(harness.root)}/profile.md" in done.stderr
     report = (harness.run / "profile.md").read_text()
     assert "# Where the time goes: Ways to end" in report
-    assert "### new against old" in report
-    assert "| old" in done.stdout
-    assert "<h2>new against old</h2>" in (harness.run / "profile.html").read_text()
+    assert "**new vs old**" in report
+    assert "\n old " in done.stdout
+    assert "<h3>new vs old</h3>" in (harness.run / "profile.html").read_text()
 
 
 def test_the_raw_profile_opens_with_the_standard_library_at_the_path_that_the_report_names(harness: Harness) -> None:

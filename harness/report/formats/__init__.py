@@ -6,10 +6,13 @@ new module here, and nothing else.
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from harness.analysis.cells import CellResult
-from harness.analysis.results import Results
 from harness.model.errors import NothingSelectedError
+
+if TYPE_CHECKING:  # `harness --help` asks for the names alone
+    from harness.analysis.cells import CellResult
+    from harness.analysis.results import Results
 
 
 def names() -> list[str]:
@@ -17,7 +20,7 @@ def names() -> list[str]:
     return sorted(module.name.rstrip("_").replace("_", "-") for module in iter_modules(__path__))
 
 
-def render(format: str, results: Results) -> str:
+def render(format: str, results: "Results") -> str:
     """The run in one of the formats of `names()`.
 
     Raises NothingSelectedError where that format cannot say that no cell has a number.
@@ -27,7 +30,7 @@ def render(format: str, results: Results) -> str:
     return text
 
 
-def with_numbers(results: Results, format: str) -> list[CellResult]:
+def with_numbers(results: "Results", format: str) -> "list[CellResult]":
     """The cells that have a number, for a `format` that has nothing else. Raises NothingSelectedError for none."""
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:
