@@ -15,7 +15,7 @@ from harness.model.errors import Exit, HarnessError
 from harness.model.problem import FileError
 
 #: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
-COMMANDS = ("matrix", "profile", "report", "compare", "completion", "doctor", "clean", "images", "scenarios")
+COMMANDS = ("matrix", "profile", "report", "compare", "doctor", "clean", "completion", "images", "scenarios")
 
 app = typer.Typer(
     name="harness",

@@ -50,7 +50,7 @@ def test_what_a_matrix_measured_can_be_compared(harness: Harness) -> None:
     done = harness("compare", str(harness.run), stored(harness.root, another))
     assert done.returncode == 0, done.stderr
     assert "2 cells have a number in both runs. B vs A: 2 with no verdict." in done.stdout
-    assert "Nothing else differs" in done.stdout
+    assert "Nothing else differs: machine, engine," in done.stdout
 
 
 def test_the_table_says_what_changed(compare: Compare) -> None:
@@ -136,7 +136,7 @@ def test_another_machine_is_refused_unless_asked_for(compare: Compare, tmp_path:
     folders = sorted(str(folder) for folder in tmp_path.iterdir())
     done = CliRunner().invoke(app, ["compare", *folders, "--any-host"])
     assert done.exit_code == 0
-    assert "These runs are of different machines" in done.stdout
+    assert "CPU Some CPU → Another CPU" in done.stdout
 
 
 def test_a_margin_that_is_none_gets_a_sentence(compare: Compare) -> None:

@@ -21,7 +21,7 @@ def test_one_command_profiles_and_reports(harness: Harness) -> None:
     report = (harness.run / "profile.md").read_text()
     assert "# Where the time goes: Ways to end" in report
     assert "**new vs old**" in report
-    assert "| old" in done.stdout
+    assert "\n old " in done.stdout
     assert "<h3>new vs old</h3>" in (harness.run / "profile.html").read_text()
 
 

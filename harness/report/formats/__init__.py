@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import NothingSelectedError
 
-# the command line asks for names, and is to be there at once
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `harness --help` asks for the names alone
     from harness.analysis.cells import CellResult
     from harness.analysis.results import Results
 
