@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.analysis.results import Results
-from harness.analysis.runs import Change, Changes, Pair
+from harness.analysis.runs import CellChange, Changes, Pair
 from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -45,7 +45,7 @@ def pair(one: Stored, other: Stored, margin: float = MARGIN) -> Pair:
     return Pair(Results(*one), Results(*other), margin)
 
 
-def change(changes: Changes, of: Cell) -> Change:
+def change(changes: Changes, of: Cell) -> CellChange:
     """What there is of one cell."""
     return next(each for each in changes.cells if each.cell == of)
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from harness.analysis.columns import Column, Side
+from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
-from harness.analysis.tables import Row, Table
+from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import ENVIRONMENT, Comparison
 
@@ -38,7 +38,7 @@ class Answer:
     highest.
     """
 
-    table: Table
+    table: ScenarioTable
     comparison: Comparison
     subject: str
     base: str
@@ -64,7 +64,7 @@ class Answer:
         return max((each.distance for each in self.findings if each.verdict is not Verdict.DIFFERENT_WORK), default=0.0)
 
 
-def answers(table: Table) -> list[Answer]:
+def answers(table: ScenarioTable) -> list[Answer]:
     """A sentence for each comparison of the table that has a ratio, in the order in which they are told.
 
     First those that are decided in some row, then in the header's order; of one entry of the header, what lies farthest
@@ -85,7 +85,7 @@ def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     return [each for turn in turns for each in sorted(turn, key=lambda each: not each.is_decided)]
 
 
-def _answer(table: Table, entry: Comparison, index: int, head: Column) -> Answer:
+def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     along_environments = entry.along == ENVIRONMENT
     ratios = [(row, row.values[index].compared) for row in table.rows]

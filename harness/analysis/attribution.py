@@ -10,7 +10,7 @@ from harness.analysis.effects import Effect, effects
 from harness.analysis.factorial import largest
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import FEWEST
-from harness.analysis.tables import Table
+from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.analysis.work import Work
 from harness.model.cell import Cell
@@ -78,7 +78,7 @@ def _prominence(effect: Effect) -> tuple[bool, float]:
     return not effect.beyond, -effect.distance
 
 
-def attributions(run: Run, table: Table, found: Lookup) -> list[Attribution]:
+def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribution]:
     """The attribution of each of the table's devices on which two axes or more vary in a complete factorial.
 
     Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
@@ -89,7 +89,7 @@ def attributions(run: Run, table: Table, found: Lookup) -> list[Attribution]:
     return [made for device in devices if (made := _attribution(run, table, found, device))]
 
 
-def _attribution(run: Run, table: Table, found: Lookup, device: Device) -> Attribution | None:
+def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) -> Attribution | None:
     measured = _measured(table, device)
     usable = _usable(measured, _odd(table), found)
     axes = _axes(run, table.scenario, usable)
@@ -117,7 +117,7 @@ def _attribution(run: Run, table: Table, found: Lookup, device: Device) -> Attri
     )
 
 
-def _measured(table: Table, device: Device) -> list[Cell]:
+def _measured(table: ScenarioTable, device: Device) -> list[Cell]:
     """The device's cells that have a number."""
     return [
         table.cell(row, head.side)
@@ -134,7 +134,7 @@ def _usable(cells: Sequence[Cell], odd: set[Cell], found: Lookup) -> list[Cell]:
     return [cell for cell in cells if cell not in odd and len(found.series[cell]) >= enough]
 
 
-def _odd(table: Table) -> set[Cell]:
+def _odd(table: ScenarioTable) -> set[Cell]:
     """The cells that did other work than one they are compared with, but for the most in a row that agree."""
     odd: set[Cell] = set()
     for row in table.rows:
@@ -155,7 +155,7 @@ def _joined(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
     return joined
 
 
-def _unchecked(table: Table, cells: Sequence[Cell]) -> bool:
+def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     within = set(cells)
     compared = [value.compared for row in table.rows for value in row.values if value.compared]
     between = [each for each in compared if each.cell in within and each.other in within]

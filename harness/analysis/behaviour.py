@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.columns import pins
-from harness.analysis.folding import Line, fold
+from harness.analysis.folding import FoldedLine, fold
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import KIT, Observed, has_told, observations, tells_version
 from harness.model.cell import Cell
@@ -22,11 +22,11 @@ NOT_OBSERVED = "not observed"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BehaviourRow:
     """One observation in the cells with the line's axis values, environment by environment."""
 
     observation: str
-    line: Line[Said]
+    line: FoldedLine[Said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Behaviour:
     shared: Mapping[str, str]
     axes: Sequence[str]
     environments: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[BehaviourRow]
     timed: bool
 
 
@@ -104,7 +104,7 @@ def _varying(scenario: Scenario, cells: Iterable[Cell]) -> list[str]:
 
 def _rows(
     scenario: Scenario, name: str, said: Mapping[Cell, Mapping[str, Said]], environments: Sequence[str]
-) -> list[Row]:
+) -> list[BehaviourRow]:
     """The rows of one observation; none where no cell observed it."""
     axes = _varying(scenario, said)
     points = {
@@ -113,7 +113,7 @@ def _rows(
         if name in entries
     }
     lines = fold(points, axes, environments, key)
-    return [Row(name, line) for line in lines if any(isinstance(entry, Observed) for entry in line.entries)]
+    return [BehaviourRow(name, line) for line in lines if any(isinstance(entry, Observed) for entry in line.entries)]
 
 
 def _said(cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], found: Lookup) -> dict[str, Said]:

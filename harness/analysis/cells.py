@@ -10,7 +10,7 @@ from harness.analysis.observations import observations
 from harness.analysis.phases import Used, used
 from harness.analysis.shape import Shape
 from harness.analysis.statistics import Estimate
-from harness.analysis.tables import Table
+from harness.analysis.tables import ScenarioTable
 from harness.model.cell import Cell
 from harness.model.launch import Launch, Status
 
@@ -57,7 +57,7 @@ def cell_name(cell: Cell) -> str:
     return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 
-def cell_results(found: Lookup, tables: Sequence[Table]) -> list[CellResult]:
+def cell_results(found: Lookup, tables: Sequence[ScenarioTable]) -> list[CellResult]:
     """Every cell of the run, in the plan's order, then those known to be unavailable."""
     values = {table.cell(row, head.side): value for table in tables for row, head, value in table.times()}
 

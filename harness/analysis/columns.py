@@ -18,7 +18,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Column:
+class ScenarioColumn:
     """`side` alone: its time per step. With `other`: time(other) / time(side), above 1 when `side` is faster.
 
     `comparison` is the header's entry that a ratio comes from.
@@ -29,11 +29,11 @@ class Column:
     comparison: Comparison | None = None
 
 
-def columns(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> list[Column]:
+def columns(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> list[ScenarioColumn]:
     """The times, then the ratios in the header's order, for those of the scenario's `cells` that the run has."""
     sides = _sides(run, scenario, cells)
     ratios = [column for entry in scenario.compare for column in _ratios(run, scenario, entry, sides)]
-    return [Column(side) for side in sides] + ratios
+    return [ScenarioColumn(side) for side in sides] + ratios
 
 
 def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
@@ -55,7 +55,7 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     ]
 
 
-def _ratios(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[Column]:
+def _ratios(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
     if entry.along != ENVIRONMENT:
         return _along_axis(scenario, entry, sides)
     if not entry.pick:
@@ -63,11 +63,11 @@ def _ratios(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Sid
     return _picked(run, entry, sides)
 
 
-def _along_axis(scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[Column]:
+def _along_axis(scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
     """`plus` against each other value (or `against` alone), all else equal, environment by environment."""
     others = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
     candidates = [
-        Column(side, Side(side.environment, {**side.axes, entry.along: other}), entry)
+        ScenarioColumn(side, Side(side.environment, {**side.axes, entry.along: other}), entry)
         for other in others
         for side in sides
         if side.axes[entry.along] == entry.plus
@@ -75,15 +75,17 @@ def _along_axis(scenario: Scenario, entry: Comparison, sides: Sequence[Side]) ->
     return [column for column in candidates if column.other in sides]
 
 
-def _along_environment(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[Column]:
+def _along_environment(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
     """Each environment against the run's reference, within each combination of the compared axes."""
     candidates = [
-        Column(side, Side(run.reference, side.axes), entry) for side in sides if side.environment != run.reference
+        ScenarioColumn(side, Side(run.reference, side.axes), entry)
+        for side in sides
+        if side.environment != run.reference
     ]
     return [column for column in candidates if column.other in sides]
 
 
-def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[Column]:
+def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
     """Each environment against the reference, each with the axis values that the first fitting pick gives it.
 
     Compared axes that no pick names must be equal on both sides.
@@ -92,7 +94,7 @@ def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[Column]:
     fitting = [side for side in sides if _fits(side, chosen[side.environment])]
     named = {axis for pick in entry.pick for axis in pick.axes}
     return [
-        Column(side, other, entry)
+        ScenarioColumn(side, other, entry)
         for side in fitting
         for other in fitting
         if side.environment != run.reference == other.environment

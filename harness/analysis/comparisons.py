@@ -57,7 +57,7 @@ class Compared:
     verdict: Verdict | None
     withheld: Withheld | None
     settling: Settling | None
-    work: work.Comparison
+    work: work.WorkCheck
     pythons: tuple[str, str] | None
 
     @property
@@ -76,7 +76,7 @@ class _Pair:
     cell: Cell
     other: Cell
     logs: Sequence[float]
-    work: work.Comparison
+    work: work.WorkCheck
 
     @property
     def judged(self) -> bool:

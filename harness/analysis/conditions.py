@@ -18,7 +18,7 @@ _OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
 _TOLD_ELSEWHERE = {"why", "name", "pinned_to", "registry"}
 
 
-class Part(StrEnum):
+class Aspect(StrEnum):
     """What a difference is of."""
 
     MACHINE = "machine"
@@ -37,7 +37,7 @@ class Difference:
     in run.json.
     """
 
-    part: Part
+    part: Aspect
     subject: str
     name: str
     first: Any
@@ -52,16 +52,16 @@ def machines(first: Run, second: Run) -> list[Difference]:
     """
     on_gpus = bool(first.plan.limits.gpus and second.plan.limits.gpus)
     one, other = (_machine(run, on_gpus=on_gpus) for run in (first, second))
-    return [each for each in _each(Part.MACHINE, "", one, other) if not _same_memory(each)]
+    return [each for each in _each(Aspect.MACHINE, "", one, other) if not _same_memory(each)]
 
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Difference]:
     """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
     return [
-        *_each(Part.MACHINE, "", _less(first.host), _less(second.host)),
-        *_each(Part.ENGINE, "", _engine(first), _engine(second)),
-        *_each(Part.MEASUREMENT, "", _measurement(first), _measurement(second)),
-        *_each(Part.HARNESS, "", _harness(first), _harness(second)),
+        *_each(Aspect.MACHINE, "", _less(first.host), _less(second.host)),
+        *_each(Aspect.ENGINE, "", _engine(first), _engine(second)),
+        *_each(Aspect.MEASUREMENT, "", _measurement(first), _measurement(second)),
+        *_each(Aspect.HARNESS, "", _harness(first), _harness(second)),
         *_scenarios(first, second),
         *_environments(first, second, dict.fromkeys(cell.environment for cell in cells)),
     ]
@@ -145,8 +145,8 @@ def _scenarios(first: Run, second: Run) -> list[Difference]:
         if other:
             axes = {"axes": list(scenario.axes)}, {"axes": list(other.axes)}
             sources = ({"source": run.sources.get(scenario.name)} for run in (first, second))
-            found += _each(Part.SCENARIO, scenario.name, *sources)
-            found += _each(Part.SCENARIO, scenario.name, *axes)
+            found += _each(Aspect.SCENARIO, scenario.name, *sources)
+            found += _each(Aspect.SCENARIO, scenario.name, *axes)
     return found
 
 
@@ -161,7 +161,7 @@ def _environments(first: Run, second: Run, names: Iterable[str]) -> list[Differe
             }
             for run in (first, second)
         )
-        found += _each(Part.ENVIRONMENT, name, one, other)
+        found += _each(Aspect.ENVIRONMENT, name, one, other)
     return found
 
 
@@ -169,7 +169,7 @@ def _python(run: Run, name: str) -> str | None:
     return next((environment.python for environment in run.environments if environment.name == name), None)
 
 
-def _each(part: Part, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
     """The names whose values differ; an empty value is as good as none."""
     pairs = ((name, _told(first.get(name)), _told(second.get(name))) for name in dict.fromkeys([*first, *second]))
     return [Difference(part, subject, name, one, other) for name, one, other in pairs if one != other]

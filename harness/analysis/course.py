@@ -28,7 +28,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Endings:
     """How the run's groups ended: by reason, and how many have not yet."""
 
     stops: Sequence[Stopped]
@@ -60,7 +60,7 @@ class Disturbance:
         return sum(each.repeated for each in self.disturbed)
 
 
-def ended(run: Run) -> Ended:
+def ended(run: Run) -> Endings:
     """How the run's groups ended."""
     rounds: dict[StopReason, list[int]] = defaultdict(list)
     known = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
@@ -76,7 +76,7 @@ def ended(run: Run) -> Ended:
         for reason in StopReason
         if rounds[reason]
     ]
-    return Ended(stops, len(run.plan.groups), len(run.plan.groups) - len(known))
+    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(known))
 
 
 def samplings_used(run: Run, launches: Sequence[Launch], found: Lookup) -> list[Sampling]:

@@ -9,7 +9,7 @@ Values = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line(Generic[Entry]):
+class FoldedLine(Generic[Entry]):
     """What cells with these axis values say, environment by environment; None where none of them says anything.
 
     An axis that is not among `axes` makes no difference to it.
@@ -24,7 +24,7 @@ def fold(
     axes: Sequence[str],
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
-) -> list[Line[Entry]]:
+) -> list[FoldedLine[Entry]]:
     """The lines that `said`, by the values of `axes` and the environment, needs.
 
     An axis is left out where what is said does not depend on it: two entries say the same when their `key` is equal,
@@ -43,7 +43,7 @@ def fold(
                 for place, entries in without.items()
             }
     return [
-        Line(dict(values), [points.get((values, environment)) for environment in environments])
+        FoldedLine(dict(values), [points.get((values, environment)) for environment in environments])
         for values in dict.fromkeys(values for values, _ in points)
     ]
 

@@ -8,13 +8,13 @@ from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
 from harness.analysis.cells import CellResult, cell_results
-from harness.analysis.course import Disturbance, Ended, disturbance, ended, samplings_used
+from harness.analysis.course import Disturbance, Endings, disturbance, ended, samplings_used
 from harness.analysis.environments import Software, software
 from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.missing import Missing, missing
-from harness.analysis.sweeps import Sweep, sweeps
-from harness.analysis.tables import Measured, Table, measured, tables
+from harness.analysis.sweeps import MeasuredSweep, sweeps
+from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.analysis.timeline import Moment, timeline
 from harness.model.cell import Cell
 from harness.model.job import Sampling
@@ -45,7 +45,7 @@ class Results:
         return lookup(self.run, self.launches)
 
     @cached_property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ScenarioTable]:
         """A table for each scenario that has a number, in the run's order."""
         return [table for table in tables(self.run, self.found) if table.rows]
 
@@ -59,7 +59,7 @@ class Results:
         """By scenario the cells of its table that have a number, row by row."""
         return {table.scenario.name: measured(table, self.found) for table in self.tables}
 
-    def timeline(self, table: Table) -> list[Moment]:
+    def timeline(self, table: ScenarioTable) -> list[Moment]:
         """The table's launches in the order in which they began."""
         return timeline(table, self.launches, self.found)
 
@@ -88,7 +88,7 @@ class Results:
         return disturbance(self.run, self.launches)
 
     @cached_property
-    def ended(self) -> Ended:
+    def ended(self) -> Endings:
         """How the run's groups ended."""
         return ended(self.run)
 
@@ -103,7 +103,7 @@ class Results:
         return [each for table in self.tables for each in attributions(self.run, table, self.found)]
 
     @cached_property
-    def sweeps(self) -> list[tuple[Table, Sweep]]:
+    def sweeps(self) -> list[tuple[ScenarioTable, MeasuredSweep]]:
         """The curves along numeric axes, each with its table."""
         return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found, self.margin)]
 

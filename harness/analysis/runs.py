@@ -38,7 +38,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CellChange:
     """One cell in both runs: `first` and `second` are its seconds per step, `change` is the one against the other.
 
     `beside` is the change less the shift of the other cells; None without a shift, and where the cell is not judged.
@@ -50,7 +50,7 @@ class Change:
     second: Estimate
     change: Judgement
     beside: Judgement | None
-    work: work.Comparison
+    work: work.WorkCheck
     same_software: bool
 
     @property
@@ -84,7 +84,7 @@ class Lone:
 class Changes:
     """What two runs say together: the cells in the first run's order, and those that only one of them has."""
 
-    cells: Sequence[Change]
+    cells: Sequence[CellChange]
     shift: Shift | None
     only_first: Sequence[Lone]
     only_second: Sequence[Lone]
@@ -107,7 +107,7 @@ class _Both:
     cell: Cell
     first: Sequence[float]
     second: Sequence[float]
-    work: work.Comparison
+    work: work.WorkCheck
     same_software: bool
 
     @property
@@ -160,7 +160,7 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
     moved = _judgements(family, beside(differences, base), found, log_margin) if base else {}
     return Changes(
         cells=[
-            Change(
+            CellChange(
                 cell=each.cell,
                 first=combine(list(one.series[each.cell].values())),
                 second=combine(list(other.series[each.cell].values())),

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis import work
-from harness.analysis.columns import Column, Side
+from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.crossings import Crossing, Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import Floats
 from harness.analysis.rounds import Series
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.tables import Row, Table
+from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.scenario import Scenario
@@ -43,7 +43,7 @@ class Race:
     size, `different` says how, and there is no lead.
     """
 
-    column: Column
+    column: ScenarioColumn
     sizes: Sequence[float]
     rounds: int
     lead: Lead | None
@@ -68,7 +68,7 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class MeasuredSweep:
     """All curves of a table along `axis`, whose sizes are counted in `unit` (may be empty).
 
     They share a device and the values `shared` of the other row axes. `withheld`: it has comparisons, and none is in
@@ -90,7 +90,7 @@ class Sweep:
         return sorted({point.size for curve in self.curves for point in curve.points})
 
 
-def sweeps(table: Table, found: Lookup, margin: float) -> list[Sweep]:
+def sweeps(table: ScenarioTable, found: Lookup, margin: float) -> list[MeasuredSweep]:
     """The table's sweeps, in the order of its axes and rows; those with numbers at two sizes at least.
 
     `margin` is on the log scale.
@@ -108,14 +108,14 @@ def sweeps(table: Table, found: Lookup, margin: float) -> list[Sweep]:
     return [sweep for sweep in made if len(sweep.sizes) > 1]
 
 
-def _sweep(table: Table, axis: str, rows: Sequence[Row], found: Lookup, *, withheld: bool) -> Sweep:
+def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, *, withheld: bool) -> MeasuredSweep:
     curves = [
         Curve(head.side, points)
         for index, head in enumerate(table.columns)
         if head.other is None and (points := _points(axis, rows, index))
     ]
     races = [race for head in table.columns if head.other and (race := _race(table, axis, rows, head, found))]
-    return Sweep(
+    return MeasuredSweep(
         scenario=table.scenario,
         axis=axis,
         unit=table.scenario.sweeps[axis].unit,
@@ -132,7 +132,7 @@ def _points(axis: str, rows: Sequence[Row], index: int) -> list[Point]:
     return [Point(size, estimate) for size, estimate in found if estimate]
 
 
-def _race(table: Table, axis: str, rows: Sequence[Row], head: Column, found: Lookup) -> Race | None:
+def _race(table: ScenarioTable, axis: str, rows: Sequence[Row], head: ScenarioColumn, found: Lookup) -> Race | None:
     """One comparison along the rows; None where fewer than two of them have it."""
     assert head.other is not None, "a comparison has two sides"
     times: dict[float, dict[int, tuple[float, float]]] = {}

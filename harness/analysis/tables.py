@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.columns import Column, Side, columns
+from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup
 from harness.analysis.phases import Spread, Used, spread, used
@@ -43,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScenarioTable:
     """One scenario's numbers, at least one in every row and every column.
 
     `row_axes` are the axes that a row shows, `column_axes` those that a column's heading shows; `several_devices`:
@@ -54,18 +54,18 @@ class Table:
     row_axes: Sequence[str]
     column_axes: Sequence[str]
     several_devices: bool
-    columns: Sequence[Column]
+    columns: Sequence[ScenarioColumn]
     rows: Sequence[Row]
 
     def cell(self, row: Row, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
         return _cell(self.scenario, row.device, row.axes, side)
 
-    def values(self, row: Row) -> list[tuple[Column, Value]]:
+    def values(self, row: Row) -> list[tuple[ScenarioColumn, Value]]:
         """A row's values, each with its column."""
         return list(zip(self.columns, row.values, strict=True))
 
-    def times(self) -> list[tuple[Row, Column, Value]]:
+    def times(self) -> list[tuple[Row, ScenarioColumn, Value]]:
         """Every time of the table, row by row."""
         return [(row, head, value) for row in self.rows for head, value in self.values(row) if head.other is None]
 
@@ -96,7 +96,7 @@ class Layout:
 
     scenario: Scenario
     cells: Sequence[Cell]
-    heads: Sequence[Column]
+    heads: Sequence[ScenarioColumn]
     keys: Sequence[tuple[Device, tuple[str, ...]]]
 
     def cell(self, key: tuple[Device, tuple[str, ...]], side: Side) -> Cell:
@@ -132,12 +132,12 @@ def layouts(run: Run, found: Lookup) -> list[Layout]:
     ]
 
 
-def tables(run: Run, found: Lookup) -> list[Table]:
+def tables(run: Run, found: Lookup) -> list[ScenarioTable]:
     """The run's tables in the run's order; one that has no number has no rows."""
     return [_table(layout, found, run.plan.margin) for layout in layouts(run, found)]
 
 
-def measured(table: Table, found: Lookup) -> list[Measured]:
+def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
     """The table's cells that have a number, row by row."""
     members = [(table.cell(row, head.side), row, head.side, value.shape) for row, head, value in table.times()]
     return [
@@ -154,7 +154,7 @@ def measured(table: Table, found: Lookup) -> list[Measured]:
     ]
 
 
-def _table(layout: Layout, found: Lookup, margin: float) -> Table:
+def _table(layout: Layout, found: Lookup, margin: float) -> ScenarioTable:
     pairs = layout.pairs()
     compared = dict(zip(pairs, compare(pairs, found, margin), strict=True))
     scenario, cells, heads = layout.scenario, layout.cells, layout.heads
@@ -165,7 +165,7 @@ def _table(layout: Layout, found: Lookup, margin: float) -> Table:
         for row in rows
         if any(value.estimate for value in row.values)
     ]
-    return Table(
+    return ScenarioTable(
         scenario=scenario,
         row_axes=[axis for axis in scenario.row_axes if _shown(scenario, axis, cells)],
         column_axes=[axis for axis in scenario.compared_axes if _shown(scenario, axis, cells)],

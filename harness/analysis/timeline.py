@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
 from harness.analysis.rounds import gave_number
-from harness.analysis.tables import Table
+from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role
 
 
@@ -26,7 +26,7 @@ class Moment:
     disturbed: bool
 
 
-def timeline(table: Table, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
+def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
     """The measured and control launches of the table's cells that have a mean."""
     means = {table.cell(row, head.side): value.estimate.value for row, head, value in table.times() if value.estimate}
     known = [

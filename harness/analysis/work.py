@@ -27,21 +27,21 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class WorkCheck:
     """Whether two cells did the same work, and where they did not, one line that says how."""
 
     work: Work
     reason: str = ""
 
 
-def compare(one: Sequence[Launch], other: Sequence[Launch]) -> Comparison:
+def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     """What the launches of two cells say of their work; launches of one cell must agree with one another too."""
     for launches, against in ((one, other), (other, one)):
         for launch in launches:
             reason = steps(launch)
             if reason:
                 name, _ = _sides(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
-                return Comparison(Work.DIFFERENT, f"{name} {reason}")
+                return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
     prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
     is_known = bool(prints) and _is_known(prints[0][1])
     for launch, values in prints[1:]:
@@ -51,9 +51,9 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> Comparison:
         for name in [*expected, *(name for name in values if name not in expected)]:
             reason = _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device])
             if reason:
-                return Comparison(Work.DIFFERENT, f"{reason} ({', '.join(_sides(first.cell, launch.cell))})")
+                return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_sides(first.cell, launch.cell))})")
     checked = one and other and len(prints) == len(one) + len(other)
-    return Comparison(Work.SAME if checked else Work.NOT_CHECKED)
+    return WorkCheck(Work.SAME if checked else Work.NOT_CHECKED)
 
 
 def _sides(one: Cell, other: Cell) -> tuple[str, str]:

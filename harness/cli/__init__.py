@@ -19,7 +19,7 @@ COMMANDS = ("matrix", "profile", "report", "compare", "doctor", "clean", "comple
 
 app = typer.Typer(
     name="harness",
-    cls=advice.Group,
+    cls=advice.CommandGroup,
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
@@ -28,7 +28,7 @@ app = typer.Typer(
 for name in COMMANDS:
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "app"):
-        app.add_typer(module.app, name=name, cls=advice.Group)
+        app.add_typer(module.app, name=name, cls=advice.CommandGroup)
     else:
         app.command(name=name, cls=advice.Command)(getattr(module, name))
 

@@ -30,7 +30,7 @@ _WORDS = {
 }
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands; for one that is not there, the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -13,7 +13,7 @@ from harness.cli.options import FailOn
 from harness.model.backend import Progress
 from harness.model.errors import Exit
 from harness.model.run import Run
-from harness.runner.walk import Listener as WalkListener
+from harness.runner.walk import WalkListener
 
 
 def run(

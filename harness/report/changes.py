@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.comparisons import Withheld
-from harness.analysis.conditions import Difference, Part
+from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.results import Results
-from harness.analysis.runs import Change, Judgement, Lone, Pair, Shift
+from harness.analysis.runs import CellChange, Judgement, Lone, Pair, Shift
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.analysis.welch import FEWEST_CELLS
 from harness.model.cell import Cell
@@ -118,10 +118,12 @@ def table(pair: Pair) -> Iterator[Block]:
         )
 
 
-def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[Change]]:
+def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[CellChange]]:
     """What is said of a cell."""
     times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
-    less = Column[Change]("less the shift", lambda each: _ratio(each, each.beside), is_number=True, is_optional=True)
+    less = Column[CellChange](
+        "less the shift", lambda each: _ratio(each, each.beside), is_number=True, is_optional=True
+    )
     return [
         Column("cell", lambda each: named[each.cell], is_label=True),
         Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), times, is_number=True),
@@ -138,13 +140,13 @@ def takes(judged: Judgement) -> str:
     return format.ratio(judged.ratio.inverse)
 
 
-def _ratio(each: Change, judged: Judgement | None) -> Entry:
+def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
     if judged is None or each.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
     return Entry(takes(judged), order=judged.ratio.inverse.value)
 
 
-def remark(pair: Pair, each: Change) -> str:
+def remark(pair: Pair, each: CellChange) -> str:
     """What is to be said of one cell."""
     changes, change, beside = pair.changes, each.change, each.beside
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
@@ -163,7 +165,7 @@ def remark(pair: Pair, each: Change) -> str:
     )
 
 
-def _names(run: Run, cells: Sequence[Change]) -> list[str]:
+def _names(run: Run, cells: Sequence[CellChange]) -> list[str]:
     """Of each cell the environment, and what else tells it apart from the others."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     members = [each.cell for each in cells]
@@ -210,10 +212,10 @@ def _by_status(lone: Sequence[Lone]) -> dict[str, list[str]]:
 
 def differing(pair: Pair) -> Iterator[Block]:
     """What else differs: part by part, environments and scenarios with the same differences in one."""
-    by_subject: dict[tuple[Part, str], list[str]] = {}
+    by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for each in pair.differences:
         by_subject.setdefault((each.part, each.subject), []).append(fact(each))
-    alike: dict[tuple[Part, tuple[str, ...]], list[str]] = {}
+    alike: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
     for (part, subject), known in by_subject.items():
         alike.setdefault((part, tuple(known)), []).append(subject)
     if not alike:
@@ -224,7 +226,7 @@ def differing(pair: Pair) -> Iterator[Block]:
     yield Items([_differing(part, subjects, known) for (part, known), subjects in alike.items()], where=REPORT)
 
 
-def _differing(part: Part, subjects: Sequence[str], known: Sequence[str]) -> str:
+def _differing(part: Aspect, subjects: Sequence[str], known: Sequence[str]) -> str:
     left = [f"and {len(known) - PACKAGES} more"] if len(known) > PACKAGES else []
     whose = ", ".join(filter(None, subjects))
     return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*known[:PACKAGES], *left])}"
@@ -236,7 +238,7 @@ def fact(each: Difference) -> str:
         return "another image"
     if each.name == "source":
         return "its file, or the kit, has changed"
-    label = _OF_A_LAUNCH.get(each.name) if each.part is Part.MEASUREMENT else None
+    label = _OF_A_LAUNCH.get(each.name) if each.part is Aspect.MEASUREMENT else None
     return f"{label or measured.label(each.name)} {_text(each.name, each.first)} → {_text(each.name, each.second)}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.comparisons import Compared, Withheld
-from harness.analysis.tables import Row, Table
+from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import Comparison
 from harness.report import names
@@ -18,11 +18,11 @@ _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparisonLine:
     """One comparison of a table: the entry of the header that asks for it, its row, and what is compared, in words."""
 
     entry: Comparison
-    table: Table
+    table: ScenarioTable
     row: Row
     what: str
     compared: Compared
@@ -43,10 +43,10 @@ class Line:
         return self.compared.verdict or NO_VERDICT
 
 
-def lines(table: Table) -> list[Line]:
+def lines(table: ScenarioTable) -> list[ComparisonLine]:
     """The table's comparisons, in the order of its rows and of its columns."""
     return [
-        Line(head.comparison, table, row, names.what(table, head), value.compared)
+        ComparisonLine(head.comparison, table, row, names.what(table, head), value.compared)
         for row in table.rows
         for head, value in table.values(row)
         if head.comparison and value.compared

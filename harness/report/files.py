@@ -32,7 +32,7 @@ def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[st
     return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
 
 
-def of_profiles(report: profiles.Report) -> dict[str, str]:
+def of_profiles(report: profiles.ProfileReport) -> dict[str, str]:
     """Name and text of each file of a report of profiles; the sampled stacks are there for speedscope too."""
     sections = report.sections()
     return {

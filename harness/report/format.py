@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from harness.analysis.phases import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
-from harness.analysis.sweeps import Sweep
-from harness.analysis.tables import Table, Value
+from harness.analysis.sweeps import MeasuredSweep
+from harness.analysis.tables import ScenarioTable, Value
 
 #: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
 UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
@@ -43,7 +43,7 @@ def unit(seconds: Sequence[float]) -> Unit:
     return MILLISECONDS if median >= 1e-4 else MICROSECONDS
 
 
-def unit_of(table: Table) -> Unit:
+def unit_of(table: ScenarioTable) -> Unit:
     """The unit of a table's times."""
     return unit([value.estimate.value for *_, value in table.times() if value.estimate])
 
@@ -95,7 +95,7 @@ def between(interval: Interval | None) -> str:
     return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
 
 
-def size(value: float, sweep: Sweep) -> str:
+def size(value: float, sweep: MeasuredSweep) -> str:
     """A size with three digits; without decimals from 10 on, where all sizes of the sweep are whole."""
     if value in sweep.sizes:
         return f"{value:,.10g}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.tables import Row, Table, Value
+from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.model.cell import Cell
 from harness.model.scenario import ENVIRONMENT
 from harness.report import format, names
@@ -41,7 +41,7 @@ class Marked:
     undone: Sequence[str]
 
 
-def table_unit(table: Table) -> Unit:
+def table_unit(table: ScenarioTable) -> Unit:
     """The unit of a table's times."""
     values = [
         value for row in table.rows for value, head in zip(row.values, table.columns, strict=True) if not head.other
@@ -49,7 +49,7 @@ def table_unit(table: Table) -> Unit:
     return format.unit([value.estimate.value for value in values if value.estimate])
 
 
-def times(table: Table) -> Grid:
+def times(table: ScenarioTable) -> Grid:
     """The table's times as text: a column for each environment, or a line where those would be too many."""
     unit, rounds = table_unit(table), table.rounds
     device = ["device"] if table.several_devices else []
@@ -70,7 +70,7 @@ def times(table: Table) -> Grid:
     )
 
 
-def _by_environment(table: Table) -> Grid:
+def _by_environment(table: ScenarioTable) -> Grid:
     """The times with a line for each environment of a row; the columns are what else is compared."""
     unit, rounds = table_unit(table), table.rounds
     device = ["device"] if table.several_devices else []
@@ -124,12 +124,12 @@ def without_empty(
     return [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
-def labels(table: Table, row: Row, axes: Sequence[str]) -> list[str]:
+def labels(table: ScenarioTable, row: Row, axes: Sequence[str]) -> list[str]:
     """The cells that name a row: its device where there are several, and its values of `axes`."""
     return [*([row.device.value] if table.several_devices else []), *(row.axes[axis] for axis in axes)]
 
 
-def marked(table: Table) -> Marked:
+def marked(table: ScenarioTable) -> Marked:
     """The numbers of the table that have marks."""
     modes, apart, undone = [], [], []
     axes = names.varying(table)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from harness.analysis.columns import Column, Side
+from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.effects import Change, Effect
-from harness.analysis.sweeps import Sweep
-from harness.analysis.tables import Measured, Row, Table
+from harness.analysis.sweeps import MeasuredSweep
+from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Scenario
 
@@ -20,47 +20,47 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
 
 
-def place(table: Table, row: Row, axes: Sequence[str]) -> str:
+def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
     """The row by its values of `axes`, and by its device where there are several: `model small, fit`."""
     return _place(table, row.device, row.axes, axes)
 
 
-def sweep_place(table: Table, sweep: Sweep) -> str:
+def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
     """What the cells of a sweep share, as a row is called; empty where it is the table's only one."""
     return _place(table, sweep.device, sweep.shared, [axis for axis in varying(table) if axis in sweep.shared])
 
 
-def _place(table: Table, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
+def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
     told = [device.value] if table.several_devices else []
     return ", ".join([*told, *(label(table.scenario, axis, facts[axis]) for axis in axes)])
 
 
-def varying(table: Table) -> list[str]:
+def varying(table: ScenarioTable) -> list[str]:
     """The row axes in which the table's rows differ."""
     return [axis for axis in table.row_axes if len({row.axes[axis] for row in table.rows}) > 1]
 
 
-def side_name(table: Table, side: Side) -> str:
+def side_name(table: ScenarioTable, side: Side) -> str:
     """A column's cells by name: `tf1.14 graph`."""
     return " ".join(filter(None, [side.environment, values(table, side)]))
 
 
-def values(table: Table, side: Side) -> str:
+def values(table: ScenarioTable, side: Side) -> str:
     """A column's values of the compared axes: `graph`; empty where nothing but environments is compared."""
     return " ".join(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)
 
 
-def cell_name(table: Table, row: Row, side: Side, axes: Sequence[str]) -> str:
+def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
     """One cell of the table; `axes` are those that tell its rows apart: `fit, tf1.14 graph`."""
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
 
 
-def measured(table: Table, cell: Measured) -> str:
+def measured(table: ScenarioTable, cell: Measured) -> str:
     """A cell of the table that has a number: `fit, tf1.14 graph`."""
     return cell_name(table, cell.row, cell.side, varying(table))
 
 
-def what(table: Table, head: Column) -> str:
+def what(table: ScenarioTable, head: ScenarioColumn) -> str:
     """What is compared: `graph vs eager, tf1.14`; `tf2.0 vs tf1.14, graph`; the name of an entry that picks first."""
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, (subject, base, shared) = head.comparison, sides(table, head)
@@ -71,7 +71,7 @@ def what(table: Table, head: Column) -> str:
     return ", ".join(filter(None, [f"{entry.name}: {told}" if entry.pick else told, shared]))
 
 
-def sides(table: Table, head: Column) -> tuple[str, str, str]:
+def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
     """What the two sides of a comparison are called, and what they share: `graph`, `eager`, `tf1.14`."""
     one, other = map(_facts, _both(head))
     known = (ENVIRONMENT, *table.column_axes)
@@ -98,7 +98,7 @@ def effect(scenario: Scenario, of: Effect) -> str:
     return " × ".join(label(scenario, each.axis, each.level) for each in of.changes)
 
 
-def _both(head: Column) -> tuple[Side, Side]:
+def _both(head: ScenarioColumn) -> tuple[Side, Side]:
     assert head.other is not None, "a column with a comparison has two sides"
     return head.side, head.other
 

@@ -46,7 +46,7 @@ Profiles = Mapping[Part, Profile]
 Profiled = Sequence[tuple[Launch, Profiles]]
 
 
-class Report:
+class ProfileReport:
     """The profiles of a run's cells, and how these are called. Its `sections` are the report."""
 
     def __init__(self, run: Run, profiled: Profiled) -> None:
@@ -348,7 +348,7 @@ def _count(calls: float) -> str:
     return f"{calls:,.0f}" if calls >= 9.95 or calls == round(calls) else f"{calls:.1f}"
 
 
-def speedscope(report: Report) -> str:
+def speedscope(report: ProfileReport) -> str:
     """The sampled stacks of all cells in the format of speedscope, which shows them in time order and as a flame graph.
 
     https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources: weights are seconds.

@@ -22,7 +22,7 @@ SAME = "="
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SeenValue:
     """What one place of a table tells, whole; without `is_observed` it is the reason why nothing was observed."""
 
     text: str
@@ -31,7 +31,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SeenLine:
     """A row before it is laid out: its labels, and a value for each column; None where there is no such cell.
 
     `name` is what it is called where it stands alone; `cell` is the one that all of it is about.
@@ -39,7 +39,7 @@ class Line:
 
     name: str
     labels: Sequence[str | Entry]
-    values: Sequence[Value | None]
+    values: Sequence[SeenValue | None]
     cell: Cell | None = None
 
 
@@ -57,7 +57,7 @@ def by_environment(
     caption: str,
     labels: Sequence[str],
     environments: Sequence[str],
-    lines: Sequence[Line],
+    lines: Sequence[SeenLine],
     *,
     changes: bool = False,
     where: Where = REST,
@@ -76,14 +76,14 @@ def by_environment(
 
 
 def side_by_side(
-    caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[Line], *, where: Where = REST
+    caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], *, where: Where = REST
 ) -> Table:
     """The values as they are, each under its heading."""
     rows = [blocks.Line([*map(_label, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
     return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
 
 
-def in_full(headings: Sequence[str], lines: Sequence[Line]) -> list[Folded]:
+def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
     """What is cut in a table, each value of a line once, with the headings that have it."""
     found: list[tuple[str, str]] = []
     for line in lines:
@@ -97,18 +97,18 @@ def in_full(headings: Sequence[str], lines: Sequence[Line]) -> list[Folded]:
     return [Folded("In full", [*told, *more])] if told else []
 
 
-def _changes(values: Iterable[Value | None]) -> Iterator[Value | None]:
+def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
     before: str | None = None
     for value in values:
         if value is None or not value.is_observed:
             yield value
             continue
         changed = before is not None and value.text != before
-        yield Value(SAME if value.text == before else value.text, stands_out=changed or value.stands_out)
+        yield SeenValue(SAME if value.text == before else value.text, stands_out=changed or value.stands_out)
         before = value.text
 
 
-def _runs(line: Line, environments: Sequence[str], *, changes: bool) -> Iterator[blocks.Line]:
+def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[blocks.Line]:
     """A row for each run of environments, one after the other, that tell the same; the labels stand in the first."""
     known = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
     labels = [*map(_label, line.labels)]
@@ -124,7 +124,7 @@ def _label(label: str | Entry) -> Entry:
     return label if isinstance(label, Entry) else Entry(label)
 
 
-def _entry(value: Value | None) -> Entry:
+def _entry(value: SeenValue | None) -> Entry:
     if value is None:
         return Entry("")
     line = _on_one_line(value.text)

@@ -33,7 +33,7 @@ def pilot_sampling(plan: Plan) -> Sampling:
     return LONG if plan.sampling.is_open else SHORT
 
 
-class Listener(Protocol):
+class WalkListener(Protocol):
     """Hears what a walk does, to show it."""
 
     def begin(self, cell: Cell, number: int) -> None:
@@ -90,7 +90,7 @@ class Walk:
     backend: Backend
     requirements: Mapping[str, Requirement]
     job: Callable[[Cell, Sampling], Job]
-    listener: Listener
+    listener: WalkListener
     widths: Widths
     watch: Watch | None = None
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.analysis.conditions import Part
+from harness.analysis.conditions import Aspect
 from harness.analysis.runs import Pair
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.report.changes import fact
@@ -28,7 +28,7 @@ def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool =
     if one.found.series.keys() & other.found.series.keys():
         return pair
     shared = len(one.found.cells.keys() & other.found.cells.keys())
-    changed = [each.subject for each in pair.differences if each.part is Part.SCENARIO and each.name == "axes"]
+    changed = [each.subject for each in pair.differences if each.part is Aspect.SCENARIO and each.name == "axes"]
     raise NothingSelectedError(
         f"No cell has a number in both runs; {shared or 'none'} of the cells asked for are the same."
         + (f" The axes of {', '.join(changed)} are others." if changed else ""),

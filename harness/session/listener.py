@@ -7,7 +7,7 @@ from harness.model.backend import Progress, Step
 from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.runner.walk import Listener as WalkListener
+from harness.runner.walk import WalkListener
 
 
 class Listener:

@@ -43,7 +43,7 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
         profiled = [(launch, read_profiles(stored.path, launch)) for launch in results.launches]
-        made = profiles.Report(results.run, profiled)
+        made = profiles.ProfileReport(results.run, profiled)
         return Written(stored.write_reports(files.of_profiles(made)), made.sections())
     told = sections.build(results)
     return Written(stored.write_reports(files.made(results, told, full=full, cache=cache_dir())), told)

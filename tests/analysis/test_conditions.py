@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.conditions import Difference, Part, differences, machines, same_software
+from harness.analysis.conditions import Aspect, Difference, differences, machines, same_software
 from harness.model.backend import REMOTE, BackendFacts
 from harness.model.job import Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
@@ -29,7 +29,7 @@ def test_a_run_and_its_like_differ_in_nothing():
 @pytest.mark.parametrize("name", ["cpu", "cores"])
 def test_another_cpu_is_another_machine(name):
     (found,) = machines(run(), run(host={**HOST, name: 64}))
-    assert found == Difference(Part.MACHINE, "", name, HOST[name], 64)
+    assert found == Difference(Aspect.MACHINE, "", name, HOST[name], 64)
 
 
 @pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])

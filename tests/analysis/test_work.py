@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.work import Comparison, Work, compare, steps
+from harness.analysis.work import Work, WorkCheck, compare, steps
 from harness.model.environment import Device
 from tests.factories import cell, launch
 
@@ -130,7 +130,7 @@ def test_noise_within_the_tolerance_agrees(outputs, noise):
     ],
 )
 def test_a_difference_is_said_in_a_line(one, other, reason):
-    assert of_values(one, other) == Comparison(Work.DIFFERENT, reason)
+    assert of_values(one, other) == WorkCheck(Work.DIFFERENT, reason)
 
 
 def test_a_long_value_is_cut():
@@ -139,23 +139,23 @@ def test_a_long_value_is_cut():
 
 def test_a_value_that_only_one_side_has_could_not_be_told():
     found = compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1, loss=0.5)])
-    assert found == Comparison(Work.DIFFERENT, "loss could not be told (tf1.14, tf2.0)")
+    assert found == WorkCheck(Work.DIFFERENT, "loss could not be told (tf1.14, tf2.0)")
     back = compare([proof(OLD, parameters=1, loss=0.5)], [proof(NEW, parameters=1)])
     assert back.work is Work.DIFFERENT
 
 
 def test_without_a_difference_nothing_is_said():
-    assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1)]) == Comparison(Work.SAME, "")
+    assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1)]) == WorkCheck(Work.SAME, "")
 
 
 def test_launches_of_one_cell_must_agree_with_one_another_too():
     found = compare([proof(OLD, parameters=1), proof(OLD, parameters=2)], [proof(NEW, parameters=1)])
-    assert found == Comparison(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf1.14)")
+    assert found == WorkCheck(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf1.14)")
     assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=n) for n in (1, 2)]).work is Work.DIFFERENT
 
 
 def test_without_fingerprints_the_work_is_not_checked():
-    assert compare([launch(OLD)], [launch(NEW)]) == Comparison(Work.NOT_CHECKED)
+    assert compare([launch(OLD)], [launch(NEW)]) == WorkCheck(Work.NOT_CHECKED)
     assert compare([proof(OLD, parameters=1)], [launch(NEW)]).work is Work.NOT_CHECKED
     assert compare([], []).work is Work.NOT_CHECKED
     assert compare([proof(OLD, parameters=1)], []).work is Work.NOT_CHECKED
@@ -203,7 +203,7 @@ def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
         for each in (OLD, NEW)
     }
     found = compare(launches[OLD], launches[NEW])
-    assert found == Comparison(Work.DIFFERENT, f"{side.environment} took 2 steps, and the framework counted 1")
+    assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} took 2 steps, and the framework counted 1")
 
 
 def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
@@ -212,7 +212,7 @@ def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
 
 def test_what_differs_is_different_though_another_launch_has_no_proof():
     found = compare([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=2)])
-    assert found == Comparison(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf2.0)")
+    assert found == WorkCheck(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf2.0)")
 
 
 def test_the_reason_names_what_tells_the_cells_apart():

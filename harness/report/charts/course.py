@@ -33,7 +33,7 @@ _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LaunchMark:
     """One launch: its place, its kind, and, as factors of its cell's mean, its centre and p10 to p90 of its samples."""
 
     place: int
@@ -46,7 +46,7 @@ class Mark:
 class Course:
     """The launches that are drawn, at least two, in order of time, of `of`. `margin` is a share."""
 
-    rows: Sequence[Mark]
+    rows: Sequence[LaunchMark]
     of: int
     margin: float
 
@@ -78,7 +78,9 @@ def course(moments: Sequence[Moment], margin: float) -> Course | None:
     if len(moments) < 2:
         return None
     kept = [moments[index] for index in layout.farthest([abs(math.log(each.factor)) for each in moments], LAUNCHES)]
-    return Course([Mark(each.place, _kind(each), each.factor, _samples(each)) for each in kept], len(moments), margin)
+    return Course(
+        [LaunchMark(each.place, _kind(each), each.factor, _samples(each)) for each in kept], len(moments), margin
+    )
 
 
 def words(chart: Course, scenario: Scenario) -> Words:

@@ -17,7 +17,7 @@ from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
-from harness.report.comparisons import NO_VERDICT, Line
+from harness.report.comparisons import NO_VERDICT, ComparisonLine
 from harness.report.sentences import counted
 
 #: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
@@ -35,7 +35,7 @@ _RATIO, _BOTH = 70, 150
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ForestRow:
     """One row: its name, which is its own, how many times as long it takes, and its verdict."""
 
     name: str
@@ -53,7 +53,7 @@ class Forest:
     `control` is the A/A control's ratio, where it has an interval and is to be drawn.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[ForestRow]
     of: int
     margin: float
     control: Estimate | None = None
@@ -79,7 +79,7 @@ class Forest:
 # Comparisons.
 
 
-def comparisons(compared: Sequence[Line], control: Estimate | None, margin: float) -> Forest | None:
+def comparisons(compared: Sequence[ComparisonLine], control: Estimate | None, margin: float) -> Forest | None:
     """What is drawn of a table's comparisons: those farthest from 1; None where none did the same work."""
     same = _same_work(compared)
     if not same:
@@ -88,7 +88,7 @@ def comparisons(compared: Sequence[Line], control: Estimate | None, margin: floa
     return Forest(_farthest(rows), len(same), margin, control if control and control.interval else None)
 
 
-def comparisons_words(chart: Forest, scenario: Scenario, compared: Sequence[Line]) -> Words:
+def comparisons_words(chart: Forest, scenario: Scenario, compared: Sequence[ComparisonLine]) -> Words:
     """What stands around the chart of comparisons."""
     twins = ""
     if chart.control:
@@ -109,13 +109,13 @@ def comparisons_words(chart: Forest, scenario: Scenario, compared: Sequence[Line
     )
 
 
-def _each_once(compared: Sequence[Line]) -> list[Line]:
+def _each_once(compared: Sequence[ComparisonLine]) -> list[ComparisonLine]:
     """Two entries of a header may ask for the same comparison."""
     lines = {(line.compared.cell, line.compared.other): line for line in reversed(compared)}
     return list(reversed(lines.values()))
 
 
-def _same_work(compared: Sequence[Line]) -> list[Line]:
+def _same_work(compared: Sequence[ComparisonLine]) -> list[ComparisonLine]:
     return [line for line in _each_once(compared) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
 
 
@@ -226,7 +226,7 @@ def _bars(chart: Forest) -> str:
     return "Bars: confidence intervals." if has_intervals else "From one round: no intervals."
 
 
-def _farthest(rows: Sequence[tuple[str, Estimate, str]]) -> list[Row]:
+def _farthest(rows: Sequence[tuple[str, Estimate, str]]) -> list[ForestRow]:
     kept = [rows[index] for index in layout.farthest([abs(math.log(takes.value)) for _, takes, _ in rows])]
     told = layout.distinct([name for name, _, _ in kept])
-    return [Row(name, takes, verdict) for name, (_, takes, verdict) in zip(told, kept, strict=True)]
+    return [ForestRow(name, takes, verdict) for name, (_, takes, verdict) in zip(told, kept, strict=True)]

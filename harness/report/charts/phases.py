@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.phases import BEFORE, in_order
-from harness.analysis.tables import Measured, Table
+from harness.analysis.tables import Measured, ScenarioTable
 from harness.model.scenario import Scenario
 from harness.report import format, names
 from harness.report.charts import layout
@@ -79,7 +79,7 @@ class Stacks:
         return f"{format.number(seconds * self.unit.factor)} {self.unit.symbol}"
 
 
-def stacks(table: Table, measured: Sequence[Measured]) -> Stacks | None:
+def stacks(table: ScenarioTable, measured: Sequence[Measured]) -> Stacks | None:
     """What is drawn of the cells' phases: those that are ready last; None where no launch told of any."""
     told = [(each, each.used.cold) for each in measured if each.used.cold and each.used.phases]
     kept = [told[index] for index in layout.farthest([cold.median for _, cold in told])]

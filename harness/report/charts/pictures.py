@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.results import Results
-from harness.analysis.sweeps import Sweep
-from harness.analysis.tables import Table
+from harness.analysis.sweeps import MeasuredSweep
+from harness.analysis.tables import ScenarioTable
 from harness.report.charts import course as course_chart
 from harness.report.charts import forest
 from harness.report.charts import phases as phases_chart
@@ -13,11 +13,11 @@ from harness.report.charts import sweeps as sweeps_chart
 from harness.report.charts import times as times_chart
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Kind, Picture, Words, file_names
-from harness.report.comparisons import Line
+from harness.report.comparisons import ComparisonLine
 from harness.report.escape import plain
 
 
-def ratios(results: Results, table: Table, compared: Sequence[Line]) -> Iterator[Picture]:
+def ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """The comparisons of a table; nothing where none did the same work."""
     control = results.found.control
     chart = forest.comparisons(compared, control.estimate if control else None, results.run.plan.margin)
@@ -26,7 +26,7 @@ def ratios(results: Results, table: Table, compared: Sequence[Line]) -> Iterator
         yield _picture(results, table, Kind.RATIOS, words, forest.specification(chart, words))
 
 
-def times(results: Results, table: Table) -> Iterator[Picture]:
+def times(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """The times of a table."""
     chart = times_chart.times(table)
     if chart:
@@ -34,7 +34,7 @@ def times(results: Results, table: Table) -> Iterator[Picture]:
         yield _picture(results, table, Kind.TIMES, words, times_chart.specification(chart, words))
 
 
-def sweeps(results: Results, table: Table, swept: Sequence[Sweep]) -> Iterator[Picture]:
+def sweeps(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
     """The curves of one table along each numeric axis, with their crossings."""
     for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
         chart = sweeps_chart.curves(table, [each for each in swept if each.axis == axis])
@@ -53,7 +53,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
     yield _picture(results, table, Kind.EFFECTS, words, drawn, device=device, suffix=device)
 
 
-def phases(results: Results, table: Table) -> Iterator[Picture]:
+def phases(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """What comes before the steady state, cell by cell."""
     chart = phases_chart.stacks(table, results.measured[table.scenario.name])
     if chart:
@@ -61,7 +61,7 @@ def phases(results: Results, table: Table) -> Iterator[Picture]:
         yield _picture(results, table, Kind.PHASES, words, phases_chart.specification(chart, words))
 
 
-def course(results: Results, table: Table) -> Iterator[Picture]:
+def course(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """A table's launches in order of time, each compared with the mean of its cell."""
     chart = course_chart.course(results.timeline(table), results.run.plan.margin)
     if chart:
@@ -77,7 +77,7 @@ def _plain(words: Words) -> Words:
 
 def _picture(
     results: Results,
-    table: Table,
+    table: ScenarioTable,
     kind: Kind,
     words: Words,
     specification: Specification,

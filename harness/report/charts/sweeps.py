@@ -10,8 +10,8 @@ import numpy as np
 from harness.analysis.columns import Side
 from harness.analysis.crossings import finer
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.sweeps import Point, Sweep
-from harness.analysis.tables import Table
+from harness.analysis.sweeps import MeasuredSweep, Point
+from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import Scenario
 from harness.report import format, names
 from harness.report.charts import axes, layout
@@ -39,7 +39,7 @@ ROOM = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CrossingMark:
     """A crossing of two of a panel's curves: its size, what both take there, in seconds, and the interval's sizes."""
 
     at: float
@@ -57,7 +57,7 @@ class Panel:
 
     name: str
     curves: Mapping[str, Sequence[Point]]
-    marks: Sequence[Mark]
+    marks: Sequence[CrossingMark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Curves:
         return sum(len(panel.marks) for panel in self.panels)
 
 
-def curves(table: Table, swept: Sequence[Sweep]) -> Curves:
+def curves(table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Curves:
     """What is drawn of a table's sweeps (at least one) along one axis."""
     made = [panel for sweep in swept for panel in _panels(table, sweep)]
     series = list(dict.fromkeys(name for panel in made for name in panel.curves))
@@ -128,7 +128,7 @@ def curves(table: Table, swept: Sequence[Sweep]) -> Curves:
     )
 
 
-def _panels(table: Table, sweep: Sweep) -> Iterator[Panel]:
+def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Panel]:
     """The panels of one sweep: one for each environment where curves part by something else, else one for all."""
     apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
@@ -142,13 +142,13 @@ def _panels(table: Table, sweep: Sweep) -> Iterator[Panel]:
         )
 
 
-def _series(table: Table, side: Side, *, apart: bool) -> str:
+def _series(table: ScenarioTable, side: Side, *, apart: bool) -> str:
     return names.values(table, side) if apart else side.environment
 
 
 def _marks(
-    table: Table, sweep: Sweep, environment: str, points: Mapping[str, Sequence[Point]], *, apart: bool
-) -> Iterator[Mark]:
+    table: ScenarioTable, sweep: MeasuredSweep, environment: str, points: Mapping[str, Sequence[Point]], *, apart: bool
+) -> Iterator[CrossingMark]:
     """The crossings of two curves of one panel."""
     for race in sweep.races:
         head = race.column
@@ -159,7 +159,7 @@ def _marks(
         for crossing in race.crossings if all(both) else ():
             heights = [_height(crossing.at, known) for known in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
-            yield Mark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
+            yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
 
 def _height(at: float, points: Sequence[Point]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.tables import Table
+from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import Scenario
 from harness.report import format, names
 from harness.report.charts import axes, layout
@@ -45,7 +45,7 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimesChart:
     """The times that are drawn, at least one, in the table's order, on `of` so many lines. `series` are in order."""
 
     rows: Sequence[Time]
@@ -87,7 +87,7 @@ class Times:
         )
 
 
-def times(table: Table) -> Times | None:
+def times(table: ScenarioTable) -> TimesChart | None:
     """What is drawn of a table's times: the lines with the longest; None of fewer than two."""
     found = _cells(table)
     if len(found) < 2:
@@ -103,7 +103,7 @@ def times(table: Table) -> Times | None:
     series = list(dict.fromkeys(cell.series for cell in found))
     called = dict(zip(series, layout.distinct(series, layout.SERIES_CHARACTERS), strict=True))
     rows = [Time(told[cell.name], called[cell.series], cell.estimate) for cell in found if cell.name in told]
-    return Times(
+    return TimesChart(
         rows=rows,
         lines=list(told.values()),
         of=len(lines),
@@ -113,7 +113,7 @@ def times(table: Table) -> Times | None:
     )
 
 
-def words(chart: Times, scenario: Scenario) -> Words:
+def words(chart: TimesChart, scenario: Scenario) -> Words:
     """What stands around the chart."""
     fewer = ", or fewer" if chart.fewer else ""
     return Words(
@@ -130,7 +130,7 @@ def words(chart: Times, scenario: Scenario) -> Words:
     )
 
 
-def specification(chart: Times, words: Words) -> Specification:
+def specification(chart: TimesChart, words: Words) -> Specification:
     """The chart as Vega-Lite: below the name of each line a lane for each series."""
     unit, shown = chart.unit.factor, chart.shown
     told = {row: format.time(row.estimate, chart.unit) for row in chart.rows}
@@ -195,7 +195,7 @@ def specification(chart: Times, words: Words) -> Specification:
     )
 
 
-def _cells(table: Table) -> list[Time]:
+def _cells(table: ScenarioTable) -> list[Time]:
     """Every number of the table, row by row, on a line of its row and its environment, or on one of its own."""
     row_axes = names.varying(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})

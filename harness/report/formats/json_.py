@@ -16,7 +16,7 @@ from harness.analysis.course import Disturbance
 from harness.analysis.expectations import Statement
 from harness.analysis.missing import Missing
 from harness.analysis.results import Results
-from harness.analysis.sweeps import Sweep
+from harness.analysis.sweeps import MeasuredSweep
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.report.comparisons import lines
@@ -42,7 +42,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonFacts:
     """A line of a scenario's comparisons. `comparison` and `along` are the header's, `remarks` the report's."""
 
     scenario: str
@@ -62,7 +62,7 @@ class Accounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Document:
     """Everything that a report says, as data. Keys may be added within a version of `schema`."""
 
     schema: int
@@ -70,9 +70,9 @@ class Report:
     control: Control | None
     answers: Sequence[Told]
     cells: Sequence[CellResult]
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[ComparisonFacts]
     attributions: Sequence[Accounted]
-    sweeps: Sequence[Sweep]
+    sweeps: Sequence[MeasuredSweep]
     statements: Sequence[Statement]
     missing: Sequence[Missing]
     disturbance: Disturbance
@@ -83,16 +83,16 @@ def render(results: Results) -> str:
     return dumps(plain(build(results)))
 
 
-def build(results: Results) -> Report:
+def build(results: Results) -> Document:
     """The report as data; its strings are as they were stored."""
-    return Report(
+    return Document(
         schema=SCHEMA,
         run=results.run,
         control=results.found.control,
         answers=[_told(results, each) for each in results.answers],
         cells=results.cells,
         comparisons=[
-            Comparison(
+            ComparisonFacts(
                 scenario=table.scenario.name,
                 comparison=line.entry.name,
                 along=line.entry.along,
@@ -146,7 +146,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
             return {"type": "string"} if schema["cls"] is Scenario else super().dataclass_schema(schema)
 
-    made = TypeAdapter(Report).json_schema(schema_generator=Generate, mode="serialization")
+    made = TypeAdapter(Document).json_schema(schema_generator=Generate, mode="serialization")
     return {
         f"report.v{SCHEMA}.schema.json": {
             "$schema": "https://json-schema.org/draft/2020-12/schema",

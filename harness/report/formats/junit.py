@@ -14,7 +14,7 @@ from harness.analysis.verdicts import Verdict
 from harness.model.launch import Status
 from harness.model.run import Run
 from harness.report import format
-from harness.report.comparisons import Line, lines
+from harness.report.comparisons import ComparisonLine, lines
 from harness.report.escape import clean, plain
 from harness.report.sections import missing
 from harness.report.sections.scenarios import remark
@@ -58,7 +58,7 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _judged(results: Results, line: Line) -> _Case:
+def _judged(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # a pick's words have the name of its entry in front already
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"

@@ -8,7 +8,7 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.report import format, markdown
 from harness.report.blocks import Block, Code, Column, Entry, Items, Section, Strong, Text, Words, tabulate
-from harness.report.comparisons import Line, lines, too_few_rounds
+from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
 from harness.report.sections import answer, missing, statements
 from harness.report.sections.scenarios import verdict_counts
 from harness.report.sentences import counted
@@ -41,10 +41,10 @@ def _compared(results: Results) -> Iterator[Block]:
     if shown:
         several = len(results.tables) > 1
         columns = [
-            Column[Line]("row", lambda line: _row(line, several=several), is_optional=True),
-            Column[Line]("comparison", lambda line: line.what),
-            Column[Line]("time ratio", _ratio, is_number=True),
-            Column[Line]("verdict", lambda line: line.verdict),
+            Column[ComparisonLine]("row", lambda line: _row(line, several=several), is_optional=True),
+            Column[ComparisonLine]("comparison", lambda line: line.what),
+            Column[ComparisonLine]("time ratio", _ratio, is_number=True),
+            Column[ComparisonLine]("verdict", lambda line: line.verdict),
         ]
         yield tabulate("Comparisons", columns, shown[:COMPARISONS])[0]
         more = len(shown) - COMPARISONS
@@ -55,16 +55,16 @@ def _compared(results: Results) -> Iterator[Block]:
         yield Text(statements.counts(results.statements))
 
 
-def _row(line: Line, *, several: bool) -> str:
+def _row(line: ComparisonLine, *, several: bool) -> str:
     return ", ".join(filter(None, [line.table.scenario.name if several else "", line.place]))
 
 
-def _ratio(line: Line) -> Entry:
+def _ratio(line: ComparisonLine) -> Entry:
     is_comparable = line.compared.verdict is not Verdict.DIFFERENT_WORK
     return Entry(format.ratio(line.compared.takes) if is_comparable else "")
 
 
-def _urgency(line: Line) -> tuple[int, float]:
+def _urgency(line: ComparisonLine) -> tuple[int, float]:
     assert line.compared.verdict is not None, "only those with a verdict are shown"
     return _SHOWN.index(line.compared.verdict), -abs(math.log(line.compared.estimate.value))
 

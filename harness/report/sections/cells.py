@@ -7,7 +7,7 @@ from functools import partial
 from harness.analysis.phases import RESOURCES, Spread, in_order
 from harness.analysis.results import Results
 from harness.analysis.shape import STATISTICS, Quantity, Shape, Statistic
-from harness.analysis.tables import Measured, Table
+from harness.analysis.tables import Measured, ScenarioTable
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
 from harness.report.charts import pictures
@@ -31,8 +31,8 @@ class _Part:
     """A section: its columns for the measured cells of a table, the charts of a table, and what all columns share."""
 
     title: str
-    columns: Callable[[Table, Sequence[Measured]], Sequence[Column[Measured]]]
-    drawn: Callable[[Results, Table], Iterable[Picture]]
+    columns: Callable[[ScenarioTable, Sequence[Measured]], Sequence[Column[Measured]]]
+    drawn: Callable[[Results, ScenarioTable], Iterable[Picture]]
     note: str = ""
 
 
@@ -70,7 +70,7 @@ def _blocks(results: Results, part: _Part) -> Iterator[Block]:
         yield Text(" ".join(filter(None, legends)), True)
 
 
-def phases(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
     """The phases in the order in which launches go through them, their sum, and what comes after; nothing of none."""
     ordered = in_order(name for each in cells for name in each.used.phases)
     seconds = partial(_spread, table, cells, Quantity.SECONDS)
@@ -86,7 +86,7 @@ def _phase(name: str, cell: Measured) -> Spread | None:
     return cell.used.phases.get(name)
 
 
-def shape(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
     """The statistics of each cell, and what is remarked of its launches."""
     return [
         *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
@@ -117,7 +117,7 @@ def remark(shape: Shape) -> str:
     )
 
 
-def resources(table: Table, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def resources(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
     """What launches used."""
     return [
         _spread(table, cells, each.quantity, each.name, partial(_resource, each.name), legend=each.legend)
@@ -130,7 +130,7 @@ def _resource(name: str, cell: Measured) -> Spread | None:
 
 
 def _spread(
-    table: Table,
+    table: ScenarioTable,
     cells: Sequence[Measured],
     quantity: Quantity,
     name: str,
@@ -148,7 +148,7 @@ def _spread(
     return Column(_heading(name, unit), value, legend, is_number=True, is_optional=True)
 
 
-def _unit(quantity: Quantity, table: Table, values: Sequence[float]) -> Unit:
+def _unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:
     """The unit of a column of these values; of times per step that of the table."""
     match quantity:
         case Quantity.STEP:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.course import Disturbance, DisturbedRound, Ended, Stopped
+from harness.analysis.course import Disturbance, DisturbedRound, Endings, Stopped
 from harness.analysis.results import Results
 from harness.model.cpus import shown as cpu_list
 from harness.model.job import Protocol
@@ -77,7 +77,7 @@ def told(results: Results) -> str:
     )
 
 
-def stopped(ended: Ended, plan: Plan) -> str:
+def stopped(ended: Endings, plan: Plan) -> str:
     """Where the groups ended: `5 rounds in every group, as asked`."""
     reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
     going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []

@@ -9,7 +9,7 @@ from harness.report import format, names, values
 from harness.report.blocks import REST, Block, Entry, Head, Heading, Section, Text, Where
 from harness.report.format import unit_of
 from harness.report.sentences import SIDE_BY_SIDE, part
-from harness.report.values import Line, Value
+from harness.report.values import SeenLine, SeenValue
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -49,7 +49,7 @@ def _where(results: Results, *, timed: bool) -> Where:
 def _by_environment(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
     """An observation a line."""
     lines = [
-        Line(
+        SeenLine(
             ", ".join([row.observation, *(names.label(made.scenario, *pair) for pair in row.line.axes.items())]),
             [row.observation, *(row.line.axes.get(axis, "") for axis in made.axes)],
             [None if said is None else _value(said) for said in row.line.entries],
@@ -73,14 +73,16 @@ def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[B
         cell, name = table.cell(row, head.side), names.cell_name(table, row, head.side, axes)
         seen = observations(cell, results.found)
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
-        lines.append(Line(name, [name, time], [_value(seen[each]) if each in seen else None for each in shown], cell))
+        lines.append(
+            SeenLine(name, [name, time], [_value(seen[each]) if each in seen else None for each in shown], cell)
+        )
     labels = [Head("cell", is_label=True), Head(f"time, {unit.symbol}", is_number=True)]
     yield values.side_by_side(caption, labels, shown, lines)
     yield from values.in_full(shown, lines)
 
 
-def _value(said: Said) -> Value:
+def _value(said: Said) -> SeenValue:
     if isinstance(said, Observed):
         told = values.seen(said)
-        return Value(f"varies: {told}" if said.varies else told, stands_out=said.varies)
-    return Value(f"{said!s}", is_observed=False)
+        return SeenValue(f"varies: {told}" if said.varies else told, stands_out=said.varies)
+    return SeenValue(f"{said!s}", is_observed=False)

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from harness.analysis.columns import Column as Head
+from harness.analysis.columns import ScenarioColumn
 from harness.analysis.comparisons import Compared, Withheld
 from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.tables import Row, Table
+from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.scenario import ENVIRONMENT
 from harness.report import blocks, format, names, plots
 from harness.report.blocks import REPORT, Block, Column, Entry, Figure, Section, Text, Where, tabulate
 from harness.report.charts import pictures
-from harness.report.comparisons import Line, lines, tally, too_few_rounds
+from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sentences import counted, listed, pythons, remarks
 
@@ -40,7 +40,7 @@ def sections(results: Results) -> Iterator[Section]:
 # What is compared.
 
 
-def comparisons(results: Results, table: Table, compared: Sequence[Line]) -> Iterator[Block]:
+def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
     drawn = plots.domain([line.compared.takes for line in compared if _is_comparable(line)], _margin(results))
@@ -58,23 +58,25 @@ def comparisons(results: Results, table: Table, compared: Sequence[Line]) -> Ite
     yield Text(verdict_counts(compared, few), where=REPORT)
 
 
-def labels(table: Table) -> list[Column[Line]]:
+def labels(table: ScenarioTable) -> list[Column[ComparisonLine]]:
     """What tells a table's rows apart: the device where there are several, and the axes in which rows differ."""
     device = (
-        [Column[Line]("device", lambda line: line.row.device.value, is_label=True)] if table.several_devices else []
+        [Column[ComparisonLine]("device", lambda line: line.row.device.value, is_label=True)]
+        if table.several_devices
+        else []
     )
     return [*device, *(_axis(axis) for axis in names.varying(table))]
 
 
-def _axis(axis: str) -> Column[Line]:
+def _axis(axis: str) -> Column[ComparisonLine]:
     return Column(axis, lambda line: line.row.axes[axis], is_label=True)
 
 
-def columns(results: Results, table: Table, few: bool, drawn: Interval) -> list[Column[Line]]:
+def columns(results: Results, table: ScenarioTable, few: bool, drawn: Interval) -> list[Column[ComparisonLine]]:
     """What is said of a comparison."""
     rounds = table.rounds
     percent = any(line.entry.percent for line in lines(table))
-    source = Column[Line]("as the source counts", _percent, is_number=True, is_optional=True)
+    source = Column[ComparisonLine]("as the source counts", _percent, is_number=True, is_optional=True)
     return [
         Column("comparison", lambda line: line.what, is_label=True),
         Column("time ratio", lambda line: _ratio(line, rounds), is_number=True),
@@ -89,11 +91,11 @@ def _margin(results: Results) -> float:
     return results.run.plan.margin
 
 
-def _is_comparable(line: Line) -> bool:
+def _is_comparable(line: ComparisonLine) -> bool:
     return line.compared.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _ratio(line: Line, rounds: int) -> Entry:
+def _ratio(line: ComparisonLine, rounds: int) -> Entry:
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
@@ -102,11 +104,11 @@ def _ratio(line: Line, rounds: int) -> Entry:
     return Entry(text, cells=(compared.cell, compared.other), order=compared.takes.value)
 
 
-def _plot(line: Line, drawn: Interval) -> Entry:
+def _plot(line: ComparisonLine, drawn: Interval) -> Entry:
     return Entry(plots.drawn(line.compared.takes, drawn) if _is_comparable(line) else "", is_code=True)
 
 
-def _percent(line: Line) -> str:
+def _percent(line: ComparisonLine) -> str:
     return format.gain(line.compared.estimate) if line.entry.percent and _is_comparable(line) else ""
 
 
@@ -132,7 +134,7 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
     )
 
 
-def verdict_counts(compared: Sequence[Line], few: bool) -> str:
+def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """`Of 5 comparisons: 3 slower, 2 unclear.`"""
     found = tally(line.compared.verdict for line in compared)
     if few:
@@ -143,7 +145,7 @@ def verdict_counts(compared: Sequence[Line], few: bool) -> str:
     return f"Of {counted(found.total, 'comparison')}: {found}."
 
 
-def legends(results: Results, compared: Sequence[Line], *, first: bool) -> Iterator[Text]:
+def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool) -> Iterator[Text]:
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
     margin = format.share(_margin(results))
     if first:
@@ -167,7 +169,7 @@ def legends(results: Results, compared: Sequence[Line], *, first: bool) -> Itera
 # What a step takes.
 
 
-def times(results: Results, table: Table) -> Iterator[Block]:
+def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """The table of times, its chart, and what its marks mean."""
     unit = unit_of(table)
     made, shared = _by_environment(table, unit) if _is_wide(table) else _side_by_side(table, unit)
@@ -181,12 +183,12 @@ def times(results: Results, table: Table) -> Iterator[Block]:
         yield Text(told, True, where=REPORT)
 
 
-def _is_wide(table: Table) -> bool:
+def _is_wide(table: ScenarioTable) -> bool:
     heads = [head for head in table.columns if head.other is None]
     return len(heads) > COLUMNS and len({head.side.environment for head in heads}) > 1
 
 
-def _side_by_side(table: Table, unit: Unit) -> tuple[blocks.Table, str]:
+def _side_by_side(table: ScenarioTable, unit: Unit) -> tuple[blocks.Table, str]:
     """A column for each environment and each value of the compared axes, a line a row."""
     axes, shared = _folded(table)
     times = [
@@ -201,7 +203,7 @@ def _side_by_side(table: Table, unit: Unit) -> tuple[blocks.Table, str]:
     return tabulate(_caption(table), columns, table.rows, where=REPORT, noun="row")[0], shared
 
 
-def _by_environment(table: Table, unit: Unit) -> tuple[blocks.Table, str]:
+def _by_environment(table: ScenarioTable, unit: Unit) -> tuple[blocks.Table, str]:
     """A line for each environment of a row; the columns are what else is compared."""
     axes, shared = _folded(table)
     places = {(head.side.environment, names.values(table, head.side)): at for at, head in _times(table)}
@@ -230,15 +232,15 @@ def _of_row(column: Column[Row], line: tuple[Row, str]) -> str | Entry:
     return column.value(line[0])
 
 
-def _times(table: Table) -> list[tuple[int, Head]]:
+def _times(table: ScenarioTable) -> list[tuple[int, ScenarioColumn]]:
     return [(at, head) for at, head in enumerate(table.columns) if head.other is None]
 
 
-def _caption(table: Table) -> str:
+def _caption(table: ScenarioTable) -> str:
     return f"Time per step, {table.scenario.title}"
 
 
-def _row_labels(table: Table, axes: Sequence[str]) -> list[Column[Row]]:
+def _row_labels(table: ScenarioTable, axes: Sequence[str]) -> list[Column[Row]]:
     device = [Column[Row]("device", lambda row: row.device.value, is_label=True)] if table.several_devices else []
     return [*device, *(Column[Row](axis, partial(_value, axis), is_label=True) for axis in axes)]
 
@@ -247,14 +249,14 @@ def _value(axis: str, row: Row) -> str:
     return row.axes[axis]
 
 
-def _folded(table: Table) -> tuple[list[str], str]:
+def _folded(table: ScenarioTable) -> tuple[list[str], str]:
     """The axes in which rows differ, and in words those in which they do not: `api tf.keras, inputs numpy`."""
     varying = names.varying(table)
     same = [f"{axis} {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
     return varying, ", ".join(same)
 
 
-def _time(table: Table, at: int, unit: Unit, row: Row) -> Entry:
+def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
     value = row.values[at]
     if value.estimate is None:
         return Entry(value.status.value if value.status else "")
@@ -264,7 +266,7 @@ def _time(table: Table, at: int, unit: Unit, row: Row) -> Entry:
     )
 
 
-def intervals(table: Table, unit: Unit) -> str:
+def intervals(table: ScenarioTable, unit: Unit) -> str:
     """What stands beside the times."""
     rounds = table.rounds
     if rounds == 1:
@@ -277,7 +279,7 @@ def intervals(table: Table, unit: Unit) -> str:
     )
 
 
-def marked(table: Table) -> list[str]:
+def marked(table: ScenarioTable) -> list[str]:
     """What the marks mean, a sentence each, with the numbers that have them."""
     axes = names.varying(table)
     found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: []}

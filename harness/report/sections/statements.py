@@ -11,7 +11,7 @@ from harness.model.scenario import Scenario
 from harness.report import names, values
 from harness.report.blocks import FILES, REPORT, Block, Heading, Section, Text, Where
 from harness.report.sentences import counted, listed, part
-from harness.report.values import Line, Value
+from harness.report.values import SeenLine, SeenValue
 
 #: The headings before the environments.
 LABELS = ("observation", "where", "stated")
@@ -52,20 +52,20 @@ def counts(found: Sequence[Statement]) -> str:
     return f"Of {total} of the sources, each counted in every cell that it is about: {told}."
 
 
-def _name(line: Line, environments: Sequence[str]) -> str:
+def _name(line: SeenLine, environments: Sequence[str]) -> str:
     """A line that does not stand as stated, and where: `traces, retracing (tf2.0, tf2.1)`."""
     named = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
     return f"{line.name} ({', '.join(named)})"
 
 
-def _lines(results: Results, stated: Sequence[Statement]) -> tuple[list[Line], list[str]]:
+def _lines(results: Results, stated: Sequence[Statement]) -> tuple[list[SeenLine], list[str]]:
     """The lines of one scenario's statements, and the environments that these are about."""
     present = {check.cell.environment for statement in stated for check in statement.checks}
     environments = [known.name for known in results.run.environments if known.name in present]
     return [line for statement in stated for line in _of(statement, environments)], environments
 
 
-def _of(statement: Statement, environments: Sequence[str]) -> Iterator[Line]:
+def _of(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
     """A line for the statement, or several where it does not stand alike in all cells of an environment."""
     scenario, expectation = statement.scenario, statement.expectation
     cells = [check.cell for check in statement.checks]
@@ -81,20 +81,20 @@ def _of(statement: Statement, environments: Sequence[str]) -> Iterator[Line]:
     for line in fold(said, [*axes, _DEVICE], environments, lambda value: value.text):
         where = ", ".join([*when, *(_label(scenario, axis, value) for axis, value in line.axes.items())])
         name = ", ".join(filter(None, [expectation.observation, where]))
-        yield Line(name, [expectation.observation, where, values.text(expectation.value)], line.entries)
+        yield SeenLine(name, [expectation.observation, where, values.text(expectation.value)], line.entries)
 
 
 def _label(scenario: Scenario, axis: str, value: str) -> str:
     return value if axis == _DEVICE else names.label(scenario, axis, value)
 
 
-def _value(check: Check) -> Value:
+def _value(check: Check) -> SeenValue:
     if check.observed is None:
-        return Value(check.standing.value, is_observed=False, stands_out=True)
+        return SeenValue(check.standing.value, is_observed=False, stands_out=True)
     told = values.seen(check.observed)
     match check.standing:
         case Standing.AS_STATED:
-            return Value(check.standing.value)
+            return SeenValue(check.standing.value)
         case Standing.VARIES:
-            return Value(f"{check.standing.value}: {told}", stands_out=True)
-    return Value(told, stands_out=True)
+            return SeenValue(f"{check.standing.value}: {told}", stands_out=True)
+    return SeenValue(told, stands_out=True)

@@ -7,8 +7,8 @@ from itertools import groupby
 from harness.analysis.crossings import Crossing
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.sweeps import Race, Sweep
-from harness.analysis.tables import Table
+from harness.analysis.sweeps import MeasuredSweep, Race
+from harness.analysis.tables import ScenarioTable
 from harness.report import format, names
 from harness.report.blocks import FILES, REPORT, Block, Column, Figure, Heading, Items, Section, Text, Where, tabulate
 from harness.report.charts import pictures
@@ -21,11 +21,11 @@ _EVERYWHERE = REPORT | Where.DETAILS
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SweepLine:
     """One comparison along a sweep, and one of its crossings where it has any."""
 
-    table: Table
-    sweep: Sweep
+    table: ScenarioTable
+    sweep: MeasuredSweep
     race: Race
     crossing: Crossing | None
 
@@ -33,7 +33,7 @@ class Line:
 def sections(results: Results) -> Iterator[Section]:
     """The sweeps of every table: each with its first crossings, and all of them in a table."""
     blocks: list[Block] = []
-    lines: list[Line] = []
+    lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         found = list(members)
         drawn = [Figure(picture) for picture in pictures.sweeps(results, found[0][0], [sweep for _, sweep in found])]
@@ -48,7 +48,7 @@ def sections(results: Results) -> Iterator[Section]:
         yield Section("Sweeps", "sweeps", blocks)
 
 
-def _told(table: Table, sweep: Sweep) -> Iterator[Block]:
+def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     """One sweep: a sentence for each comparison, and the table."""
     if sweep.withheld:
         yield Text("No crossings are told: two identical cells differed by more than the margin.", where=_EVERYWHERE)
@@ -66,7 +66,7 @@ def _told(table: Table, sweep: Sweep) -> Iterator[Block]:
 # In sentences.
 
 
-def sentences(table: Table, sweep: Sweep) -> list[tuple[str, int]]:
+def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
     """What is told of the comparisons along a sweep, each with how many it is of: what crosses first."""
     told: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
@@ -80,7 +80,7 @@ def _with(shared: Iterable[str]) -> str:
     return f" ({told})" if told else ""
 
 
-def _sentence(table: Table, sweep: Sweep, race: Race) -> str:
+def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: Race) -> str:
     subject, base, _ = names.sides(table, race.column)
     if race.different:
         return f"{subject} and {base} did different work ({race.different}), so no crossing is computed"
@@ -100,19 +100,19 @@ def _sentence(table: Table, sweep: Sweep, race: Race) -> str:
     return "; ".join(clauses)
 
 
-def _crossing(crossing: Crossing, sweep: Sweep, subject: str, base: str) -> str:
+def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str) -> str:
     before, after = (base, subject) if crossing.rises else (subject, base)
     sure = span(crossing, sweep) or "one round, so no interval"
     return f"From about {amount(crossing.at, sweep)} ({sure}) on, {after} takes less time than {before}"
 
 
-def amount(size: float, sweep: Sweep) -> str:
+def amount(size: float, sweep: MeasuredSweep) -> str:
     """A size with its unit, `130 calls`, or after its axis, `size 130`."""
     told = format.size(size, sweep)
     return f"{told} {sweep.unit}" if sweep.unit else f"{sweep.axis} {told}"
 
 
-def span(crossing: Crossing, sweep: Sweep) -> str:
+def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
     """The interval of a crossing; where it is open at one end, only the other is told."""
     if crossing.interval is None:
         return ""
@@ -122,14 +122,14 @@ def span(crossing: Crossing, sweep: Sweep) -> str:
     return f"at least {low}" if crossing.opens_high else f"{low} to {high}"
 
 
-def _ends(interval: Interval, sweep: Sweep) -> tuple[str, str]:
+def _ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
     return format.size(interval.low, sweep), format.size(interval.high, sweep)
 
 
 # In the table.
 
 
-def columns(sweep: Sweep) -> list[Column[Line]]:
+def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
     """What is said of a comparison along a sweep; sizes are counted in the sweep's unit, or else its axis."""
     return [
         Column("comparison", lambda line: names.what(line.table, line.race.column), is_label=True),
@@ -159,12 +159,12 @@ def columns(sweep: Sweep) -> list[Column[Line]]:
     ]
 
 
-def _lines(table: Table, sweep: Sweep) -> Sequence[Line]:
+def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
     """A line for each crossing of each comparison, or one that says that there is none."""
-    return [Line(table, sweep, race, each) for race in sweep.races for each in race.crossings or (None,)]
+    return [SweepLine(table, sweep, race, each) for race in sweep.races for each in race.crossings or (None,)]
 
 
-def _ahead(line: Line, *, before: bool) -> str:
+def _ahead(line: SweepLine, *, before: bool) -> str:
     """What takes less time before the crossing, or after it, as far as that is shown within the sweep."""
     race, crossing = line.race, line.crossing
     subject, base, _ = names.sides(line.table, race.column)
@@ -175,7 +175,7 @@ def _ahead(line: Line, *, before: bool) -> str:
     return subject if crossing.rises is not before else base
 
 
-def _remark(line: Line) -> str:
+def _remark(line: SweepLine) -> str:
     race, sweep = line.race, line.sweep
     unclear = " and from ".join(" to ".join(_ends(each, sweep)) for each in race.unclear)
     first, last = (format.size(size, sweep) for size in (race.sizes[0], race.sizes[-1]))

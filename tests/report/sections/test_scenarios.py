@@ -8,7 +8,7 @@ from harness.analysis.comparisons import Compared, Settling, Withheld
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import Verdict
-from harness.analysis.work import Comparison, Work
+from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Text
@@ -128,7 +128,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         verdict=verdict,
         withheld=withheld,
         settling=settling,
-        work=Comparison(work, reason),
+        work=WorkCheck(work, reason),
         pythons=pythons,
     )
 
