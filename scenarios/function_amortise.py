@@ -12,12 +12,12 @@
 # calls = { sweep = [1, 3, 10, 30, 100], unit = "calls" }
 #
 # [[tool.harness.compare]]
-# name    = "function against eager"
+# name    = "function vs eager"
 # along   = "mode"
 # plus    = "function"              # positive when tracing and calling the function takes less time
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
+# name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
 """After how many calls has a function paid for its tracing? The guide's power of a matrix, as in `function_power`.

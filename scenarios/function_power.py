@@ -11,17 +11,17 @@
 # mode = ["eager", "function", "switched"]
 #
 # [[tool.harness.compare]]
-# name    = "function against eager"
+# name    = "function vs eager"
 # along   = "mode"
 # plus    = "function"              # positive when the function is faster
 # against = "eager"
 # [[tool.harness.compare]]
-# name    = "eager against a function switched to eager"
+# name    = "eager vs a function switched to eager"
 # along   = "mode"
 # plus    = "eager"
 # against = "switched"
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
+# name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
 """The guide's power: a hundred products of a 10 × 10 matrix, so that what is around a product weighs more than it.

@@ -36,12 +36,12 @@
 # along = "argument"
 # plus  = "traced"                  # how much less time a call takes where nothing is traced
 # [[tool.harness.compare]]
-# name    = "tensors against Python numbers"
+# name    = "tensors vs Python numbers"
 # along   = "argument"
 # plus    = "tensor"
 # against = "number"
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
+# name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
 """What it costs to trace again. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.

@@ -59,17 +59,20 @@
 # advice   = "Take mode=eager."
 #
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
-# along = "environment"             # positive when the environment that is not the reference is faster
+# name    = "each release as it comes"
+# along   = "environment"           # by its default mode
+# pick    = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
+# percent = true                    # as in the source
 # [[tool.harness.compare]]
-# name    = "graph against eager"
+# name    = "TF 2 vs TF 1"
+# along   = "environment"           # positive when the environment that is not the reference is faster
+# percent = true
+# [[tool.harness.compare]]
+# name    = "graph vs eager"
 # along   = "mode"
 # plus    = "graph"                 # positive when graph is faster
 # against = "eager"
-# [[tool.harness.compare]]
-# name  = "each release as it comes"
-# along = "environment"             # by its default mode
-# pick  = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
+# percent = true
 #
 # [tool.harness.profile]            # by module and function: what a profile counts as data handling
 # data = [

@@ -16,17 +16,17 @@
 # structure = "nested"
 #
 # [[tool.harness.compare]]
-# name    = "function against eager"
+# name    = "function vs eager"
 # along   = "mode"
 # plus    = "function"              # positive when tracing and calling the function takes less time
 # against = "eager"
 # [[tool.harness.compare]]
-# name    = "flat against nested"
+# name    = "flat vs nested"
 # along   = "structure"
 # plus    = "flat"
 # against = "nested"
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
+# name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
 """The lesson's loop over matrices of 1000 × 1000 ones: s = 0; s += x·y; and ten times s += (s·y) · x, by elements.

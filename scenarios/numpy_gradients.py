@@ -15,12 +15,12 @@
 # reason   = "TensorFlow has its NumPy API from 2.4 on."
 #
 # [[tool.harness.compare]]
-# name    = "compiled against eager"
+# name    = "compiled vs eager"
 # along   = "mode"
 # plus    = "compiled"              # positive when the function is faster
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "release against release"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The guide's gradients of a squared loss on a batch of 512, eager and as a function. The model is the kit's."""

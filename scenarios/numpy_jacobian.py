@@ -19,12 +19,12 @@
 # value       = [16, 2, 32]
 #
 # [[tool.harness.compare]]
-# name    = "compiled against eager"
+# name    = "compiled vs eager"
 # along   = "mode"
 # plus    = "compiled"              # positive when the function is faster
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "release against release"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The guide's Jacobian: how the 2 outputs of each of 16 examples change with its 32 inputs. The model is the kit's.

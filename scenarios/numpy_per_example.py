@@ -20,17 +20,17 @@
 # value       = [[128, 32, 64], [128, 64], [128, 64, 2]]
 #
 # [[tool.harness.compare]]
-# name    = "vectorized_map against map_fn"
+# name    = "vectorized_map vs map_fn"
 # along   = "method"
 # plus    = "vectorized_map"        # positive when it is faster
 # against = "map_fn"
 # [[tool.harness.compare]]
-# name    = "compiled against eager"
+# name    = "compiled vs eager"
 # along   = "mode"
 # plus    = "compiled"
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "release against release"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The guide's gradients of a squared loss by each of 128 examples: vectorised, and by a loop.

@@ -16,17 +16,17 @@
 # reason   = "TensorFlow has its NumPy API from 2.4 on."
 #
 # [[tool.harness.compare]]
-# name    = "tnp against NumPy"
+# name    = "tnp vs NumPy"
 # along   = "variant"
 # plus    = "tnp"                   # positive when it is faster than NumPy
 # against = "numpy"
 # [[tool.harness.compare]]
-# name    = "compiled tnp against NumPy"
+# name    = "compiled tnp vs NumPy"
 # along   = "variant"
 # plus    = "compiled"
 # against = "numpy"
 # [[tool.harness.compare]]
-# name  = "release against release"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The guide's sigmoid of a vector of float32, 1 / (1 + exp(-x)): where does the NumPy API overtake NumPy itself?

@@ -14,12 +14,12 @@
 # value       = 101770
 #
 # [[tool.harness.compare]]
-# name    = "function against eager"
+# name    = "function vs eager"
 # along   = "mode"
 # plus    = "function"              # positive when the function is faster
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "TF 2 against TF 1"
+# name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
 """A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.

@@ -15,7 +15,7 @@ from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, P
 _TABLE: Key = ("tool", "harness")
 _KEYS = ("title", "source", "tags", "axes", "env", "default", "exclude", "needs", "compare", "expect", "profile")
 _NEED_KEYS = ("when", "requires", "reason", "advice")
-_COMPARE_KEYS = ("name", "along", "plus", "against", "pick")
+_COMPARE_KEYS = ("name", "along", "plus", "against", "pick", "percent")
 _EXPECT_KEYS = ("observation", "value", "when", "requires")
 _SWEEP_KEYS = ("sweep", "unit")
 _PROFILE_KEYS = ("data",)
@@ -157,12 +157,17 @@ class _Header:
                     fix = choices(value, self.axes[along], "values")
                     told = f"is {value!r}" if value else "is missing"
                     self._add((*key, name), f"{told}; it must be a value of {along}.", fix)
+        percent = entry.get("percent", False)
+        if not isinstance(percent, bool):
+            fix = "With true, the report's table has a column of percentages, as the source tells them."
+            self._add((*key, "percent"), f"is {percent!r}; it must be true or false.", fix)
         return Comparison(
             name=self._text((*key, "name"), entry) or along,
             along=along,
             plus=plus,
             against=against,
             pick=[self._pick(each, pick) for each, pick in self._list((*key, "pick"), entry.get("pick", []))],
+            percent=percent is True,
         )
 
     def _pick(self, key: Key, entry: dict[str, Any]) -> Pick:

@@ -46,6 +46,7 @@ class Comparison:
     Along an axis, `plus` is set against `against` (every other value where that is empty), and a percentage is
     positive when `plus` is faster. Along `environment`, each environment is set against the run's reference, and a
     percentage is positive when it is faster than the reference; `pick` then chooses axis values by environment.
+    With `percent`, a report tells each difference in percent as well, because the source does.
     """
 
     name: str

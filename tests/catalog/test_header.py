@@ -100,6 +100,11 @@ def test_a_header_describes_the_whole_scenario() -> None:
     assert scenario.environ == ["TF_ENABLE_ONEDNN_OPTS"]
     assert scenario.needs[0].requires == ["tensorflow<2.16"]
     assert scenario.compare[1].pick[0].axes == {"mode": "graph"}
+    assert not scenario.compare[0].percent
+
+
+def test_a_comparison_may_be_told_in_percent_as_well() -> None:
+    assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
 
 
 def test_a_sweep_is_an_axis_whose_values_are_texts() -> None:
@@ -157,6 +162,7 @@ def test_combinations_leave_out_what_the_header_excludes() -> None:
         ('along = "mode"', 'along = "size"', "`compare.along` is 'size', which is a sweep"),
         ('# plus = "graph"\n', "", "[[tool.harness.compare]] | `compare.plus` is missing; it must be a value of mode"),
         ('along = "environment"', 'along = "environment"\n# plus = "x"', 'plus = "x" | `compare.plus` has no meaning'),
+        ('# plus = "graph"', '# percent = 1\n# plus = "graph"', "percent = 1 | `compare.percent` is 1; it must be true"),
         ('>=2"], mode = "eager"', '>=2"], mode = "eagre"', 'mode = "eagre" }, | `compare.pick.mode` gives'),
         ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1', "`compare.pick.size` is a sweep"),
         ('reason = "Keras', 'reasons = "Keras', "`needs.reasons` is not a key. Did you mean `reason`?"),
