@@ -1,4 +1,4 @@
-"""A stranger's strings, in every way in which a run can be shown: harmless, and bounded.
+"""The strings of an untrusted script, in every way in which a run can be shown: harmless, and bounded.
 
 The run's scenario is called `<script>alert(1)</script>`, values of its axes hold a pipe, a line feed and a formula, and
 an error holds terminal sequences and 10 MB, as does a standard error that ends code blocks and elements.

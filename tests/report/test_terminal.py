@@ -81,7 +81,7 @@ def test_without_a_number_it_says_so():
     assert "No cell gave a number." in shown(run([]), [])
 
 
-def test_neither_markup_nor_sequences_of_strangers_are_obeyed():
+def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed():
     text = shown(run([cell()]), [broken(cell(), Status.FAILED, error="[bold]x[/bold]\x1b[2J\nline [/nope]")])
     assert "[bold]x[/bold] line [/nope]" in text
     assert "\x1b" not in text

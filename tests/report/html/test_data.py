@@ -154,7 +154,7 @@ def test_a_run_without_a_number_has_its_cells() -> None:
     assert data.charts == {}
 
 
-def test_strings_of_strangers_are_one_bounded_line_and_end_no_script() -> None:
+def test_untrusted_strings_are_one_bounded_line_and_end_no_script() -> None:
     text = dumps(made(*hostile()))
     assert "<" not in text
     assert len(text) < 200_000
