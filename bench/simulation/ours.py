@@ -20,8 +20,8 @@ class Outcome:
 
     `false_alarms` and `false_same` are shares of tables with any `faster` or `slower`, any `same`; `found` and `same`
     are shares of comparisons. `coverage` is the share of comparisons whose own 95 % interval holds the truth, `half`
-    the median half-width of that, on the log scale; `rounds` the mean number of rounds; `modes` the share of compared
-    cells of which the report says that their launches have several modes.
+    the median half-width of that, on the log scale; `rounds` the mean number of rounds; `outlying` the share of
+    compared cells of which the report says that some of their launches are outliers.
     """
 
     false_alarms: float
@@ -31,14 +31,14 @@ class Outcome:
     coverage: float
     half: float
     rounds: float
-    modes: float
+    outlying: float
 
 
 def outcome(table: Table, rounds: int, tables: int, *, seed: int, precision: float | None = None) -> Outcome:
     """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many."""
     draw = np.random.default_rng(seed)
     different = {Verdict.FASTER, Verdict.SLOWER}
-    alarms, sames, verdicts, covered, halves, counts, modes = [], [], [], [], [], [], []
+    alarms, sames, verdicts, covered, halves, counts, outlying = [], [], [], [], [], [], []
     for _ in range(tables):
         centres = launches(table, rounds, draw)
         logs = measured(table, centres, precision)
@@ -51,7 +51,7 @@ def outcome(table: Table, rounds: int, tables: int, *, seed: int, precision: flo
         halves.append(own)
         counts.append(logs.rounds)
         if table.mixture:
-            modes += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
+            outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
     return Outcome(
         false_alarms=float(np.mean(alarms)),
         false_same=float(np.mean(sames)),
@@ -60,7 +60,7 @@ def outcome(table: Table, rounds: int, tables: int, *, seed: int, precision: flo
         coverage=float(np.mean(covered)),
         half=float(np.median(halves)),
         rounds=float(np.mean(counts)),
-        modes=float(np.mean(modes)) if modes else 0.0,
+        outlying=float(np.mean(outlying)) if outlying else 0.0,
     )
 
 

@@ -48,12 +48,12 @@ class Change:
 class Parts:
     """The factors that an interaction of two changes is made of, means over the remaining axes.
 
-    Of the first change where the second is not made (`alone`) and where it is (`beside`), and of both (`together`).
-    The interaction is beside / alone.
+    Of the first change without the second (`alone`) and with it (`with_second`), and of both (`together`).
+    The interaction is with_second / alone.
     """
 
     alone: float
-    beside: float
+    with_second: float
     together: float
 
 
@@ -145,7 +145,7 @@ def _parts(means: Floats) -> list[Parts]:
     return [
         Parts(
             alone=exp(float(means[i, 0] - means[0, 0])),
-            beside=exp(float(means[i, j] - means[0, j])),
+            with_second=exp(float(means[i, j] - means[0, j])),
             together=exp(float(means[i, j] - means[0, 0])),
         )
         for i in range(1, first)

@@ -1,4 +1,4 @@
-"""What gave no number, and why."""
+"""What has no number, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ REASON_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Cells that gave no number for one and the same reason.
+    """Cells that have no number for one and the same reason.
 
     `partial`: they have a number, and some of their launches gave none. `reason` may be empty: nothing was launched.
     `stderr` is the end of the standard error of one of the launches.

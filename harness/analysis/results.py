@@ -124,7 +124,7 @@ class Results:
 
     @cached_property
     def missing(self) -> list[Missing]:
-        """Why cells, or some of their launches, gave no number."""
+        """Why cells, or some of their launches, have no number."""
         return missing(self.found)
 
     @cached_property

@@ -18,7 +18,7 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine, exp, interval
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Verdict, half_widths, judge
-from harness.analysis.welch import FEWEST_CELLS, Means, beside, less, means, middle
+from harness.analysis.welch import FEWEST_CELLS, Means, means, median, minus, minus_others
 from harness.model.cell import Cell
 from harness.model.launch import BROKEN, Status
 from harness.model.run import Run
@@ -41,7 +41,7 @@ class Judgement:
 class CellChange:
     """One cell in both runs: `first` and `second` are its seconds per step, `change` is the one against the other.
 
-    `beside` is the change less the shift of the other cells; None without a shift, and where the cell is not judged.
+    `without_shift` is the change minus the other cells' shift; None without a shift, and where the cell is not judged.
     `same_software`: environment, image and scenario are the same in both runs.
     """
 
@@ -49,7 +49,7 @@ class CellChange:
     first: Estimate
     second: Estimate
     change: Judgement
-    beside: Judgement | None
+    without_shift: Judgement | None
     work: work.WorkCheck
     same_software: bool
 
@@ -61,7 +61,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """What moved the middle one of `cells` cells, with its own 95 % interval.
+    """The median change of `cells` cells, with its own 95 % interval.
 
     `unchanged`: these are cells whose software is the same in both runs, so it was the machine, or how it was measured.
     Else they are all cells that are judged, and software may have moved them too.
@@ -91,9 +91,9 @@ class Changes:
 
     @property
     def deciding(self) -> list[Verdict]:
-        """What a gate looks at: the verdicts on times, beside the shift where that is not the software's."""
+        """What a gate looks at: the verdicts on times, without the shift where that is not the software's."""
         is_corrected = self.shift is not None and self.shift.unchanged
-        given = [each.beside if is_corrected and each.beside else each.change for each in self.cells]
+        given = [each.without_shift if is_corrected and each.without_shift else each.change for each in self.cells]
         return [each.verdict for each in given if each.verdict and each.verdict is not Verdict.DIFFERENT_WORK]
 
     @property
@@ -157,7 +157,7 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
     differences = _differences(family)
     changed = _judgements(family, differences, found, log_margin)
     base, unchanged = _base(family)
-    moved = _judgements(family, beside(differences, base), found, log_margin) if base else {}
+    moved = _judgements(family, minus_others(differences, base), found, log_margin) if base else {}
     return Changes(
         cells=[
             CellChange(
@@ -165,7 +165,7 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
                 first=combine(list(one.series[each.cell].values())),
                 second=combine(list(other.series[each.cell].values())),
                 change=changed.get(each.cell) or _unjudged(each),
-                beside=moved.get(each.cell),
+                without_shift=moved.get(each.cell),
                 work=each.work,
                 same_software=each.same_software,
             )
@@ -190,7 +190,7 @@ def _both(cell: Cell, first: Run, second: Run, found: tuple[Lookup, Lookup]) -> 
 
 def _differences(cells: Sequence[_Both]) -> Means:
     """log(time(first) / time(second)) of each."""
-    return less(means([each.first for each in cells]), means([each.second for each in cells]))
+    return minus(means([each.first for each in cells]), means([each.second for each in cells]))
 
 
 def _base(family: Sequence[_Both]) -> tuple[list[int], bool]:
@@ -231,7 +231,7 @@ def _unjudged(each: _Both) -> Judgement:
 
 
 def _shift(base: Means, family: Sequence[_Both], unchanged: bool, margin: float) -> Shift:
-    shift = middle(base)
+    shift = median(base)
     judged = judge(shift.logs, margin)
     mean, half = float(shift.mean[0]), float(judged.half[0])
     ratio = Estimate(exp(mean), min(each.rounds for each in family), interval(mean, half))

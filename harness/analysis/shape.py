@@ -121,11 +121,11 @@ class Share:
 class Shape:
     """The shape of a cell's times. `statistics` has the STATISTICS by name, None where there is none.
 
-    `modes` counts launches whose samples are uneven, `outliers` launches that are outliers; both are in the mean.
+    `uneven` counts launches whose samples are uneven, `outliers` launches that are outliers; both are in the mean.
     """
 
     statistics: Mapping[str, float | None]
-    modes: Share
+    uneven: Share
     outliers: Share
 
 
@@ -134,12 +134,12 @@ def shape(launches: Sequence[Launch]) -> Shape:
     times = Times(launches)
     return Shape(
         statistics={each.name: each.calculate(times) for each in STATISTICS},
-        modes=modes(launches),
+        uneven=uneven(launches),
         outliers=Share(sum(outliers(times.logs)), len(launches)),
     )
 
 
-def several_modes(launch: Launch) -> bool:
+def is_uneven(launch: Launch) -> bool:
     """Whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
 
     Timings of one process often switch between two speeds; a mean far from the median gives that away.
@@ -149,18 +149,18 @@ def several_modes(launch: Launch) -> bool:
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
 
 
-def modes(launches: Sequence[Launch]) -> Share:
+def uneven(launches: Sequence[Launch]) -> Share:
     """How many of one cell's launches have uneven samples."""
-    return Share(count=sum(several_modes(launch) for launch in launches), of=len(launches))
+    return Share(count=sum(is_uneven(launch) for launch in launches), of=len(launches))
 
 
 def outliers(logs: Sequence[float]) -> list[bool]:
     """Which of the logs of a cell's centres are outliers."""
     if len(logs) < FEWEST_LAUNCHES:
         return [False] * len(logs)
-    middle = statistics.median(logs)
-    spread = statistics.median(abs(value - middle) for value in logs)
-    return [abs(value - middle) > APART and 0.6745 * abs(value - middle) > OUTLYING * spread for value in logs]
+    median = statistics.median(logs)
+    spread = statistics.median(abs(value - median) for value in logs)
+    return [abs(value - median) > APART and 0.6745 * abs(value - median) > OUTLYING * spread for value in logs]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

@@ -48,8 +48,8 @@ def means(logs: Sequence[Sequence[float]]) -> Means:
     return Means(mean, np.sqrt(spread / counts), counts - 1.0)
 
 
-def less(one: Means, other: Means) -> Means:
-    """`one` less `other`, which is independent of it.
+def minus(one: Means, other: Means) -> Means:
+    """`one` minus `other`, which is independent of it.
 
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
@@ -60,7 +60,7 @@ def less(one: Means, other: Means) -> Means:
     return Means(one.mean - other.mean, np.sqrt(total), freedom)
 
 
-def middle(of: Means) -> Means:
+def median(of: Means) -> Means:
     """The median of the means (one at least), of shape (1,).
 
     Its error is that of a median of normal values, √(π/2 · e² / m), of which e² is the median of the errors' squares:
@@ -70,14 +70,14 @@ def middle(of: Means) -> Means:
     return Means(np.array([np.median(of.mean)]), np.array([error]), np.array([of.freedom.sum()]))
 
 
-def beside(of: Means, base: Sequence[int]) -> Means:
-    """Each mean less the median of the others of `base` (indices, `FEWEST_CELLS` at least); the same shape.
+def minus_others(of: Means, base: Sequence[int]) -> Means:
+    """Each mean minus the median of the others of `base` (indices, `FEWEST_CELLS` at least); the same shape.
 
     The cells' errors are taken as independent. What moves a whole round moves all cells, so it cancels here, and is in
     the errors all the same: the intervals are rather too wide than too narrow.
     """
     known = np.asarray(base, np.intp)
-    parts = [less(of.take([index]), middle(of.take(known[known != index]))) for index in range(of.mean.size)]
+    parts = [minus(of.take([index]), median(of.take(known[known != index]))) for index in range(of.mean.size)]
     return Means(
         np.concatenate([part.mean for part in parts]),
         np.concatenate([part.error for part in parts]),

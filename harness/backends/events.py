@@ -106,7 +106,7 @@ class Events:
                 self._fail(str(error), line)
 
     def _fail(self, what: str, line: bytes) -> None:
-        self.error = f"where results go, {what}: {shown(line)}"
+        self.error = f"in its results, {what}: {shown(line)}"
         self._partial.clear()
 
 

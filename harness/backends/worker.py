@@ -38,7 +38,7 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
 class Ending:
     """How the process ended: with an exit code, or killed by `signal` where that is not 0.
 
-    `oom` says that it was killed for want of memory, `seconds` is the time limit where that was passed.
+    `oom` says that it was killed: out of memory, `seconds` is the time limit where that was passed.
     """
 
     exit_code: int = 0
@@ -99,7 +99,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
         where = "its work was done, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
     if ending.oom:
-        return Status.OOM, "it was killed for want of memory"
+        return Status.OOM, "it was killed: out of memory"
     if events.error:
         return Status.FAILED, events.error
     broken = _broken(events, ending)
@@ -114,7 +114,7 @@ def _broken(events: Events, ending: Ending) -> str:
         torn = " in the middle of a line" if events.torn else ""
         return f"it ended{torn} without saying how it went: {ending}"
     if events.torn:
-        return "where results go, it wrote something after the last line"
+        return "it wrote something to its results after the last line"
     if events.status is Status.OK and not ending.clean:
         return f"its work was done, but the process ended with {ending}"
     return ""

@@ -231,7 +231,7 @@ def _fetch(file: File, folder: Path, stop: threading.Event) -> int:
         with replacing(path) as part:
             _copy(file.url, part, stop)
             if sha256(part) != file.sha256:
-                raise CannotRunHereError(f"{file.url} is not the file that the lock names: its hash is another.")
+                raise CannotRunHereError(f"{file.url} is not the file that the lock names: its hash differs.")
             return part.stat().st_size
     except OSError as error:
         raise CannotRunHereError(f"{file.url} could not be brought into {folder}: {error}.") from None

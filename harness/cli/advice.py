@@ -44,7 +44,7 @@ class CommandGroup(TyperGroup):
 
     def _meant(self, ctx: Any, typed: str) -> str:
         if ctx.parent is None and typed in _WORDS:
-            return f" What does that is: harness {_WORDS[typed]}"
+            return f" Use: harness {_WORDS[typed]}"
         from difflib import get_close_matches
 
         near = get_close_matches(typed, self.list_commands(ctx), 1)
@@ -63,7 +63,7 @@ class Command(TyperCommand):
             flags = {flag for each in self.params for flag in each.opts}
             raise UsageError(
                 f"{ctx.command_path} takes no {ctx.args[0]!r} without an option.",
-                _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"What it takes: {ctx.command_path} --help",
+                _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"Its options: {ctx.command_path} --help",
             )
         return rest
 

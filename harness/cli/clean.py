@@ -9,7 +9,7 @@ from harness.cli import completion
 
 def clean(
     run: Annotated[
-        str, typer.Argument(help="A run's id, or its folder; every run where left out.", autocompletion=completion.runs)
+        str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.runs)
     ] = "",
     caches: Annotated[
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")

@@ -16,9 +16,9 @@ def compare(  # noqa: PLR0917 - the command's options
     second: Annotated[
         Path, typer.Argument(metavar="RUN_B", help="The run that is compared with it.", autocompletion=completion.runs)
     ],
-    margin: Annotated[str, typer.Option(help="The difference below which two times are the same.")] = "3%",
+    margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help="Exit with 5 where a cell of B is slower, 1 where one broke.")
+        FailOn | None, typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if one failed.")
     ] = None,
     any_host: Annotated[bool, typer.Option("--any-host", help="Compare runs of different machines too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,

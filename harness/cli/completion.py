@@ -60,8 +60,8 @@ class Shell(StrEnum):
 _SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
 
 
-def completion(shell: Annotated[Shell, typer.Argument(help="The shell that is to complete.")]) -> None:
-    """Print what lets a shell complete commands, names, axes and runs: source <(harness completion bash)."""
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print a shell's completion script, for commands, names, axes and runs: source <(harness completion bash)."""
     typer.echo(_SCRIPTS[shell])
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def doctor(  # noqa: PLR0917 - the command's options
-    cpus: Annotated[str, typer.Option(help="How many cores a launch gets, `all`, or a list such as 0,2-3.")] = "1",
+    cpus: Annotated[str, typer.Option(help="Cores of each launch: a count, `all`, or a list such as 0,2-3.")] = "1",
     seconds: Annotated[str, typer.Option(help="How long to listen.")] = "20s",
-    listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Whether to listen to the CPUs at all.")] = True,
+    listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Listen to the CPUs too.")] = True,
     environments: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,12 +32,12 @@ def doctor(  # noqa: PLR0917 - the command's options
         ),
     ] = None,
     gpu: Annotated[
-        bool, typer.Option("--gpu", help="Look at what a run on a GPU needs; 4 where it cannot run.")
+        bool, typer.Option("--gpu", help="Check what a run on a GPU needs; exit with 4 if it cannot run.")
     ] = False,
     gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
-    """Listen to this machine, give it a noise score, look at Docker and its GPUs, and say what to change."""
+    """Give this machine a noise score, check Docker and its GPUs, and say what to change."""
     from harness.machine.gpu.chosen import wish
     from harness.model.errors import Exit
 

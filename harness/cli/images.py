@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from harness.catalog.project import Project
     from harness.model.environment import Environment, Requirement
 
-app = typer.Typer(help="The environments' locks and images.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, lock, build, verify and pack the environments' images.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Environments or globs; all where left out.", autocompletion=completion.environments),
+    typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.environments),
 ]
-OfDevice = Annotated[Device, typer.Option("--device", help="Which of their images.")]
+OfDevice = Annotated[Device, typer.Option("--device", help="The device of the images.")]
 
 #: Resolving waits for the network as long as it computes.
 _LOCKS_AT_A_TIME = 2
@@ -46,9 +48,10 @@ def list_images(
 
 @app.command()
 def lock(
-    names: Names = None, device: Annotated[Device | None, typer.Option(help="Only this one's; else both.")] = None
+    names: Names = None,
+    device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
 ) -> None:
-    """Resolve the environments as of their own instant, and write their locks."""
+    """Resolve the environments' packages as of their release, and write the locks."""
     from concurrent.futures import ThreadPoolExecutor
 
     from harness.catalog.locks import write_lock
@@ -69,9 +72,9 @@ def build(
     names: Names = None,
     device: OfDevice = Device.CPU,
     push: Annotated[bool, typer.Option("--push", help="Push them to REGISTRY.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time; the CPUs' number by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time. Default: the number of CPUs.")] = None,
 ) -> None:
-    """Pull or build the images that are not there or not right."""
+    """Pull or build the images that are missing or out of date."""
     from harness.backends import registry
     from harness.cli import building
     from harness.cli.interruption import interruptible
@@ -94,7 +97,7 @@ def build(
 
 @app.command()
 def verify(names: Names = None, device: OfDevice = Device.CPU) -> None:
-    """Start each image, and compare what is installed in it with its lock; of GPU images, CUDA's libraries too."""
+    """Compare what is installed in each image with its lock; for GPU images, CUDA's libraries too."""
     from harness.backends import registry
     from harness.model.errors import Exit
 
@@ -112,12 +115,14 @@ def verify(names: Names = None, device: OfDevice = Device.CPU) -> None:
 
 @app.command()
 def pack(
-    folder: Annotated[Path, typer.Argument(help="Where to put it; what is there already is not fetched again.")],
+    folder: Annotated[Path, typer.Argument(help="The pack's folder; what it has already is not fetched again.")],
     names: Names = None,
     device: OfDevice = Device.CPU,
     no_images: Annotated[
         bool,
-        typer.Option("--no-images", help="Packages only: enough for --backend local, and where the base images are."),
+        typer.Option(
+            "--no-images", help="Packages only: enough for --backend local, or if the engine has the base images."
+        ),
     ] = False,
 ) -> None:
     """Fetch all that builds need into a folder: packages, base images, and the harness's own packages."""

@@ -17,10 +17,12 @@ def matrix(
     *,
     fail_on: Annotated[
         options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 where an environment is slower than the reference; 1 wins."),
+        typer.Option(
+            "--fail-on", help="Exit with 5 if an environment is slower than the reference, with 1 if a cell failed."
+        ),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with the run in this folder.", autocompletion=completion.runs)
+        Path | None, typer.Option(help="Continue the run in this folder.", autocompletion=completion.runs)
     ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
@@ -50,5 +52,5 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     ]
     if typed:
         raise UsageError(
-            f"--resume goes on with the run's own plan; it takes no {', '.join(typed)}.", "Start a new run for that."
+            f"--resume continues the run's own plan; it takes no {', '.join(typed)}.", "Start a new run for that."
         )

@@ -36,7 +36,7 @@ class FailOn(StrEnum):
 
 #: Options of commands that are no part of a request.
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be launched, how long it takes and what is built; and stop.")
+    bool, typer.Option("--dry-run", help="Only show what would be launched and built, and how long it would take.")
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine to end.")]
 

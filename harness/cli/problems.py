@@ -28,5 +28,5 @@ def tell_refused(refused: Mapping[str, FileError]) -> None:
     tell(refused)
     if refused:
         names = " ".join(refused)
-        print(f"Not run, for what is wrong in its file: {', '.join(refused)}. The others run.", file=sys.stderr)
-        print(f"Once that is mended: harness scenarios check {names}", file=sys.stderr)
+        print(f"Not run, because of problems in their files: {', '.join(refused)}. The others run.", file=sys.stderr)
+        print(f"After fixing them, check with: harness scenarios check {names}", file=sys.stderr)

@@ -8,7 +8,7 @@ from harness.session.request import ProfileRequest
 
 @options.of(ProfileRequest)
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
-    """Profile scenarios over environments, the first call and later ones apart, and report where the time goes."""
+    """Profile scenarios over environments, the first call and later ones separately, and report where the time goes."""
     if dry_run:
         from harness.cli.dryrun import show_plan
 

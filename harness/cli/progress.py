@@ -123,7 +123,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """What runs now, how many are done, time left; a launch that gave no number leaves a line above."""
+    """What runs now, how many are done, time left; a launch without a number leaves a line above."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.console import Console

@@ -34,10 +34,10 @@ def report(
         Path | None, typer.Option("--output", metavar="FILE", help="Write what --format makes to this file.")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything in report.md, however long, with no details.md beside it.")
+        bool, typer.Option("--full", help="Write everything to report.md, however long, and no details.md.")
     ] = False,
 ) -> None:
-    """Make a run's report again from its launches, or write it in another tool's format."""
+    """Write a run's report again from its launches, or in another tool's format."""
     from harness import session
     from harness.cli import reports
 

@@ -13,7 +13,7 @@ from harness.model.errors import Exit
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Comparison, Scenario
 
-app = typer.Typer(help="What can be measured.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, check and write scenarios.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command(name="list")
@@ -55,7 +55,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[NAME|FILE]...",
-            help="Names, globs or files; all without any.",
+            help="Names, globs or files. Default: all.",
             autocompletion=completion.scenarios,
         ),
     ] = None,
@@ -69,13 +69,14 @@ def check(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="The scenario's name: one for a Python module.")],
+    name: Annotated[str, typer.Argument(help="The scenario's name, as of a Python module.")],
     title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
     directory: Annotated[
-        Path | None, typer.Option(help="Where it is written; without, scenarios/ of the project, or of this folder.")
+        Path | None,
+        typer.Option(help="The folder to write it to. Default: scenarios/ of the project, or of this folder."),
     ] = None,
 ) -> None:
-    """Write the skeleton of a scenario, which can be run as it is."""
+    """Write the skeleton of a scenario, ready to run."""
     from harness.session import scenarios
 
     made = scenarios.new(name, title, directory)

@@ -44,11 +44,12 @@ def head(pair: Pair) -> Iterator[Block]:
     """The runs, how many cells changed, what moved them all, and how small a change each run can tell."""
     for name, results in (("A", pair.first), ("B", pair.second)):
         run = results.run
-        yield Text(f"{name}: {run.folder or run.id}, begun {run.started}", where=REPORT)
+        yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
     if pair.machines:
         told = "; ".join(fact(each) for each in pair.machines)
         yield Text(
-            f"These runs are of different machines: {told}. What is said below is of both, machine and software.",
+            f"These runs are of different machines: {told}. "
+            "A difference below may come from the machine or from the software.",
             where=REPORT,
         )
     cells = pair.changes.cells
@@ -60,13 +61,13 @@ def head(pair: Pair) -> Iterator[Block]:
 
 
 def shift(pair: Pair) -> str:
-    """What moved the middle one of all cells, and whether that was the machine."""
+    """What moved the median cell, and whether that was the machine."""
     found, margin = pair.changes.shift, format.share(pair.margin)
     if found is None:
         judged = sum(each.judged for each in pair.changes.cells) or "none"
         return (
-            f"No shift is told: that takes {FEWEST_CELLS} judged cells, and there are {judged}. So a change may be the "
-            "machine's."
+            f"No shift is given: that takes {FEWEST_CELLS} judged cells, and there are {judged}. So a change may "
+            "be the machine's."
         )
     whose = "whose software is the same in both runs" if found.unchanged else "that are judged"
     moved = f"Shift: {takes(found.change)}, the median change of the {found.cells} cells {whose}"
@@ -109,10 +110,11 @@ def table(pair: Pair) -> Iterator[Block]:
     judged = sum(each.judged for each in changes.cells)
     if judged:
         margin = format.share(pair.margin)
-        beside = ", and so do, by themselves, those less the shift" if changes.shift else ""
+        separately = ", and so do, separately, those without the shift" if changes.shift else ""
         yield Text(
             f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
-            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % (Holm){beside}.",
+            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % "
+            f"(Holm){separately}.",
             True,
             where=REPORT,
         )
@@ -121,15 +123,15 @@ def table(pair: Pair) -> Iterator[Block]:
 def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[CellChange]]:
     """What is said of a cell."""
     times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
-    less = Column[CellChange](
-        "less the shift", lambda each: _ratio(each, each.beside), is_number=True, is_optional=True
+    shiftless = Column[CellChange](
+        "without the shift", lambda each: _ratio(each, each.without_shift), is_number=True, is_optional=True
     )
     return [
         Column("cell", lambda each: named[each.cell], is_label=True),
         Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), times, is_number=True),
         Column(f"B, {unit.symbol}", lambda each: format.time(each.second, unit), is_number=True),
         Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
-        less,
+        shiftless,
         Column("verdict", lambda each: each.change.verdict or "", is_verdict=True, is_optional=True),
         Column("remarks", lambda each: remark(pair, each), is_optional=True),
     ]
@@ -148,7 +150,7 @@ def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
 
 def remark(pair: Pair, each: CellChange) -> str:
     """What is to be said of one cell."""
-    changes, change, beside = pair.changes, each.change, each.beside
+    changes, change, corrected = pair.changes, each.change, each.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
     few = f"too few rounds in a run ({change.ratio.rounds} of {FEWEST_ROUNDS})"
@@ -157,10 +159,10 @@ def remark(pair: Pair, each: CellChange) -> str:
             "work not checked" if each.work.work == "not checked" else each.work.reason,
             few if change.withheld is Withheld.FEW_ROUNDS else "",
             "within a run's noise" if change.withheld is Withheld.CONTROL else "",
-            f"{beside.verdict} less the shift"
-            if beside and beside.verdict and (shifted or beside.verdict is not change.verdict)
+            f"{corrected.verdict} without the shift"
+            if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
             else "",
-            "other software" if mixed and not each.same_software else "",
+            "different software" if mixed and not each.same_software else "",
         ]
     )
 
@@ -235,7 +237,7 @@ def _differing(part: Aspect, subjects: Sequence[str], known: Sequence[str]) -> s
 def fact(each: Difference) -> str:
     """One difference in words; that it differs is all there is to say of a hash."""
     if each.name == "image":
-        return "another image"
+        return "a different image"
     if each.name == "source":
         return "its file, or the kit, has changed"
     label = _OF_A_LAUNCH.get(each.name) if each.part is Aspect.MEASUREMENT else None

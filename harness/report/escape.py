@@ -1,4 +1,4 @@
-"""Strings of strangers made harmless: names of scenarios, errors and standard error are untrusted (DESIGN 5)."""
+"""Untrusted strings made harmless: names of scenarios, errors and standard error may hold anything (DESIGN 5)."""
 
 import json
 import math

@@ -15,7 +15,7 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool], tex
     """The picture, to stand in a page; empty where there is no sample.
 
     `title` is said to who does not see it; functions that are `marked` have the class `data`. `text` makes a
-    stranger's name harmless and one line.
+    untrusted name harmless and one line.
     """
     if not frames:
         return ""

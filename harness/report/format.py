@@ -108,7 +108,7 @@ def marks(value: Value) -> list[str]:
     """The marks of a time, in order."""
     shape = value.shape
     told = (
-        (UNEVEN, shape and shape.modes.count),
+        (UNEVEN, shape and shape.uneven.count),
         (OUTLYING, shape and shape.outliers.count),
         (UNDONE, value.undone),
     )

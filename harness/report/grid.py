@@ -139,7 +139,7 @@ def marked(table: ScenarioTable) -> Marked:
             if told and value.shape:
                 name = names.cell_name(table, row, head.side, axes)
                 if MODES_MARK in told:
-                    modes.append(f"{name}: {value.shape.modes.count} of {value.shape.modes.of}")
+                    modes.append(f"{name}: {value.shape.uneven.count} of {value.shape.uneven.of}")
                 if APART_MARK in told:
                     apart.append(f"{name}: {value.shape.outliers.count} of {value.shape.outliers.of}")
                 if UNDONE_MARK in told:
@@ -161,7 +161,7 @@ def marks(value: Value) -> list[str]:
     return [
         mark
         for mark, holds in (
-            (MODES_MARK, shape and shape.modes.count),
+            (MODES_MARK, shape and shape.uneven.count),
             (APART_MARK, shape and shape.outliers.count),
             (UNDONE_MARK, value.undone),
         )

@@ -84,7 +84,7 @@ class ProfileReport:
         moved = [block for cell, other in self._pairs() for block in self._moved(cell, other)]
         found = [
             Section(self.title, "summary", list(self._head())),
-            Section("What moved", "moved", moved),
+            Section("What changed most", "moved", moved),
             Section("Cell by cell", "cells", [block for cell in self.cells for block in self._cell(cell)]),
             Section("No profile", "absences", list(self._absent())),
             Section("Again", "again", list(self._again())),
@@ -161,8 +161,8 @@ class ProfileReport:
         side, against = self.name(cell), self.name(other)
         yield Heading(f"{side} vs {against}", where=FILES)
         yield Text(
-            f"Shares of later calls in {side} less those in {against}, the largest moves first. Functions go by module "
-            "and name, without packages, which releases rename: a function that one side lacks has 0 there.",
+            f"Shares of later calls in {side} minus those in {against}, the largest changes first. Functions go by "
+            "module and name, without packages, which releases rename: a function that one side lacks has 0 there.",
             True,
             where=FILES,
         )
@@ -286,7 +286,7 @@ def _move_columns(side: str, other: str) -> list[Column[Move]]:
         Column("function", lambda each: each.name, is_label=True),
         Column(f"{side}, %", lambda each: _percent(each.share), is_number=True),
         Column(f"{other}, %", lambda each: _percent(each.other_share), is_number=True),
-        Column("moved, points", lambda each: f"{100.0 * each.by:+.1f}", is_number=True),
+        Column("change, points", lambda each: f"{100.0 * each.by:+.1f}", is_number=True),
         Column(f"{side}, ms a step", lambda each: _milliseconds(each.seconds), is_number=True),
         Column(f"{other}, ms a step", lambda each: _milliseconds(each.other_seconds), is_number=True),
     ]

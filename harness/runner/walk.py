@@ -72,7 +72,7 @@ class Slot:
 
     @property
     def folder(self) -> str:
-        """A name for the launch's artifacts; a hash stands for the group, whose name holds a stranger's strings."""
+        """A name for the launch's artifacts; a hash stands for the group, whose name holds untrusted strings."""
         group = hashlib.sha256(self.group.encode()).hexdigest()[:8]
         return f"{group}-round{self.round}-attempt{self.attempt}-{self.place}"
 

@@ -19,7 +19,7 @@ def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool =
     pair = Pair(read(first), read(second), margin)
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
-        raise UsageError(f"{first} and {second} are one and the same run.", "Name two.")
+        raise UsageError(f"{first} and {second} are the same run.", "Name two runs.")
     if pair.machines and not any_host:
         told = plain("; ".join(map(fact, pair.machines)))
         raise UsageError(
@@ -31,6 +31,6 @@ def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool =
     changed = [each.subject for each in pair.differences if each.part is Aspect.SCENARIO and each.name == "axes"]
     raise NothingSelectedError(
         f"No cell has a number in both runs; {shared or 'none'} of the cells asked for are the same."
-        + (f" The axes of {', '.join(changed)} are others." if changed else ""),
+        + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
         "Why cells have no number is in each run's report.md.",
     )

@@ -14,7 +14,7 @@ def seconds(text: str, option: str, *, or_none: bool = False) -> float:
     """`90s`, `10m`, `1.5h`: seconds, more than none unless `or_none`. The error names the option."""
     value = _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")
     if not value and not or_none:
-        raise UsageError(f"{option} {text!r} is no time at all.", "Give more than 0.")
+        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
     return value
 
 
@@ -33,7 +33,7 @@ def size(text: str, option: str) -> int:
     plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
     value = int(_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
     if not value:
-        raise UsageError(f"{option} {text!r} is no memory at all.", "Give more than 0.")
+        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
     return value
 
 

@@ -86,11 +86,11 @@ class LaunchRequest:
     bytes; None: ten minutes, and four fifths of the machine.
     """
 
-    suite: Annotated[str, Option(f"A named selection; {DEFAULT_SUITE} without -s.")] = ""
+    suite: Annotated[str, Option(f"A named selection of cells; {DEFAULT_SUITE} unless -s is given.")] = ""
     environments: Annotated[
         Sequence[str],
         Option(
-            f"Environments or globs, tf1.14,tf2.*; the first is the reference. Else the suite's, or {DEFAULT_SUITE}'s.",
+            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's.",
             ("-e", "--environment"),
             names,
         ),
@@ -102,23 +102,23 @@ class LaunchRequest:
     backend: Annotated[str, Option("What executes the launches.")] = "auto"
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.")] = False
     gpus: Annotated[str, Option("The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")] = ""
-    cpus: Annotated[str, Option("How many cores a launch gets, `all`, or a list such as 0,2-3: 1; all with --gpu.")] = (
-        ""
-    )
-    reference: Annotated[str, Option("What the others are set against; else the first.")] = ""
+    cpus: Annotated[
+        str, Option("Cores of each launch: a count, `all`, or a list such as 0,2-3. Default: 1, or all with --gpu.")
+    ] = ""
+    reference: Annotated[str, Option("The environment that others are compared with. Default: the first.")] = ""
     timeout: Annotated[
-        float | None, Option("When a launch is ended: 10m.", read=quantities.seconds, text=_seconds, shown="10m")
+        float | None, Option("Stop a launch that takes longer.", read=quantities.seconds, text=_seconds, shown="10m")
     ] = None
     memory: Annotated[
         int | None,
         Option(
-            "What a container may use: 8g; four fifths of the machine without it.",
+            "Memory limit of a container, such as 8g. Default: four fifths of the machine's.",
             read=quantities.size,
             text="{}b".format,
         ),
     ] = None
-    seed: Annotated[int | None, Option("Orders the launches; drawn where left out.", least=0)] = None
-    results: Annotated[Path, Option("Where runs are kept.", shown="results")] = Path("results")
+    seed: Annotated[int | None, Option("Seed for the order of launches. Default: random.", least=0)] = None
+    results: Annotated[Path, Option("The folder of runs.", shown="results")] = Path("results")
 
     def command(self) -> list[str]:
         """The command line that asks for the same."""
@@ -172,27 +172,32 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            "How often each cell is launched, after the pilot: 5; 100 at most with --precision or a budget.", least=1
+            "How often to launch each cell, after the pilot. Default: 5, or at most 100 with --precision or --budget.",
+            least=1,
         ),
     ] = None
     precision: Annotated[
-        float | None, Option("Measure until every ratio is known to this: 2%.", read=quantities.share, text=_share)
+        float | None,
+        Option("Measure until every ratio is known to within this, such as 2%.", read=quantities.share, text=_share),
     ] = None
     budget: Annotated[
         float | None,
-        Option("Begin no round that would end after so long: 10m.", read=quantities.seconds, text=_seconds),
+        Option("Start no round that would end later than this, such as 10m.", read=quantities.seconds, text=_seconds),
     ] = None
     margin: Annotated[
         float,
-        Option("The difference below which two cells are the same.", read=quantities.share, text=_share, shown="3%"),
+        Option("A smaller difference counts as none.", read=quantities.share, text=_share, shown="3%"),
     ] = 0.03
     sampling: Annotated[
-        Protocol, Option("Bounded by time, or the source document's iterations.", shown=Protocol.TIME.value)
+        Protocol,
+        Option(
+            "For how long to measure: for a time, or for the source document's iterations.", shown=Protocol.TIME.value
+        ),
     ] = Protocol.TIME
     warmup: Annotated[
         float | None,
         Option(
-            "How long a launch warms up, 0s or more; auto: as its group's pilot says.",
+            "How long a launch warms up, 0s or more; auto: its group's pilot decides.",
             read=_warmup,
             text=_seconds,
             shown=AUTO,
@@ -200,7 +205,7 @@ class Request(LaunchRequest):
     ] = None
     measure: Annotated[
         float | None,
-        Option("How long a launch measures; auto: as its group's pilot says.", read=_length, text=_seconds, shown=AUTO),
+        Option("How long a launch measures; auto: its group's pilot decides.", read=_length, text=_seconds, shown=AUTO),
     ] = None
 
 

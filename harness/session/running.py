@@ -60,7 +60,7 @@ class Ended:
 
     @property
     def broken(self) -> list[Launch]:
-        """The launches that gave no number though they should have."""
+        """The launches that have no number though they should have."""
         return [launch for launch in self.results.launches if launch.status in BROKEN]
 
 

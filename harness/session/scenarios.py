@@ -185,7 +185,7 @@ def new(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
         near = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
         is_one = near.isidentifier() and not keyword.iskeyword(near)
         advice = f"Call it {near}." if is_one else "It is one for a Python module, such as keras_step."
-        raise UsageError(f"{name!r} is no name for a scenario.", advice)
+        raise UsageError(f"{name!r} is not a valid name for a scenario.", advice)
     if name in _TAKEN:
         raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
     project = Project.find()

@@ -77,7 +77,7 @@ def test_the_documents_worked_example():
     both = found["tf2.0", "eager"]
     assert both.estimate.value == pytest.approx(2.79, abs=0.005)
     parts = both.parts
-    assert (parts.alone, parts.beside, parts.together) == pytest.approx((1.061, 2.960, 3.065), abs=0.001)
+    assert (parts.alone, parts.with_second, parts.together) == pytest.approx((1.061, 2.960, 3.065), abs=0.001)
 
 
 @given(factorials())
@@ -115,7 +115,7 @@ def test_an_interaction_is_the_quotient_of_its_parts(factorial):
     axes, logs = factorial
     for effect in effects(repeated(logs), axes, MARGIN):
         if effect.parts:
-            assert effect.estimate.value == pytest.approx(effect.parts.beside / effect.parts.alone)
+            assert effect.estimate.value == pytest.approx(effect.parts.with_second / effect.parts.alone)
 
 
 @given(st.lists(st.floats(-8.0, 8.0), min_size=4, max_size=4))

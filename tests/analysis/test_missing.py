@@ -1,4 +1,4 @@
-"""What gave no number."""
+"""What has no number."""
 
 from harness.analysis.lookup import lookup
 from harness.analysis.missing import STDERR_CHARACTERS, missing, tail

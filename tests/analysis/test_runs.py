@@ -41,7 +41,7 @@ def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     found = compared(first(), second(all_but(ONE, 1.3)))
     slower = [each.cell for each in found.cells if each.change.verdict is Verdict.SLOWER]
     assert slower == [ONE]
-    assert change(found, ONE).beside.verdict is Verdict.SLOWER
+    assert change(found, ONE).without_shift.verdict is Verdict.SLOWER
     assert found.shift.change.verdict is Verdict.SAME
     assert Verdict.SLOWER in found.deciding
 
@@ -49,7 +49,7 @@ def test_one_cell_that_changed_is_told_with_and_without_the_shift():
 def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
     found = compared(first(), second(dict.fromkeys(CELLS, 0.012)))
     assert {each.change.verdict for each in found.cells} == {Verdict.SLOWER}
-    assert {each.beside.verdict for each in found.cells} == {Verdict.SAME}
+    assert {each.without_shift.verdict for each in found.cells} == {Verdict.SAME}
     assert found.shift.change.verdict is Verdict.SLOWER
     assert found.shift.change.ratio.value == pytest.approx(1.0 / 1.2, rel=0.01)
     # the software is the same, so it was the machine: a gate does not fail by that
@@ -58,7 +58,7 @@ def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
 
 def test_on_a_slower_day_a_cell_that_kept_its_time_is_faster_beside_the_shift():
     found = change(compared(first(), second(all_but(ONE, 1 / 1.2, seconds=0.012))), ONE)
-    assert (found.change.verdict, found.beside.verdict) == (Verdict.SAME, Verdict.FASTER)
+    assert (found.change.verdict, found.without_shift.verdict) == (Verdict.SAME, Verdict.FASTER)
 
 
 def test_a_shift_of_changed_software_may_be_the_softwares():
@@ -77,14 +77,14 @@ def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
     found = compared(one, second(taken, images={**images, "tf2.0": "sha256:3"}))
     assert (found.shift.cells, found.shift.unchanged) == (5, True)
     assert found.shift.change.verdict is Verdict.SAME
-    assert {each.beside.verdict for each in found.cells if each.cell.environment == "tf2.0"} == {Verdict.SLOWER}
+    assert {each.without_shift.verdict for each in found.cells if each.cell.environment == "tf2.0"} == {Verdict.SLOWER}
 
 
 def test_of_four_cells_no_shift_is_told():
     few = dict.fromkeys(CELLS[:4], 0.01)
     found = compared(first(few), second(few))
     assert found.shift is None
-    assert [each.beside for each in found.cells] == [None] * 4
+    assert [each.without_shift for each in found.cells] == [None] * 4
 
 
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (3, True)])
@@ -114,7 +114,7 @@ def test_a_control_beyond_the_margin_in_either_run_takes_all_verdicts():
     noisy = asked, [*others, *controls, *measured]
     for found in (compared(first(), noisy), compared(noisy, first())):
         assert {each.change.withheld for each in found.cells} == {Withheld.CONTROL}
-        assert {each.beside.withheld for each in found.cells} == {Withheld.CONTROL}
+        assert {each.without_shift.withheld for each in found.cells} == {Withheld.CONTROL}
 
 
 def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
@@ -148,7 +148,7 @@ def test_swapped_runs_say_the_opposite(ones, others, count):
     there, back = compared(one, other), compared(other, one)
     for each in there.cells:
         turned = change(back, each.cell)
-        for ahead, behind in ((each.change, turned.change), (each.beside, turned.beside)):
+        for ahead, behind in ((each.change, turned.change), (each.without_shift, turned.without_shift)):
             if ahead is None or behind is None:
                 assert ahead is behind
                 continue

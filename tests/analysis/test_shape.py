@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, modes, outliers, quantile, several_modes, shape
+from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, is_uneven, outliers, quantile, shape, uneven
 from harness.model.launch import Sample
 from tests.factories import cell, launch
 
@@ -19,13 +19,13 @@ WITHIN, BETWEEN = "within launches", "between launches"
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize(("rates", "several"), [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)])
-def test_mean_and_median_part_where_a_launch_has_several_modes(rates, several):
-    assert several_modes(launch(cell(), rates)) is several
+@pytest.mark.parametrize(("rates", "expected"), [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)])
+def test_mean_and_median_part_where_a_launch_is_uneven(rates, expected):
+    assert is_uneven(launch(cell(), rates)) is expected
 
 
 def test_the_share_of_a_cells_launches():
-    assert modes([launch(cell(), STEADY), launch(cell(), JUMPING)]) == Share(1, 2)
+    assert uneven([launch(cell(), STEADY), launch(cell(), JUMPING)]) == Share(1, 2)
 
 
 def test_an_outlier_by_iglewicz_and_hoaglin():
@@ -105,10 +105,10 @@ def test_a_launch_with_one_sample_leaves_what_lies_within_to_the_others():
     assert shape([launch(cell(), STEADY), launch(cell(), [0.01])]).statistics[WITHIN] == alone.statistics[WITHIN]
 
 
-def test_modes_and_outliers_are_counted_and_stay_in_the_mean():
+def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
     launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
     found = shape(launches)
-    assert (found.modes, found.outliers) == (Share(1, 6), Share(1, 6))
+    assert (found.uneven, found.outliers) == (Share(1, 6), Share(1, 6))
     assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(each.centre for each in launches))
 
 

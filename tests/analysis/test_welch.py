@@ -10,7 +10,7 @@ from scipy.stats import ttest_ind
 
 from bench.simulation.machine import Drift, Spread, Table, launches
 from harness.analysis.verdicts import ALPHA, RESOLUTION, Verdict, half_widths, judge
-from harness.analysis.welch import Means, beside, less, means, middle
+from harness.analysis.welch import Means, means, median, minus, minus_others
 
 MARGIN = math.log1p(0.03)
 DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
@@ -31,7 +31,7 @@ def known(values, error=0.01):
 def test_a_difference_is_welchs(one, other):
     # scipy warns of values that hardly differ
     assume(min(np.ptp(one), np.ptp(other)) > 1e-3)
-    found = less(means([one]), means([other]))
+    found = minus(means([one]), means([other]))
     expected = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
     half = half_widths(found.logs, ALPHA)
     assert [float((found.mean - half)[0]), float((found.mean + half)[0])] == pytest.approx(
@@ -41,13 +41,13 @@ def test_a_difference_is_welchs(one, other):
 
 @given(logs, logs)
 def test_the_other_way_round_it_is_turned_over(one, other):
-    there, back = (less(means([a]), means([b])) for a, b in ((one, other), (other, one)))
+    there, back = (minus(means([a]), means([b])) for a, b in ((one, other), (other, one)))
     assert there.mean == -back.mean
     assert (there.error, there.freedom) == (back.error, back.freedom)
 
 
 def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
-    found = less(means([[0.1] * 4]), means([[0.0] * 4]))
+    found = minus(means([[0.1] * 4]), means([[0.0] * 4]))
     assert found.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
     assert found.freedom[0] == pytest.approx(6.0)
 
@@ -56,18 +56,18 @@ def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
     tame = known([-0.01, 0.0, 0.01, 0.02, 0.03])
     wild = Means(tame.mean * [1.0, 1.0, 1.0, 1.0, 300.0], tame.error * [1.0, 1.0, 1.0, 1.0, 99.0], tame.freedom)
     for of in (tame, wild):
-        found = middle(of)
+        found = median(of)
         assert (found.mean[0], found.freedom[0]) == (0.01, 40.0)
         assert found.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
 
 
 def test_each_cell_is_set_beside_the_others_and_not_beside_itself():
-    found = beside(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=[0, 1, 2, 3, 4, 5])
+    found = minus_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=[0, 1, 2, 3, 4, 5])
     assert found.mean == pytest.approx([0.0] * 5 + [0.9])
 
 
 def test_a_cell_outside_the_base_is_set_beside_all_of_it():
-    found = beside(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=[0, 1, 2, 3, 4])
+    found = minus_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=[0, 1, 2, 3, 4])
     assert found.mean == pytest.approx([0.0] * 5 + [0.8])
     assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
 
@@ -78,13 +78,13 @@ def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQU
     return [launches(kind, rounds, draw)[0, :cells] for _ in range(2)]
 
 
-def alarms(cells, rounds, *, shift=0.0, less_the_shift, seed, **machine):
+def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
     """Of how many pairs of runs any cell is called different, where none has changed by itself."""
     draw, called = np.random.default_rng(seed), 0
     for _ in range(TABLES):
         one, other = days(cells, rounds, draw, **machine)
-        found = less(means(one.tolist()), means((other + shift).tolist()))
-        found = beside(found, range(cells)) if less_the_shift else found
+        found = minus(means(one.tolist()), means((other + shift).tolist()))
+        found = minus_others(found, range(cells)) if without_the_shift else found
         called += bool(DIFFERENT & set(judge(found.logs, MARGIN).verdicts))
     return called / TABLES
 
@@ -95,20 +95,20 @@ def alarms(cells, rounds, *, shift=0.0, less_the_shift, seed, **machine):
 @pytest.mark.parametrize("spread", list(Spread))
 def test_cells_that_did_not_change_are_seldom_called_different(cells, rounds, sigma, spread):
     machine = {"sigma": sigma, "spread": spread}
-    assert alarms(cells, rounds, less_the_shift=False, seed=1, **machine) <= 0.05 + SLACK
+    assert alarms(cells, rounds, without_the_shift=False, seed=1, **machine) <= 0.05 + SLACK
 
 
 @pytest.mark.parametrize("cells", [5, 16])
 @pytest.mark.parametrize("rounds", [4, 8])
 @pytest.mark.parametrize("drift", list(Drift))
 @pytest.mark.parametrize("spread", list(Spread))
-def test_less_the_shift_a_slower_machine_is_no_slower_cell(cells, rounds, drift, spread):
+def test_without_the_shift_a_slower_machine_is_no_slower_cell(cells, rounds, drift, spread):
     machine = {"drift": drift, "spread": spread}
-    assert alarms(cells, rounds, shift=0.06, less_the_shift=True, seed=2, **machine) <= 0.05 + SLACK
+    assert alarms(cells, rounds, shift=0.06, without_the_shift=True, seed=2, **machine) <= 0.05 + SLACK
 
 
 def test_without_that_a_slower_machine_is_slower_cells():
-    assert alarms(16, 8, shift=0.10, less_the_shift=False, seed=3) > 0.9
+    assert alarms(16, 8, shift=0.10, without_the_shift=False, seed=3) > 0.9
 
 
 def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
@@ -117,7 +117,9 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
         one, other = days(8, 5, draw)
         other = other + 0.06
         other[3] += math.log(1.20)
-        verdicts = judge(beside(less(means(one.tolist()), means(other.tolist())), range(8)).logs, MARGIN).verdicts
+        verdicts = judge(
+            minus_others(minus(means(one.tolist()), means(other.tolist())), range(8)).logs, MARGIN
+        ).verdicts
         found += verdicts[3] is Verdict.SLOWER
         others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
     assert found / TABLES > 0.9
@@ -128,15 +130,15 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
 def test_an_interval_of_95_percent_holds_the_truth_in_95_percent(rounds):
     draw = np.random.default_rng(5)
     one, other = (draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True))
-    found = less(means(one.tolist()), means(other.tolist()))
+    found = minus(means(one.tolist()), means(other.tolist()))
     covered = np.mean(np.abs(found.mean) <= half_widths(found.logs, ALPHA))
     assert 0.94 <= covered <= 0.97
 
 
-def test_so_does_the_interval_less_the_shift():
+def test_so_does_the_interval_without_the_shift():
     draw, covered = np.random.default_rng(6), []
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
-        found = beside(less(means(one.tolist()), means((other + 0.06).tolist())), range(8))
+        found = minus_others(minus(means(one.tolist()), means((other + 0.06).tolist())), range(8))
         covered.append(np.abs(found.mean) <= half_widths(found.logs, ALPHA))
     assert 0.93 <= np.mean(covered) <= 0.97

@@ -10,8 +10,8 @@ from harness.model.errors import UsageError
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["run"], "There is no command 'run'. What does that is: harness matrix\nAll: harness --help"),
-        (["resume"], "What does that is: harness matrix --resume RUN"),
+        (["run"], "There is no command 'run'. Use: harness matrix\nAll: harness --help"),
+        (["resume"], "Use: harness matrix --resume RUN"),
         (["matrx"], "There is no command 'matrx'. Did you mean matrix?"),
         (["scenarios", "lst"], "Did you mean list?\nAll: harness scenarios --help"),
         (["scenarios", "run"], "There is no command 'run'."),

@@ -148,14 +148,14 @@ def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harn
     assert "local environments, because no Docker Engine answers at DOCKER_HOST" in line
 
 
-def test_a_strangers_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:
-    stranger = tmp_path / "stranger.py"
-    stranger.write_text(SCENARIO)
+def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_text(SCENARIO)
     nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    refused = harness("matrix", "-s", str(stranger), **nowhere)
+    refused = harness("matrix", "-s", str(outside), **nowhere)
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
-    assert harness.matrix("-s", str(stranger), "-a", "way=fine", "--rounds", "1", **nowhere).returncode == 0
+    assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **nowhere).returncode == 0
 
 
 def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness: Harness) -> None:
@@ -263,7 +263,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     assert f": as launches took in {harness.run.name}." in done.stdout
     assert "Every local environment is ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", DOCKER_HOST="unix:///nowhere/docker.sock")
-    assert "What is built first is not known: No Docker Engine answers" in unasked.stdout
+    assert "It is not known what must be built first: No Docker Engine answers" in unasked.stdout
     assert unasked.returncode == 0
 
 

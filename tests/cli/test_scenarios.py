@@ -78,10 +78,10 @@ def test_check_says_how_many_it_found_right(harness: Harness, write_scenario: Wr
 
 
 def test_check_takes_files_from_anywhere(harness: Harness, tmp_path: Path) -> None:
-    (tmp_path / "stranger.py").write_text(BROKEN)
-    done = harness("scenarios", "check", str(tmp_path / "stranger.py"), "scenarios/ways.py")
+    (tmp_path / "outside.py").write_text(BROKEN)
+    done = harness("scenarios", "check", str(tmp_path / "outside.py"), "scenarios/ways.py")
     assert done.returncode == 2
-    assert f"{tmp_path}/stranger.py:6: `titel`" in done.stderr
+    assert f"{tmp_path}/outside.py:6: `titel`" in done.stderr
 
 
 def test_check_looks_at_the_suites_too(harness: Harness) -> None:
@@ -184,13 +184,13 @@ class constant:
     ("name", "told"),
     [
         ("ways", "ways.py is there already. Give the scenario another name"),
-        ("2fast", "'2fast' is no name for a scenario."),
-        ("my-issue", "'my-issue' is no name for a scenario. Call it my_issue."),
-        ("My Issue.py", "'My Issue.py' is no name for a scenario. Call it my_issue."),
+        ("2fast", "'2fast' is not a valid name for a scenario."),
+        ("my-issue", "'my-issue' is not a valid name for a scenario. Call it my_issue."),
+        ("My Issue.py", "'My Issue.py' is not a valid name for a scenario. Call it my_issue."),
         ("scenarios", "'scenarios' is a folder or a path, not the name of a scenario. To write it there: harness"),
         ("images/mine.py", "scenarios new mine --directory images"),
-        ("class", "'class' is no name for a scenario."),
-        ("_hidden", "'_hidden' is no name for a scenario."),
+        ("class", "'class' is not a valid name for a scenario."),
+        ("_hidden", "'_hidden' is not a valid name for a scenario."),
         ("numpy", "A scenario 'numpy' would hide the module of that name."),
         ("random", "A scenario 'random' would hide the module of that name."),
     ],
@@ -215,7 +215,7 @@ def test_the_matrix_refuses_a_broken_scenario_alone(harness: Harness, write_scen
     done = harness.matrix("-s", "broken", "-s", "ways", "-a", "way=fine", "-e", "old", "--rounds", "1")
     assert done.returncode == 1, done.stderr
     assert all(line in done.stderr for line in LINES)
-    assert "Not run, for what is wrong in its file: broken. The others run." in done.stderr
+    assert "Not run, because of problems in their files: broken. The others run." in done.stderr
     launches = [json.loads(line) for line in (harness.run / "launches.jsonl").read_text().splitlines()]
     assert {launch["cell"]["scenario"] for launch in launches} == {"ways"}
     assert {launch["status"] for launch in launches} == {"ok"}

@@ -84,7 +84,7 @@ def test_only_what_is_needed_is_in_the_environment(docker, requirement, monkeypa
 def test_too_much_memory_is_oom(docker, requirement):
     outcome = docker.launch(requirement, job("x = b'x' * 2**28", memory_bytes=2**26))
     assert outcome.status is Status.OOM
-    assert outcome.error == "it was killed for want of memory"
+    assert outcome.error == "it was killed: out of memory"
 
 
 def test_a_fork_bomb_stays_in_its_container(docker, requirement):

@@ -42,7 +42,7 @@ def test_it_names_the_runs_and_counts_the_verdicts():
 
 def test_a_line_has_the_times_and_the_ratios_of_its_cell():
     found, headings = lines(first(spread=0.0), second(all_but(ONE, 1.3), spread=0.0))
-    assert headings == ["cell", "A, ms", "B, ms", "B / A", "less the shift", "verdict", "remarks"]
+    assert headings == ["cell", "A, ms", "B, ms", "B / A", "without the shift", "verdict", "remarks"]
     ratio = "1.30× (1.30 to 1.30)"
     assert found["tf1.14, b"] == ["10.0 ± 0.1", "13.0 ± 0.1", ratio, ratio, "slower", "work not checked"]
 
@@ -66,8 +66,8 @@ def test_a_slower_day_is_told_as_the_machines():
     assert "the 6 cells whose software is the same in both runs" in told
     assert "the machine changed, or how it was measured" in told
     found, _ = lines(*days)
-    assert "slower less the shift" in found["tf1.14, b"][-1]
-    assert "same less the shift" in found["tf1.14, a"][-1]
+    assert "slower without the shift" in found["tf1.14, b"][-1]
+    assert "same without the shift" in found["tf1.14, a"][-1]
 
 
 def test_where_the_software_changed_too_the_machine_is_not_blamed():
@@ -80,7 +80,7 @@ def test_where_the_software_changed_too_the_machine_is_not_blamed():
 def test_of_few_cells_no_shift_is_told():
     few = first(dict.fromkeys(CELLS[:2], 0.01)), second(dict.fromkeys(CELLS[:2], 0.01))
     assert words(*few)[3].startswith("No shift is told: that takes 5 judged cells, and there are 2.")
-    assert "less the shift" not in lines(*few)[1]
+    assert "without the shift" not in lines(*few)[1]
 
 
 @pytest.mark.parametrize(("count", "said"), [(3, "too few rounds in a run (3 of 4)"), (5, "work not checked")])
@@ -166,7 +166,7 @@ def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
     assert ratio["value"] == pytest.approx(1 / 1.3, rel=0.01)
     assert ratio["interval"]["low"] < ratio["value"] < ratio["interval"]["high"]
     assert (ratio["rounds"], of["change"]["withheld"], of["same_software"]) == (5, None, True)
-    assert of["beside"]["verdict"] == "slower"
+    assert of["without_shift"]["verdict"] == "slower"
     assert of["work"] == {"work": "not checked", "reason": ""}
 
 

@@ -1,4 +1,4 @@
-"""Strangers' strings made harmless."""
+"""Untrusted strings made harmless."""
 
 import pytest
 from hypothesis import given

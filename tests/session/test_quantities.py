@@ -39,7 +39,7 @@ def test_what_is_no_length_of_time_gets_a_sentence(text: str) -> None:
 @pytest.mark.parametrize("text", ["0s", "0.0m"])
 def test_no_time_is_a_length_only_where_that_is_said(text: str) -> None:
     assert seconds(text, "--warmup", or_none=True) == 0.0
-    with pytest.raises(UsageError, match=r"--measure .* is no time at all"):
+    with pytest.raises(UsageError, match=r"--measure .* is zero"):
         seconds(text, "--measure")
 
 

@@ -1,4 +1,4 @@
-"""Profiles read from a launch's artifacts, which a stranger's program wrote."""
+"""Profiles read from a launch's artifacts, which an untrusted script wrote."""
 
 import json
 from pathlib import Path

@@ -38,7 +38,7 @@ ADVICE = (
     "Install NVIDIA's driver and the package nvidia-container-toolkit, then: "
     "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml\n"
     'Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, and to be started anew.\n'
-    "What is there and what is missing: harness doctor --gpu"
+    "To see what is there and what is missing: harness doctor --gpu"
 )
 
 #: Where a container has compiled code; the GPU images' user owns the folder, and a new volume takes that over.

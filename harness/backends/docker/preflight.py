@@ -25,7 +25,7 @@ def check_room(engine: Engine, images: Images, requirements: Sequence[Requiremen
         count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
         which = "One image is" if count == 1 else f"{count} images are"
         raise CannotRunHereError(
-            f"{which} to be built, for which about {needed / 1e9:.0f} GB are needed, and {room.facts['where']} has "
+            f"{which} to be built. This needs about {needed / 1e9:.0f} GB, and {room.facts['where']} has "
             f"{free / 1e9:.1f} GB.",
             "Remove what is no longer needed (docker system df), or ask for fewer environments (-e).",
         )

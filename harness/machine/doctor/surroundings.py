@@ -40,7 +40,7 @@ def buildx(said: str | None) -> CheckResult:
     if said is None:
         value = "not installed"
         advice = (
-            "buildx builds the images. Install it beside the docker command (Debian: docker-cli and docker-buildx)."
+            "buildx builds the images. Install it along with the docker command (Debian: docker-cli and docker-buildx)."
         )
     if said is None or old:
         level = Level.WARN

@@ -49,7 +49,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
         has = "; ".join(f"{card.index}: {card.name}" for card in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
-            "What is there: harness doctor --gpu",
+            "To see what is there: harness doctor --gpu",
         )
     return host.chosen(names)
 

@@ -21,7 +21,7 @@ _SHOWN = (Verdict.SLOWER, Verdict.DIFFERENT_WORK, Verdict.FASTER, Verdict.UNCLEA
 
 
 def render(results: Results) -> str:
-    """Answers, the verdicts that matter, what gave no number, and where the report is: fewer than 60 lines."""
+    """Answers, the verdicts that matter, what has no number, and where the report is: fewer than 60 lines."""
     head = next(answer.sections(results))
     folder = results.run.folder or f"results/{results.run.id}"
     end: list[Block] = [

@@ -14,7 +14,7 @@ from harness.report.escape import plain
 #: Of a launch with more samples than this, so many are in the page, evenly apart.
 SAMPLES = 200
 
-#: The significant digits of a cell's middle sample.
+#: The significant digits of a cell's median sample.
 DIGITS = 5
 
 
@@ -67,7 +67,7 @@ def _rates(launch: Launch) -> list[float]:
 
 
 def exponent(launches: Sequence[Launch]) -> int:
-    """The power of ten that samples are counted in, so that the middle one has its digits; 0 without samples."""
+    """The power of ten that samples are counted in, so that the median one has its digits; 0 without samples."""
     rates = [rate for launch in launches for rate in _rates(launch) if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(rates))) + 1 - DIGITS if rates else 0
 

@@ -45,8 +45,8 @@ def by_hand(made: Again) -> str:
     """What the lines are that need no harness."""
     count = len(made.others)
     first = "first is" if count == 1 else f"first {count} are"
-    others = f" (the {first} of what is not in docker-bake.hcl, so the harness builds it)" if count else ""
+    others = f" (the {first} not in docker-bake.hcl, so the harness builds it)" if count else ""
     return (
         f"Without the harness, in the project's folder: build the images, then run one cell in each{others}. Each runs "
-        "for two seconds and prints what a step takes. A quick check, not a measurement."
+        "for two seconds and prints the time per step. A quick check, not a measurement."
     )

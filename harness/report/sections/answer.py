@@ -246,13 +246,13 @@ def no_answer(results: Results) -> str:
     cells = len(results.found.cells)
     if results.tables:
         return (
-            f"Nothing is compared: {len(results.found.series)} of {cells} cells have a number, no two of them a pair "
-            "to compare."
+            f"Nothing is compared: {len(results.found.series)} of {cells} cells have a number, but no two of them "
+            "are a pair to compare."
         )
     observed = len(results.found.observed)
     if not observed:
         return "No cell has a number."
-    told = f"Nothing was timed: {observed} of {cells} cells told what they observed."
+    told = f"Nothing was timed: {observed} of {cells} cells have observations."
     return f"{told} {statements.counts(results.statements)}" if results.statements else told
 
 
@@ -287,7 +287,7 @@ def control(results: Results, margin: float | None = None) -> str:
         )
     if found.reach > math.log1p(margin):
         return f"{told}: differences of up to {reach} are within this machine's noise, and get no verdict."
-    return f"{told}: this run can tell differences of {reach} and more."
+    return f"{told}: this run can detect differences of {reach} or more."
 
 
 def _apart(found: Control) -> str:

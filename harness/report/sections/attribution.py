@@ -78,7 +78,8 @@ def _depends(made: Attribution, of: Effect) -> str:
     base, level = (names.label(made.scenario, second.axis, value) for value in (second.base, second.level))
     return (
         f"{names.change(made.scenario, first)} is {format.factor(of.parts.alone)} with {base} and "
-        f"{format.factor(of.parts.beside)} with {level}; both changes together are {format.factor(of.parts.together)}"
+        f"{format.factor(of.parts.with_second)} with {level}; "
+        f"both changes together are {format.factor(of.parts.together)}"
     )
 
 
@@ -91,8 +92,8 @@ def columns(results: Results) -> list[Column[Line]]:
             "time ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
             "The ratio of one change is the geometric mean over all combinations of the other axes: above 1, the first "
-            "of the two takes longer. The additional factor of two changes says how many times as large the ratio of "
-            "the first is where the second is made too: it is 1 where the two multiply.",
+            "of the two takes longer. The additional factor of two changes (their interaction) says how many "
+            "times as large the ratio of the first is where the second is made too: it is 1 where the two multiply.",
             is_number=True,
         ),
         Column(
@@ -137,7 +138,7 @@ def cells(made: Attribution) -> str:
         f"{counted(untold.total, 'interaction')} {'is' if untold.total == 1 else 'are'} not shown: {untold}."
         if untold.total
         else "",
-        "It is not known of all these cells whether they did the same work." if made.unchecked else "",
+        "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
         f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
         if made.judged
         else "",

@@ -107,7 +107,7 @@ def _statistic(statistic: Statistic, unit: Unit) -> Column[Measured]:
 
 def remark(shape: Shape) -> str:
     """What is remarked of a cell's launches."""
-    uneven, outliers = shape.modes, shape.outliers
+    uneven, outliers = shape.uneven, shape.outliers
     lie = "is an outlier" if outliers.count == 1 else "are outliers"
     return remarks(
         [

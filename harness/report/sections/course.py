@@ -69,11 +69,11 @@ def told(results: Results) -> str:
     ended, seed = results.ended, results.run.plan.seed
     order = f"in an order drawn from the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
-        return f"none: no cell has anything to time, so the pilot told all there is, {order}"
+        return f"none: no cell has anything to time, so the pilot observed everything, {order}"
     twice = ", and the control cell of each group twice" if any(g.control for g in results.run.plan.groups) else ""
     return (
-        f"{stopped(ended, results.run.plan)}. A pilot before them is in no number; every round launches each cell "
-        f"once{twice}, in a fresh process, {order}"
+        f"{stopped(ended, results.run.plan)}. A pilot round comes first and is not counted; every round "
+        f"launches each cell once{twice}, in a fresh process, {order}"
     )
 
 
@@ -90,9 +90,9 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
         return f"{_span(stop.rounds)} in every group, as asked"
     width = f"±{format.share(plan.precision)}" if plan.precision else ""
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
-    early = f": before round {stop.early} no interval is looked at" if stop.early else ""
+    early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
-        StopReason.ROUNDS: f"{after}, the most that were asked for{f', and wider than {width}' if width else ''}",
+        StopReason.ROUNDS: f"{after}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
         StopReason.PRECISION: f"at {width} {after}",
         StopReason.BUDGET: f"when the budget{budget} ended, {after}{early}",
         StopReason.OBSERVED: f"{after}, as its cells observe and have nothing to time",

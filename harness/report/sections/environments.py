@@ -48,7 +48,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         )
         yield Folded("The other packages, where they change", [changes(run, others), Text(note, True)])
     elif others:
-        empty = "An empty place: the environment does not have the package."
+        empty = "Empty: the environment does not have the package."
         gaps = [Text(empty, True)] if any("" in each.versions for each in others) else []
         yield Folded("The other packages that differ", [packages(run, others), *gaps])
     yield from _same(run, told)
@@ -82,8 +82,8 @@ def _version(of: Software, at: int) -> Entry:
 def _notes(table: Table, more: int) -> Iterator[Text]:
     entries = [entry for line in table.lines for entry in line.entries]
     told = [
-        "Bold: other than in the line above." if any(entry.stands_out for entry in entries) else "",
-        "An empty place: the environment does not have it." if any(not entry.text for entry in entries) else "",
+        "Bold: different from the line above." if any(entry.stands_out for entry in entries) else "",
+        "Empty: the environment does not have it." if any(not entry.text for entry in entries) else "",
         f"{counted(more, 'more package')} {'differs' if more == 1 else 'differ'}." if more else "",
     ]
     if any(told):

@@ -62,7 +62,7 @@ def subject(results: Results, scenario: Scenario) -> Words:
     observed = sum(cell in results.found.observed for cell in cells)
     devices = " and ".join(dict.fromkeys(cell.device.value for cell in cells))
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
-    only = f", {observed} that only observe" if observed else ""
+    only = f", {observed} with observations only" if observed else ""
     return [
         Strong(scenario.title),
         f" ({scenario.name}",

@@ -73,7 +73,7 @@ def _box(box: Box) -> str:
 def reason(of: Missing) -> str:
     """Why there is no number."""
     unknown = "The run ended before a launch that counts." if _was_interrupted(of) else "No reason was recorded."
-    some = " (Some of the launches only: the number is from the others.)" if of.partial else ""
+    some = " (Only some of the launches: the number is from the others.)" if of.partial else ""
     return (of.reason or unknown) + some
 
 

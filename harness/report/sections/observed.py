@@ -32,13 +32,13 @@ def sections(results: Results) -> Iterator[Section]:
 def legends(results: Results) -> Iterator[Text]:
     """How the tables are read."""
     wide = {len(each.environments) > SIDE_BY_SIDE for each in results.behaviours if not each.timed}
-    told = [f"{values.SAME} is the same as in the environment to its left."] if False in wide else []
-    told += ["Environments next to each other that observed the same share a line."] if True in wide else []
+    told = [f"{values.SAME} means the same as in the environment to its left."] if False in wide else []
+    told += ["Neighbouring environments with the same observation share a line."] if True in wide else []
     if wide:
-        bold = "Bold: other than in the environment before, or a cell's launches disagree."
+        bold = "Bold: different from the environment before, or the cell's launches disagree."
         yield Text(" ".join([*told, bold]), True, where=_where(results, timed=False))
     if any(each.timed for each in results.behaviours):
-        timed = "Beside times stand the observations that differ between compared cells, or that the header expects."
+        timed = "Next to the times: the observations that differ between compared cells, or that the header expects."
         yield Text(timed, True)
 
 

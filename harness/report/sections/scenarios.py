@@ -119,7 +119,7 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
     # what is within the noise is settled by no number of rounds
     lost = control is not None and control.reach > margin and control.hides(compared.takes.value)
     if compared.verdict is Verdict.UNCLEAR and not lost:
-        told = "the difference lies at the margin: no number of rounds settles it"
+        told = "the difference is at the margin: more rounds will not settle it"
         if settling:
             took = f" ({format.duration(settling.seconds)})" if settling.seconds else ""
             told = f"about {counted(settling.rounds, 'more round')}{took} would settle it"
@@ -274,7 +274,7 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer where n= says so)" if fewer else ""
     return (
-        f"Time per step in {unit.symbol}; what follows ± or stands as a range is a 95 % confidence interval over "
+        f"Time per step in {unit.symbol}; ± or the range in brackets is a 95 % confidence interval over "
         f"{counted(rounds, 'round')}{counts}."
     )
 
@@ -286,11 +286,11 @@ def marked(table: ScenarioTable) -> list[str]:
     for row, head, value in table.times():
         name, shape = names.cell_name(table, row, head.side, axes), value.shape
         for mark in marks(value) if shape else ():
-            share = {UNEVEN: shape.modes, OUTLYING: shape.outliers}.get(mark) if shape else None
+            share = {UNEVEN: shape.uneven, OUTLYING: shape.outliers}.get(mark) if shape else None
             found[mark].append(f"{name}: {f'{share.count} of {share.of}' if share else value.undone}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
         OUTLYING: "Outliers: some launches of this cell lie far from the others; all are in the mean. Launches:",
-        UNDONE: "The framework did not count the steps that the launch took, so this is not the time of such a step:",
+        UNDONE: "The framework counted other steps than the launch took, so this is not the time of one step:",
     }
     return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in found.items() if members]

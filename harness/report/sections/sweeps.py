@@ -51,7 +51,7 @@ def sections(results: Results) -> Iterator[Section]:
 def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     """One sweep: a sentence for each comparison, and the table."""
     if sweep.withheld:
-        yield Text("No crossings are told: two identical cells differed by more than the margin.", where=_EVERYWHERE)
+        yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=_EVERYWHERE)
     if not sweep.races:
         return
     told = sentences(table, sweep)
@@ -137,8 +137,8 @@ def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
             lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
-            "A crossing is where both take as long, in the mean of the rounds' log ratios; between neighbouring sizes, "
-            "times are taken to lie on a straight line.",
+            "A crossing is where both take equally long, in the mean of the rounds' log ratios; between "
+            "neighbouring sizes, times are interpolated linearly.",
             is_number=True,
             is_optional=True,
         ),

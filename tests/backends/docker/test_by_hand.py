@@ -100,7 +100,7 @@ def test_a_scenario_from_outside_is_mounted_beside_the_kit(typed, mounted):
     assert read[read.index("python") + 1] == "/scenario/step.py"
 
 
-def test_strings_of_strangers_are_words_of_the_command_and_nothing_else():
+def test_untrusted_strings_are_words_of_the_command_and_nothing_else():
     evil = "$(reboot); `x` 'y' \"z\""
     axes = {**scenario().axes, "call": [evil, "fit"]}
     members = dict.fromkeys(cells(calls=[evil]), 0.01)

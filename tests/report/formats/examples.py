@@ -42,7 +42,7 @@ def example() -> tuple[Run, list[Launch]]:
 
 
 def hostile() -> tuple[Run, list[Launch]]:
-    """Every string that a stranger can choose is chosen badly: markup, bars, formulas, terminal sequences, 10 MB."""
+    """Every string of an untrusted script is chosen badly: markup, bars, formulas, terminal sequences, 10 MB."""
     axes = {"=size": ["a|b", "`c`\n# d", "=1+1|' /C calc'!A0"], "mode": ["graph", "eager"]}
     evil = scenario(
         HOSTILE, title=f"{HOSTILE} | \x1b[31m", axes=axes, default={}, source="javascript:alert(1)", compare=_COMPARE

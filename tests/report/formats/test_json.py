@@ -66,7 +66,7 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report: dict[str,
     assert estimate["interval"]["low"] < estimate["value"] < estimate["interval"]["high"]
     assert (cell["status"], estimate["rounds"], len(cell["launches"])) == ("ok", 5, 10)
     assert cell["used"]["phases"]["import"]["median"] == 1.24
-    assert cell["shape"]["modes"] == {"count": 0, "of": 10}
+    assert cell["shape"]["uneven"] == {"count": 0, "of": 10}
     assert list(cell["shape"]["statistics"]) == [each.name for each in STATISTICS]
 
 
@@ -106,7 +106,7 @@ def test_what_accounts_for_the_times_is_told_as_factors(report: dict[str, Any], 
     assert all(effect["parts"] is None for effect in single)
     assert pairs
     for effect in pairs:
-        assert effect["estimate"]["value"] == pytest.approx(effect["parts"]["beside"] / effect["parts"]["alone"])
+        assert effect["estimate"]["value"] == pytest.approx(effect["parts"]["with_second"] / effect["parts"]["alone"])
 
 
 def test_what_was_done_is_told(report: dict[str, Any]) -> None:

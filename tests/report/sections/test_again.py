@@ -51,7 +51,9 @@ def test_the_folder_is_one_word_of_the_command():
     assert shlex.split(report) == ["harness", "report", "/tmp/my runs/x"]
 
 
-@pytest.mark.parametrize(("count", "sentence"), [(1, "(the first is of what"), (2, "(the first 2 are of what")])
+@pytest.mark.parametrize(
+    ("count", "sentence"), [(1, "(the first is not in docker-bake.hcl"), (2, "(the first 2 are not in docker-bake.hcl")]
+)
 def test_what_the_harness_builds_is_told_apart(count, sentence):
     asked = [replace(each, asked=f"tensorflow=={each.tensorflow}") for each in ENVIRONMENTS[:count]]
     found = section(results(run(SECONDS, environments=[*asked, *ENVIRONMENTS[count:2]]), rounds(SECONDS)))

@@ -215,7 +215,7 @@ def controlled(second, spread, **changes):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (controlled(0.01, 0.001), " over 1 group: this run can tell differences of 0."),
+        (controlled(0.01, 0.001), " over 1 group: this run can detect differences of 0."),
         (controlled(0.0101, 0.02), " are within this machine's noise, and get no verdict."),
         (
             controlled(0.011, 0.001),

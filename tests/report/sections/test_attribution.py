@@ -131,7 +131,7 @@ def test_interactions_beyond_the_margin_are_shown_first():
 def test_the_cells_are_told():
     assert notes(section())[0] == (
         "The effects are of 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, eager), in 5 "
-        "rounds that all of them have. It is not known of all these cells whether they did the same work. The 3 "
+        "rounds that all of them have. Not all of these cells could be checked for doing the same work. The 3 "
         "effects are judged together at 95 % (Holm), so most intervals here are wider."
     )
     assert "same work" not in notes(section(fingerprint={"parameters": 1}))[0]

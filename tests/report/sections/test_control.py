@@ -17,7 +17,7 @@ def told(second, count=5, **asked):
 @pytest.mark.parametrize(
     ("second", "asked", "beginning", "end"),
     [
-        (0.01, {}, "A/A control: two identical cells differed by 0.", ": this run can tell differences of 0."),
+        (0.01, {}, "A/A control: two identical cells differed by 0.", ": this run can detect differences of 0."),
         (0.0101, {"margin": 0.01}, "", "are within this machine's noise, and get no verdict."),
         (
             0.011,

@@ -47,7 +47,7 @@ def test_the_report_has_a_line_an_environment_in_which_changes_stand_out():
         [],
         ["2.0.0", "2.3.1"],
     ]
-    assert texts(made(run()), Where.PASTE) == ["Bold: other than in the line above."]
+    assert texts(made(run()), Where.PASTE) == ["Bold: different from the line above."]
 
 
 def test_all_else_is_folded_away_in_the_details():
@@ -85,7 +85,7 @@ def test_of_many_such_packages_the_others_are_counted_and_in_the_details():
 @pytest.mark.parametrize(("second", "is_said"), [({}, True), ({"six": "2"}, False)])
 def test_an_empty_place_is_explained(second, is_said):
     asked = compared({"six": "1"}, second, tensorflow=["1.15.0", "2.0.0"])
-    assert ("An empty place: the environment does not have the package." in texts(made(asked))) is is_said
+    assert ("Empty: the environment does not have the package." in texts(made(asked))) is is_said
 
 
 def test_what_was_not_recorded_does_not_stand_out():

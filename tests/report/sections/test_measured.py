@@ -43,7 +43,7 @@ def test_a_scenario_is_told_with_its_source_and_its_cells():
 def test_cells_that_only_observe_are_counted():
     only = [launch(cell(), (), 0, observations={"traces": 3})]
     assert items(run([cell()]), only)["One training step"].endswith(
-        ": 1 cell on cpu, 0 with a number, 1 that only observe."
+        ": 1 cell on cpu, 0 with a number, 1 with observations only."
     )
 
 
@@ -56,7 +56,9 @@ def test_a_scenario_without_a_source_or_without_a_cell():
 
 def test_how_it_was_measured_is_a_line_each():
     told = items(run(suite="seed"), rounds(TIMES))
-    assert told["Rounds:"].startswith("Rounds: 5 rounds. A pilot before them is in no number; every round launches")
+    assert told["Rounds:"].startswith(
+        "Rounds: 5 rounds. A pilot round comes first and is not counted; every round launches"
+    )
     assert told["Sampling:"] == (
         "Sampling: warm up for 0.5 s, then measure for 1 s in samples of at least 0.05 s; pinned to 1 core (CPU 0)."
     )

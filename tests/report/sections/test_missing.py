@@ -77,7 +77,7 @@ def test_what_has_no_reason_says_so():
 
 def test_a_number_from_some_of_the_launches_says_so():
     launches = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]
-    assert only(run([cell()]), launches)["why"] == "60 s (Some of the launches only: the number is from the others.)"
+    assert only(run([cell()]), launches)["why"] == "60 s (Only some of the launches: the number is from the others.)"
 
 
 def test_the_error_output_is_folded_in_the_details_and_the_report_says_where_it_is():

@@ -38,7 +38,7 @@ def test_a_run_that_times_nothing_tells_all_of_it_everywhere():
     for where in EVERYWHERE:
         assert len(reading.tables(made, where)) == 2
         (legend,) = reading.told(made, where, notes=True)
-        assert legend.startswith("= is the same as in the environment to its left. Bold: other than")
+        assert legend.startswith("= means the same as in the environment to its left. Bold: other than")
 
 
 def test_beside_a_scenario_that_is_timed_a_terminal_shows_it_and_what_is_pasted_does_not():
@@ -69,7 +69,7 @@ def test_many_environments_are_lines_and_those_that_agree_share_one():
     assert reading.rows(table) == [["kind", "e0 to e4 (5)", "a"], ["", "e5 to e8 (4)", "b"]]
     assert reading.bold(table) == [[], ["b"]]
     (legend,) = reading.told(made, Where.DETAILS, notes=True)
-    assert legend.startswith("Environments next to each other that observed the same share a line. Bold: ")
+    assert legend.startswith("Neighbouring environments with the same observation share a line. Bold: ")
 
 
 def test_a_long_value_is_cut_in_its_table_and_whole_below():
@@ -104,7 +104,7 @@ def test_beside_times_it_is_in_the_details_alone():
     assert reading.shown(made, Where.PASTE) == reading.shown(made, Where.TERMINAL) == []
     (legend,) = reading.told(made, Where.DETAILS, notes=True)
     assert legend == (
-        "Beside times stand the observations that differ between compared cells, or that the header expects."
+        "Next to the times: the observations that differ between compared cells, or that the header expects."
     )
 
 

@@ -145,7 +145,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         ),
         (compared(Verdict.UNCLEAR, settling=Settling(12, 187.0)), "about 12 more rounds (3.1 min) would settle it"),
         (compared(Verdict.UNCLEAR, settling=Settling(1, 0.0)), "about 1 more round would settle it"),
-        (compared(Verdict.UNCLEAR), "the difference lies at the margin: no number of rounds settles it"),
+        (compared(Verdict.UNCLEAR), "the difference is at the margin: more rounds will not settle it"),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds"),
         (compared(None, Withheld.CONTROL), "within this run's noise"),
         (
