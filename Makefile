@@ -12,13 +12,13 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench simulate schema clean help
+.PHONY: matrix test lint format bench simulate schema examples clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
 
-matrix: $(READY) ## TensorFlow 1.14 against 2.0, from the images to the report
+matrix: $(READY) ## TensorFlow 2.0 vs 1.14, from the images to the report
 	@$(BIN)/harness matrix $(ARGS)
 
 test: $(READY) ## every test that this machine can run
@@ -43,6 +43,9 @@ simulate: $(READY) ## the tables of docs/simulation.md: how often the verdicts a
 
 schema: $(READY) ## docs/schema, from the dataclasses
 	$(BIN)/python -m tests.schemas
+
+examples: $(READY) ## the reports of docs/examples, from the launches stored there; ARGS="NAME results/RUN" stores others
+	$(BIN)/python -m bench.examples $(ARGS)
 
 clean: ## what make made
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,104 @@
+"""`make examples`: the reports of docs/examples, made from the launches that are stored beside them.
+
+`make examples ARGS="NAME results/RUN"` stores the launches of another run first.
+"""
+
+import re
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness import session
+from harness.report.blocks import Drawing, within
+
+EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
+LAUNCHES = "launches.tar.xz"
+#: What a run's folder holds that its reports are made from.
+STORED = ("run.json", "launches.jsonl", "artifacts")
+#: What an example shows; a page with every launch is too much for a repository.
+KEPT = re.compile(r"(report|details|profile)\.md|charts/.+\.svg")
+#: A page styles its drawings; a file that stands alone brings the same along.
+ALONE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="1200"',
+    "<style>svg { background: #fff; font-family: ui-monospace, monospace; } rect { fill: #cfe0f3; } "
+    "rect.odd { fill: #b9d2ec; } rect.data { fill: #f2b056; } text { fill: #16202b; } "
+    "@media (prefers-color-scheme: dark) { svg { background: #12161b; } rect { fill: #274766; } "
+    "rect.odd { fill: #1f3a55; } rect.data { fill: #9c6210; } text { fill: #f0f5fa; } }</style>",
+)
+
+
+def stored() -> list[Path]:
+    """The folders of the examples whose launches are stored."""
+    return sorted(path.parent for path in EXAMPLES.glob(f"*/{LAUNCHES}"))
+
+
+def store(name: str, run: Path) -> None:
+    """Keep the launches of the run's folder as those of the example `name`, without the raw profiles."""
+    folder = EXAMPLES / name
+    folder.mkdir(exist_ok=True)
+    with tarfile.open(folder / LAUNCHES, "w:xz", preset=9) as archive:
+        for each in STORED:
+            if (run / each).exists():
+                archive.add(run / each, each, filter=_plain)
+
+
+def made(example: Path) -> dict[str, str]:
+    """Name and text of each file that the example shows, from its stored launches."""
+    with TemporaryDirectory() as folder:
+        with tarfile.open(example / LAUNCHES) as archive:
+            archive.extractall(folder, filter="data")
+        written = session.report(Path(folder))
+        kept = sorted(path for path in Path(folder).rglob("*") if KEPT.fullmatch(str(path.relative_to(folder))))
+        texts = {str(path.relative_to(folder)): path.read_text() for path in kept}
+        drawings = [block for section in written.sections for block in within(section.blocks) if _is_drawing(block)]
+    return {**texts, **dict(_alone(drawings))}
+
+
+def write(example: Path) -> None:
+    """Write the example's files in place of what is there."""
+    shutil.rmtree(example / "charts", ignore_errors=True)
+    for path in [*example.glob("*.md"), *example.glob("*.svg")]:
+        path.unlink()
+    for name, text in made(example).items():
+        path = example / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """A file without its owner and its time, which say nothing of the run."""
+    if member.name.endswith(".pstats"):
+        return None
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def _is_drawing(block: object) -> bool:
+    return isinstance(block, Drawing)
+
+
+def _alone(drawings: list[Drawing]) -> Iterator[tuple[str, str]]:
+    """Each cell's later calls as a file; the first call is shown on the page alone."""
+    for drawing in drawings:
+        if title := re.search(r"<title>([^:<]+), steady:", drawing.svg):
+            opened, rest = drawing.svg.split(">", 1)
+            name = re.sub(r"[^a-z0-9.]+", "-", title[1].lower())
+            yield f"flame-{name}.svg", f"{opened.replace('<svg', ALONE[0], 1)}>{ALONE[1]}{rest}\n"
+
+
+def main(arguments: list[str]) -> None:
+    """Store the launches that are named, then make all examples."""
+    if arguments:
+        name, run = arguments
+        store(name, Path(run))
+    for example in stored():
+        write(example)
+        print(f"{example.relative_to(EXAMPLES.parent.parent)}: made from {(example / LAUNCHES).stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
