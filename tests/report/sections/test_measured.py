@@ -84,8 +84,8 @@ def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():
 
 
 def test_an_engine_elsewhere_has_its_own_machine():
-    there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64", "cpus": 64}
-    told = machine(run(backend=BackendFacts.of({**there, "memory_bytes": 2**36})))
+    there = {"name": "docker", "engine": "Docker Engine 28", "where": "remote", "architecture": "x86_64"}
+    told = machine(run(backend=BackendFacts(**there, cpus=64, memory_bytes=2**36)))
     assert told == "x86_64, 64 cores, 64.0 GiB; Docker Engine 28"
 
 
