@@ -9,7 +9,7 @@ from harness.model.scenario import ENVIRONMENT
 from harness.report import format, names
 from harness.report.format import Unit
 
-#: Marks of a number: launches with several modes within, launches that lie apart, and steps that were not counted.
+#: Marks of a number: launches with uneven samples, outliers, and steps that were not counted.
 MODES_MARK, APART_MARK, UNDONE_MARK = "†", "◊", "‡"
 
 #: A table with more columns of times than this has its environments in lines of their own instead.

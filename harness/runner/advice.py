@@ -9,7 +9,7 @@ _ADVICE = {
     Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
-    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed. To see what this machine has: harness doctor --gpu",
+    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
     # what to type names the run's folder, which whoever shows it knows
     Status.INTERRUPTED: "",
 }

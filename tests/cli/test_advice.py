@@ -21,7 +21,7 @@ from harness.model.errors import UsageError
         (["profile", "-e", "tf1.14", "tf2.0"], "tf2.0 is an environment: type -e tf2.0"),
         (["matrix", "quick"], "quick is a suite: type --suite quick"),
         (["matrix", "something"], "Scenarios are named with -s, environments with -e"),
-        (["report", "one", "two"], "What it takes: harness report --help"),
+        (["report", "one", "two"], "Its options: harness report --help"),
     ],
 )
 def test_what_is_not_there_gets_what_is_meant(typed: list[str], told: str) -> None:

@@ -107,7 +107,7 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
         (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
         (["--resume", "results/none", "--rounds", "9"], 2, ["it takes no --rounds"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
-        (["--resume", "results/none", "-e", "old"], 2, ["--resume goes on with the run's own plan"]),
+        (["--resume", "results/none", "-e", "old"], 2, ["--resume continues the run's own plan"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
     ],
 )

@@ -23,7 +23,7 @@ def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, m
     backend = DockerBackend(project.root, "test")
     backend.check_room([requirement])
     missing = project.add(f"test-{secrets.token_hex(4)}", "3.11")
-    with pytest.raises(CannotRunHereError, match="One image is to be built, for which about 1000000000 GB") as raised:
+    with pytest.raises(CannotRunHereError, match="This needs about 1000000000 GB") as raised:
         backend.check_room([requirement, missing])
     assert "docker system df" in raised.value.advice
 

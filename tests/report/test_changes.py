@@ -33,7 +33,7 @@ def lines(one, other):
 
 def test_it_names_the_runs_and_counts_the_verdicts():
     told = words(first(), second(all_but(ONE, 1.3)))
-    assert told[0] == "A: 2026-11-20T04-10-00Z-aaaa, begun 2026-11-21T04:10:00Z"
+    assert told[0] == "A: 2026-11-20T04-10-00Z-aaaa, started 2026-11-21T04:10:00Z"
     assert told[2] == "6 cells have a number in both runs. B vs A: 1 slower, 5 same."
     assert told[3].startswith("Shift: 0.999× (0.998 to 1.00), the median change of the 6 cells")
     assert told[3].endswith("the same within 3 %, so a cell that changed changed alone.")
@@ -79,7 +79,7 @@ def test_where_the_software_changed_too_the_machine_is_not_blamed():
 
 def test_of_few_cells_no_shift_is_told():
     few = first(dict.fromkeys(CELLS[:2], 0.01)), second(dict.fromkeys(CELLS[:2], 0.01))
-    assert words(*few)[3].startswith("No shift is told: that takes 5 judged cells, and there are 2.")
+    assert words(*few)[3].startswith("No shift is given: that takes 5 judged cells, and there are 2.")
     assert "without the shift" not in lines(*few)[1]
 
 
@@ -119,7 +119,7 @@ def test_environments_with_the_same_differences_are_told_together():
     pins = {name: {**known, "numpy": "1.18.0"} for name, known in asked.pins.items()}
     images = dict.fromkeys(asked.images, "sha256:cd")
     told = words(first(), (replace(asked, pins=pins, images=images), launches))
-    assert told[-1] == "environment tf1.14, tf2.0: another image; numpy 1.17.4 → 1.18.0"
+    assert told[-1] == "environment tf1.14, tf2.0: a different image; numpy 1.17.4 → 1.18.0"
 
 
 def test_of_many_packages_some_are_named_and_the_others_counted():

@@ -42,7 +42,7 @@ def test_a_run_without_stops_says_what_was_planned():
             [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 6)],
             {"precision": 0.02, "budget_seconds": 600.0},
             "1 group stopped at ±2 % after 8 rounds; 1 group stopped when the budget of 10 min ended, after 6 rounds: "
-            "before round 8 no interval is looked at",
+            "no interval is checked before round 8",
         ),
         (
             [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8)],

@@ -38,7 +38,7 @@ def test_a_run_that_times_nothing_tells_all_of_it_everywhere():
     for where in EVERYWHERE:
         assert len(reading.tables(made, where)) == 2
         (legend,) = reading.told(made, where, notes=True)
-        assert legend.startswith("= means the same as in the environment to its left. Bold: other than")
+        assert legend.startswith("= means the same as in the environment to its left. Bold: different from")
 
 
 def test_beside_a_scenario_that_is_timed_a_terminal_shows_it_and_what_is_pasted_does_not():

@@ -224,7 +224,7 @@ def test_marks_are_explained_with_the_numbers_that_have_them():
     assert uneven.endswith("Launches: tf2.0 graph: 1 of 1.")
     assert outliers.startswith("◊ Outliers: ")
     assert outliers.endswith("Launches: tf1.14 graph: 1 of 6.")
-    assert undone.endswith("such a step: tf2.0 graph: took 9 steps, and the framework counted 8.")
+    assert undone.endswith("one step: tf2.0 graph: took 9 steps, and the framework counted 8.")
 
 
 def test_without_a_number_the_status_stands_and_where_there_is_no_cell_nothing():
