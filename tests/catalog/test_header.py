@@ -162,7 +162,7 @@ def test_combinations_leave_out_what_the_header_excludes() -> None:
         ('along = "mode"', 'along = "size"', "`compare.along` is 'size', which is a sweep"),
         ('# plus = "graph"\n', "", "[[tool.harness.compare]] | `compare.plus` is missing; it must be a value of mode"),
         ('along = "environment"', 'along = "environment"\n# plus = "x"', 'plus = "x" | `compare.plus` has no meaning'),
-        ('# plus = "graph"', '# percent = 1\n# plus = "graph"', "percent = 1 | `compare.percent` is 1; it must be true"),
+        ('# plus = "graph"', '# percent = 1\n# plus = "graph"', "percent = 1 | `compare.percent` is 1; it must"),
         ('>=2"], mode = "eager"', '>=2"], mode = "eagre"', 'mode = "eagre" }, | `compare.pick.mode` gives'),
         ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1', "`compare.pick.size` is a sweep"),
         ('reason = "Keras', 'reasons = "Keras', "`needs.reasons` is not a key. Did you mean `reason`?"),
