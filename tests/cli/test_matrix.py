@@ -28,7 +28,7 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
     rounds = {(number, role): count for number in (1, 2, 3) for role, count in (("measure", 2), ("control", 1))}
     assert roles == {(0, "pilot"): 2, **rounds}
     report = (harness.run / "report.md").read_text()
-    assert "new against old" in report
+    assert "new vs old" in report
     assert "ways" in done.stdout
 
 
