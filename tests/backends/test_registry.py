@@ -138,7 +138,7 @@ def test_every_entry_keeps_the_protocol(entry: BackendEntry, tmp_path: Path, mon
 
 
 def test_the_choices_are_the_names_and_auto() -> None:
-    assert registry.CHOICES == ("auto", *(entry.name for entry in registry.ENTRIES))
+    assert ("auto", *(entry.name for entry in registry.ENTRIES)) == registry.CHOICES
     assert registry.known("local") == "local"
     with pytest.raises(UsageError, match="--backend takes auto, docker, "):
         registry.known("dokcer")
