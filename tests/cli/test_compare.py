@@ -123,7 +123,7 @@ def test_runs_without_a_cell_in_common_select_nothing(compare: Compare) -> None:
 
 def test_a_scenario_with_another_axis_has_no_cell_in_common_with_itself(compare: Compare) -> None:
     more = scenario(axes={**scenario().axes, "inputs": ["numpy"]})
-    with pytest.raises(NothingSelectedError, match="The axes of step are others"):
+    with pytest.raises(NothingSelectedError, match="The axes of step have changed"):
         compare(first(), second({cell(inputs="numpy"): 0.01}, scenarios=[more]))
 
 
