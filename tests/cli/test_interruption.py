@@ -9,6 +9,9 @@ from harness.cli.interruption import interruptible
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    # started with nohup, this process ignores one of them
+    for number, default in zip(before, (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL), strict=True):
+        signal.signal(number, default)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

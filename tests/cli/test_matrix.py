@@ -234,7 +234,7 @@ def test_a_run_whose_scenario_is_gone_is_not_resumed(harness: Harness) -> None:
 def test_an_environment_that_no_cell_runs_in_is_not_made(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=signals", "--rounds", "1", HARNESS_CACHE_DIR=str(harness.root / "c"))
     assert done.returncode == 0, done.stderr
-    assert "No cell gave a number." in done.stdout
+    assert "No cell has a number." in done.stdout
     assert not (harness.root / "c" / "environments").exists()
 
 

@@ -78,7 +78,7 @@ def test_the_report_answers_the_famous_question(run) -> None:
     assert "| tf.keras |" in report
     assert "The package keras makes placeholders" in report
     assert "Docker Engine" in report
-    assert "graph against" in done.stdout
+    assert "graph vs" in done.stdout
 
 
 def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
@@ -140,5 +140,5 @@ def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(engin
     assert proofs["eager"]["steps_counted"] == proofs["eager"]["steps_called"]
     assert proofs["graph"]["steps_counted"] is None
     (line,) = [text for text in (folder / "report.md").read_text().splitlines() if "| different work |" in text]
-    assert "graph against eager" in line
+    assert "graph vs eager" in line
     assert "the framework counted none that could be read" in line

@@ -54,7 +54,7 @@ def test_tensorflow_2_0_computes_a_gradient_that_nobody_needs(profiles):
 
 
 def test_the_report_and_the_raw_profiles_are_there(folder):
-    assert "### tf2.0 eager against tf1.14 graph" in (folder.path / "profile.md").read_text()
+    assert "**tf2.0 eager vs tf1.14 graph**" in (folder.path / "profile.md").read_text()
     assert (folder.path / "profile.html").read_text().count("<svg") == 4
     for path in folder.path.glob("artifacts/*/*.pstats"):
         assert pstats.Stats(str(path)).total_calls > 100
