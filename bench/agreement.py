@@ -13,10 +13,9 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenarios
 from harness.machine.cpus import choose
-from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
-from harness.model.job import Limits, Protocol, Sampling
-from harness.model.launch import Status
+from harness.model.launch import Limits, Protocol, Sampling, Status
+from harness.model.scenario import Cell
 from harness.session.jobs import JobMaker
 
 SCRIPT = Path(__file__).with_name("plain_step.py")

@@ -16,10 +16,10 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenarios
 from harness.machine.cpus import choose
-from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Job, Limits
+from harness.model.launch import Job, Limits
+from harness.model.scenario import Cell
 from harness.runner.walk import SHORT
 from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder

@@ -12,11 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.model.cell import Cell
 from harness.model.environment import Environment
-from harness.model.job import Limits, Sampling
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Limits, Sampling
 from harness.model.run import Plan, Run
+from harness.model.scenario import Cell
 from harness.store import codec
 from tests.factories import PHASES, RESOURCES, cell, groups, launch, run, scenario
 

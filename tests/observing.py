@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
 from harness.model.run import Run, Stop, StopReason
-from harness.model.scenario import Expectation
+from harness.model.scenario import Cell, Expectation
 from tests.factories import launch, run, scenario
 
 EXPECT = [

@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.backend import BackendFacts
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
-from harness.model.job import Limits, Sampling
-from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.launch import Launch, Limits, Role, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
-from harness.model.scenario import Comparison, Scenario
+from harness.model.scenario import Cell, Comparison, Scenario
 
 CELLS = [Cell("step", environment, Device.CPU, {"mode": "graph"}) for environment in ("old", "new")]
 

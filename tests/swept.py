@@ -4,11 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.model.scenario import Comparison, Scenario, Sweep
+from harness.model.scenario import Cell, Comparison, Scenario, Sweep
 from tests.factories import rounds, run, scenario
 
 SIZES = ("1", "32", "1024", "32768")

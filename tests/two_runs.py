@@ -5,9 +5,9 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.analysis.runs import CellChange, Changes, Pair
-from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.model.scenario import Cell
 from tests.factories import cell, rounds, run
 
 MARGIN = 0.03

@@ -13,10 +13,9 @@ from harness.analysis.moderation import FEWEST
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.analysis.work import Work
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, Scenario
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
 #: More interactions than this are not told: those that are, are beyond the margin, or else farthest from 1.
 INTERACTIONS = 12

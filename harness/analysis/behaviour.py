@@ -8,11 +8,10 @@ from harness.analysis.columns import pins
 from harness.analysis.folding import FoldedLine, fold
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import KIT, Observed, has_told, observations, tells_version
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
-from harness.model.scenario import Scenario
+from harness.model.scenario import Cell, Scenario
 
 #: What a cell says: what it observed; why it was not launched, or gave nothing; or that it did not observe this.
 Said = Observed | Status | str

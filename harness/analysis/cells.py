@@ -11,8 +11,8 @@ from harness.analysis.phases import Used, used
 from harness.analysis.shape import Shape
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Status
+from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)

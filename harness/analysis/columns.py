@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model.cell import Cell
-from harness.model.requirements import unmet
+from harness.model.environment import unmet
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, Comparison, Scenario
+from harness.model.scenario import ENVIRONMENT, Cell, Comparison, Scenario
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from harness.analysis.verdicts import (
     moderated,
     rounds_to_settle,
 )
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 
 
 class Withheld(StrEnum):

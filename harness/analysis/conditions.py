@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from harness.analysis.columns import pins
-from harness.model.cell import Cell
 from harness.model.run import Run
+from harness.model.scenario import Cell
 
 #: Two machines have the same memory when it differs by no more than this share: what a kernel keeps for itself varies.
 MEMORY = 0.05

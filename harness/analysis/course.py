@@ -9,8 +9,7 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.precision import FIRST_LOOK
 from harness.analysis.rounds import counted
 from harness.analysis.sizing import samplings
-from harness.model.job import Sampling
-from harness.model.launch import Launch, Role
+from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Run, StopReason
 
 

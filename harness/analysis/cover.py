@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from harness.model.cell import Cell
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import ENVIRONMENT, Cell
 
 _DEVICE = "device"
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.columns import pins
-from harness.model.environment import Environment
-from harness.model.requirements import TENSORFLOW, installed
+from harness.model.environment import TENSORFLOW, Environment, installed
 from harness.model.run import Run
 
 #: Where nothing was recorded of an environment's packages.

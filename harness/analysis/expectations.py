@@ -7,10 +7,9 @@ from enum import StrEnum
 from harness.analysis.columns import pins
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import Observed, alike, has_told, observations
-from harness.model.cell import Cell
-from harness.model.requirements import unmet
+from harness.model.environment import unmet
 from harness.model.run import Run
-from harness.model.scenario import Expectation, Scenario, matches
+from harness.model.scenario import Cell, Expectation, Scenario, matches
 
 
 class Standing(StrEnum):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from harness.analysis.control import Control, control
 from harness.analysis.cost import seconds_per_round
 from harness.analysis.rounds import Series, counted, gave_number, pilots, series
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Unavailable
+from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.lookup import Lookup
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Status
+from harness.model.scenario import Cell
 
 #: How much of a process's standard error, and of a reason, is kept.
 STDERR_LINES = 20

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.lookup import Lookup
-from harness.model.cell import Cell
+from harness.model.environment import installed, normalise
 from harness.model.launch import Status
-from harness.model.requirements import installed, normalise
+from harness.model.scenario import Cell
 
 #: What the kit itself observes of every launch on a GPU (docs/contracts.md).
 KIT = frozenset({"placed on"})

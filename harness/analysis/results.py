@@ -16,10 +16,9 @@ from harness.analysis.missing import Missing, missing
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.analysis.timeline import Moment, timeline
-from harness.model.cell import Cell
-from harness.model.job import Sampling
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Sampling
 from harness.model.run import AskByHand, Run, nothing_by_hand
+from harness.model.scenario import Cell
 
 
 class Results:

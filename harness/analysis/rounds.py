@@ -4,9 +4,9 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group, Plan
+from harness.model.scenario import Cell
 
 #: A cell's centres by round, in seconds per step.
 Series = Mapping[int, float]

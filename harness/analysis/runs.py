@@ -19,9 +19,9 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine, exp, interval
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Verdict, half_widths, judge
 from harness.analysis.welch import FEWEST_CELLS, Means, means, median, minus, minus_others
-from harness.model.cell import Cell
 from harness.model.launch import BROKEN, Status
 from harness.model.run import Run
+from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)

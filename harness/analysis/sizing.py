@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.rounds import gave_number
-from harness.model.cell import Cell
-from harness.model.job import Sampling
-from harness.model.launch import Launch, Role
+from harness.model.launch import Launch, Role, Sampling
+from harness.model.scenario import Cell
 
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
 #: launches that belief is worth against those that the pilot launched twice.

@@ -11,11 +11,10 @@ from harness.analysis.phases import Spread, Used, spread, used
 from harness.analysis.shape import Shape, shape
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work import steps
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
-from harness.model.scenario import Scenario
+from harness.model.scenario import Cell, Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch
+from harness.model.scenario import Cell
 
 #: Steps that the scenario took, and those that the framework counted: they must be equal within each launch.
 CALLED, COUNTED = "steps_called", "steps_counted"

@@ -7,10 +7,10 @@ from typing import Protocol
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
 from harness.model.backend import Backend, ImageStore, KeptImage, Preparation, Progress
-from harness.model.cell import Cell
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
 from harness.model.run import ByHand, Run
+from harness.model.scenario import Cell
 
 
 class RegisteredBackend(Backend, Protocol):

@@ -12,8 +12,8 @@ from harness.model.run import ByHand, Run
 # the command line asks for the names alone, and is to start fast
 if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
-    from harness.model.cell import Cell
     from harness.model.gpu import GpuHost
+    from harness.model.scenario import Cell
 
 #: What `--backend` takes beside the names: the first that can be used here.
 AUTO = "auto"

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.model.environment import normalise
 from harness.model.errors import CannotRunHereError
-from harness.model.requirements import normalise
 
 #: Prints the installed packages as one JSON object. It runs on any Python from 3.6 on, so it reads the packages' own
 #: metadata: importlib.metadata is younger.

@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.model.environment import pins
 from harness.model.errors import UsageError
-from harness.model.requirements import pins
 
 VARIABLE = "HARNESS_WHEELS"
 

@@ -10,8 +10,7 @@ from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
 from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
-from harness.model.job import Job
-from harness.model.launch import Outcome, Status
+from harness.model.launch import Job, Outcome, Status
 
 #: The folder, beside the job, that artifacts are taken from.
 ARTIFACTS = "artifacts"

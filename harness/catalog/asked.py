@@ -9,8 +9,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from harness.model.environment import TENSORFLOW
 from harness.model.errors import UsageError
-from harness.model.requirements import TENSORFLOW
 
 #: Those of TENSORFLOW whose versions are days: the newest is meant where none is typed.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")

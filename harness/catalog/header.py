@@ -8,9 +8,9 @@ from typing import Any
 
 from harness.catalog import signature, toml
 from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
-from harness.model.nearest import nearest
-from harness.model.problem import FileError
+from harness.model.errors import FileError
 from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
+from harness.model.texts import nearest
 
 _TABLE: Key = ("tool", "harness")
 _KEYS = ("title", "source", "tags", "axes", "env", "default", "exclude", "needs", "compare", "expect", "profile")

@@ -18,9 +18,8 @@ from harness.catalog.project import Project
 from harness.files import write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words, run_uv
-from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.environment import Device, Environment, Lock, Requirement, pins
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.requirements import pins
 
 #: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
 #: `tensorflow` has none, and the GPU's code is a package of its own.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.catalog import header, toml
 from harness.catalog.project import Project
-from harness.model.problem import FileError, Problem
+from harness.model.errors import FileError, Problem
 from harness.model.scenario import Scenario
 
 

@@ -5,8 +5,7 @@ from typing import Any
 from harness.catalog import toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, Key, is_number, number_text
-from harness.model.scenario import ENVIRONMENT
-from harness.model.suite import Suite, SuitePart
+from harness.model.scenario import ENVIRONMENT, Suite, SuitePart
 
 _KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "select")
 _SELECT = "Write [[{}.select]] with its `scenario`, and below it the values of its axes."

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from harness.model.nearest import nearest
-from harness.model.problem import FileError, Problem
+from harness.model.errors import FileError, Problem
+from harness.model.texts import nearest
 
 #: The way to a value: keys of tables, and numbers, from 0, of a list's entries.
 Key = tuple[str | int, ...]

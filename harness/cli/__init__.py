@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import advice, completion, problems, version
-from harness.model.errors import Exit, HarnessError
-from harness.model.problem import FileError
+from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
 COMMANDS = ("matrix", "profile", "report", "compare", "doctor", "clean", "completion", "images", "scenarios")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.model.problem import FileError, Problem
+from harness.model.errors import FileError, Problem
 
 
 def lines(problems: Iterable[Problem]) -> list[str]:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from harness.model.cell import Cell
-from harness.model.job import Protocol, Sampling
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
+from harness.model.scenario import Cell
 from harness.runner.walk import pilot_sampling
 
 

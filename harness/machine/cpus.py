@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from harness.machine import topology as machine
 from harness.machine.topology import Topology
-from harness.model.cpus import parse
-from harness.model.cpus import shown as cpu_list
 from harness.model.errors import UsageError
+from harness.model.texts import cpu_list, parse_cpus
 
 
 def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
@@ -82,7 +81,7 @@ def _place(cpu: int, topology: Topology) -> tuple[int, int]:
 
 def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
     try:
-        cpus = parse(wish)
+        cpus = parse_cpus(wish)
     except ValueError as error:
         advice = "Give a count, `all`, or a list of CPUs such as `0,2-3`."
         raise UsageError(f"--cpus {wish}: {error}.", advice) from None

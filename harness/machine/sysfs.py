@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from harness.model.cpus import parse
+from harness.model.texts import parse_cpus
 
 
 def text(path: Path) -> str | None:
@@ -25,5 +25,5 @@ def cpu_list(path: Path) -> frozenset[int] | None:
     """The CPUs in a file such as `0-3,8`; None where it cannot be read or is no such list."""
     listed = text(path)
     with contextlib.suppress(ValueError):
-        return None if listed is None else parse(listed)
+        return None if listed is None else parse_cpus(listed)
     return None

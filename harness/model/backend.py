@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
-from harness.model.job import Job
-from harness.model.launch import Outcome
+from harness.model.launch import Job, Outcome
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler

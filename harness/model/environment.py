@@ -1,9 +1,15 @@
-"""Environments: pinned sets of packages, and their locks."""
+"""Environments: pinned sets of packages, their locks, and whether these satisfy requirements."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+#: Packages that bring the module `tensorflow`, in the order in which they stand for it.
+TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
+
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 
 class Device(StrEnum):
@@ -76,3 +82,32 @@ class Requirement:
     environment: Environment
     device: Device
     lock: Lock
+
+
+def normalise(name: str) -> str:
+    """A package's name as PEP 503 normalises it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(text: str) -> dict[str, str]:
+    """Normalised package names to versions, of a requirements file's text."""
+    return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
+
+
+def installed(name: str, pins: Mapping[str, str]) -> str | None:
+    """The version of a package among `pins` (normalised names to versions), None where it is absent."""
+    names = TENSORFLOW if name == "tensorflow" else (name,)
+    return next((pins[candidate] for candidate in names if candidate in pins), None)
+
+
+def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
+    """Those of the requirements that `pins` does not satisfy. Raises packaging's InvalidRequirement."""
+    from packaging import requirements
+
+    missing = []
+    for text in requires:
+        requirement = requirements.Requirement(text)
+        version = installed(normalise(requirement.name), pins)
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            missing.append(text)
+    return missing

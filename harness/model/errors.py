@@ -4,7 +4,10 @@ Whatever a user can cause or meet is raised as a `HarnessError`; the command lin
 its code. A traceback means a defect of ours.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -47,6 +50,28 @@ class DamagedError(UsageError):
 
     def __init__(self, where: object, why: str) -> None:
         super().__init__(f"{where} is damaged: {why}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong in a line of a file, counted from 1 (0: the whole file); `text` and `fix` are sentences."""
+
+    path: Path
+    line: int
+    text: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{place}: {self.text}{f' {self.fix}' if self.fix else ''}"
+
+
+class FileError(UsageError):
+    """Files are wrong in one place or several: `problems`, by file and line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda problem: (str(problem.path), problem.line))
+        super().__init__("\n".join(map(str, self.problems)))
 
 
 class NothingSelectedError(HarnessError):

@@ -6,11 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from harness.model.backend import BackendFacts
-from harness.model.cell import Cell
 from harness.model.environment import Environment
-from harness.model.job import Limits, Sampling
-from harness.model.launch import Role
-from harness.model.scenario import Scenario
+from harness.model.launch import Limits, Role, Sampling
+from harness.model.scenario import Cell, Scenario
 
 SCHEMA = 1
 

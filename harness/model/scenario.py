@@ -1,4 +1,4 @@
-"""Scenarios: what the header of a scenario file says."""
+"""Scenarios, as the headers of their files describe them; their cells, which get a number; and suites of cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from harness.model.environment import Device
+
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
+
+#: What a run takes that names no suite and no scenario.
+DEFAULT_SUITE = "headline"
 
 Axes = Mapping[str, str]
 
@@ -121,3 +126,57 @@ class Scenario:
         chosen = [values[axis] for axis in self.axes]
         combinations = (dict(zip(self.axes, combination, strict=True)) for combination in product(*chosen))
         return [axes for axes in combinations if not any(matches(excluded, axes) for excluded in self.exclude)]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Scenario × one value per axis × environment × device."""
+
+    scenario: str
+    environment: str
+    device: Device
+    axes: Mapping[str, str]
+
+    @cached_property
+    def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
+        """What identifies the cell; hashable, and the same however the axes are ordered."""
+        return (self.scenario, self.environment, self.device.value, tuple(sorted(self.axes.items())))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Cell) and self.key == other.key)
+
+    def __str__(self) -> str:
+        return " ".join([self.scenario, self.environment, *self.axes.values()])
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePart:
+    """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others.
+
+    `environments` are names or globs of those that these cells are measured in; empty: all that the run has.
+    """
+
+    scenario: str
+    axes: Mapping[str, Sequence[str]]
+    environments: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What `--suite NAME` runs: the union of its parts, in the environments it names.
+
+    `rounds`, `budget`, `warmup` and `measure`, as the options of these names take them, are what these options are
+    unless they are typed; None and empty where the suite says nothing.
+    """
+
+    name: str
+    title: str
+    environments: Sequence[str]
+    parts: Sequence[SuitePart]
+    rounds: int | None = None
+    budget: str = ""
+    warmup: str = ""
+    measure: str = ""

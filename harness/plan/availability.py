@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from harness.model.cell import Cell
-from harness.model.environment import Device, Environment, Requirement
+from harness.model.environment import Device, Environment, Requirement, unmet
 from harness.model.gpu import Card, GpuHost
-from harness.model.requirements import unmet
 from harness.model.run import Unavailable
-from harness.model.scenario import Need, Scenario, matches
+from harness.model.scenario import Cell, Need, Scenario, matches
 from harness.plan.gpus import Fit, Support, fit
 
 #: Why a cell cannot run, in a clause, and what to do, in a sentence or empty.

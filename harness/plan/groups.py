@@ -4,9 +4,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from harness.model.cell import Cell
 from harness.model.run import Group
-from harness.model.scenario import Scenario
+from harness.model.scenario import Cell, Scenario
 
 Slot = TypeVar("Slot")
 

@@ -5,12 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.nearest import nearest, plain
-from harness.model.scenario import Scenario
-from harness.model.suite import Suite, SuitePart
+from harness.model.scenario import Cell, Scenario, Suite, SuitePart
+from harness.model.texts import nearest, plain
 
 Point = tuple[str, tuple[tuple[str, str], ...]]
 

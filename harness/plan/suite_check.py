@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from harness.catalog.toml import Findings, Key, choices
 from harness.model.errors import UsageError
-from harness.model.scenario import ENVIRONMENT, Scenario
-from harness.model.suite import Suite, SuitePart
+from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, resolve
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from harness.analysis.answers import Answer
 from harness.analysis.lookup import Lookup
-from harness.model.cell import Cell
 from harness.model.run import AskByHand, Run
+from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)

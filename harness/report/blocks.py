@@ -10,7 +10,7 @@ from enum import Flag, auto
 from itertools import zip_longest
 from typing import Generic, TypeVar
 
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 from harness.report.charts.picture import Picture
 
 

@@ -10,9 +10,8 @@ from harness.analysis.results import Results
 from harness.analysis.runs import CellChange, Judgement, Lone, Pair, Shift
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.analysis.welch import FEWEST_CELLS
-from harness.model.cell import Cell
 from harness.model.run import Run
-from harness.model.scenario import Scenario
+from harness.model.scenario import Cell, Scenario
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
 from harness.report.comparisons import tally

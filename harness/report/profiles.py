@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 from harness.analysis import flames as trees
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import Class, Filed, Move, Taken, filed, matching, moves, name, top
-from harness.model.cell import Cell
-from harness.model.cpus import shown as cpu_list
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
+from harness.model.scenario import Cell
+from harness.model.texts import cpu_list
 from harness.report import escape, flames, format, names
 from harness.report.blocks import (
     FILES,

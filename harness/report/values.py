@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from harness.analysis.observations import Observed
-from harness.model.cell import Cell
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import blocks
 from harness.report.blocks import REST, Code, Entry, Folded, Head, Table, Text, Where
 from harness.report.sentences import SIDE_BY_SIDE

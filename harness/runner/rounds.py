@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.rounds import is_to_measure
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Group, Plan
+from harness.model.scenario import Cell
 
 #: A cell whose last launches in a row ended so, in measured rounds, is not launched again.
 GIVE_UP_AFTER = 2

@@ -10,12 +10,11 @@ from typing import Protocol
 
 from harness.analysis import sizing
 from harness.model.backend import Backend
-from harness.model.cell import Cell
 from harness.model.environment import Requirement
-from harness.model.job import Job, Sampling
-from harness.model.job import Protocol as SamplingProtocol
-from harness.model.launch import Launch, Outcome, Role, Seen, Status
+from harness.model.launch import Job, Launch, Outcome, Role, Sampling, Seen, Status
+from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
+from harness.model.scenario import Cell
 from harness.plan.groups import order
 from harness.runner.advice import advice
 from harness.runner.rounds import Ledger

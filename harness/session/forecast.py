@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends import registry
-from harness.model.cell import Cell
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.job import Protocol, Sampling
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
+from harness.model.scenario import Cell
 from harness.runner.walk import pilot_sampling
 from harness.session.planning import Planned
 from harness.store.folder import RunFolder, uncollected

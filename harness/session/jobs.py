@@ -5,10 +5,9 @@ from pathlib import Path
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files
-from harness.model.cell import Cell
 from harness.model.errors import UsageError
-from harness.model.job import Job, Limits, Sampling
-from harness.model.scenario import Scenario
+from harness.model.launch import Job, Limits, Sampling
+from harness.model.scenario import Cell, Scenario
 
 
 class JobMaker:

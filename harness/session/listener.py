@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.model.backend import Progress, Step
-from harness.model.cell import Cell
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.model.scenario import Cell
 from harness.runner.walk import WalkListener
 
 

@@ -14,15 +14,12 @@ from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_fi
 from harness.catalog.suites import load_suites
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import UsageError
+from harness.model.errors import FileError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.job import Limits, Sampling
-from harness.model.problem import FileError
+from harness.model.launch import Limits, Sampling
 from harness.model.run import Plan
-from harness.model.scenario import Scenario
-from harness.model.suite import DEFAULT_SUITE, Suite
+from harness.model.scenario import DEFAULT_SUITE, Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, select, without_broken

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
-from harness.model.job import Protocol
-from harness.model.suite import DEFAULT_SUITE
+from harness.model.launch import Protocol
+from harness.model.scenario import DEFAULT_SUITE
 from harness.plan.selection import parse_axes
 from harness.session import quantities
 

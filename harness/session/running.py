@@ -23,11 +23,9 @@ from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.backend import Backend, Preparation
 from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.job import Limits
-from harness.model.launch import BROKEN, Launch
-from harness.model.problem import FileError
+from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import Group, Run, Unavailable
 from harness.plan.groups import control
 from harness.runner import profiling

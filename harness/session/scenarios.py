@@ -19,12 +19,9 @@ from harness.catalog.scenarios import Found, find_scenarios, load_scenario, scen
 from harness.catalog.signature import not_python, oldest_python
 from harness.catalog.suites import load_suites, read_suites
 from harness.machine.interpreters import find_python, installed
-from harness.model.cell import Cell
 from harness.model.environment import Environment
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
-from harness.model.problem import FileError, Problem
-from harness.model.scenario import Scenario
-from harness.model.suite import Suite
+from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
+from harness.model.scenario import Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, resolve
 from harness.plan.suite_check import check as check_suites

@@ -7,9 +7,9 @@ from typing import Any
 
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup, lookup
-from harness.model.cell import Cell
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
+from harness.model.scenario import Cell
 from tests.factories import cell, launch, run
 
 #: How long a round of each of these groups takes: two launches of 3 s.

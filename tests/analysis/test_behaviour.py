@@ -3,11 +3,10 @@
 from harness.analysis.behaviour import NOT_OBSERVED, behaviours
 from harness.analysis.lookup import lookup
 from harness.analysis.observations import Observed
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Unavailable
-from harness.model.scenario import Expectation
+from harness.model.scenario import Cell, Expectation
 from tests.factories import broken, cell, cells, launch, run, scenario
 
 EXPERIMENTS = scenario(

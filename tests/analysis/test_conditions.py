@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.conditions import Aspect, Difference, differences, machines, same_software
 from harness.model.backend import REMOTE, BackendFacts
-from harness.model.job import Limits, Protocol, Sampling
+from harness.model.launch import Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
 
 CARD = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.analysis.course import disturbance, ended, samplings_used
 from harness.analysis.lookup import lookup
-from harness.model.job import Sampling
+from harness.model.launch import Sampling
 from harness.model.run import Stop, StopReason
 from tests.factories import RESOURCES, cell, cells, groups, launch, rounds, run
 

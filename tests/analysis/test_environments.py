@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.analysis.environments import NOT_KNOWN, software
 from harness.model.environment import Environment
-from harness.model.job import Limits
+from harness.model.launch import Limits
 from tests.factories import ENVIRONMENTS, run
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.sizing import BELIEVED, MEASURE, WARMUP, WEIGHT, Wish, samplings, settled, wish
-from harness.model.job import Protocol, Sampling
-from harness.model.launch import Role, Sample, Status
+from harness.model.launch import Protocol, Role, Sample, Sampling, Status
 from tests.factories import broken, cell, launch
 
 OPEN = Sampling()

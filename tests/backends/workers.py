@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
-from harness.model.job import Job, Limits, Sampling
-from harness.model.launch import Status
+from harness.model.launch import Job, Limits, Sampling, Status
+from harness.model.scenario import Cell
 
 PRELUDE = """
 import ctypes, json, os, signal, socket, sys, time

@@ -7,9 +7,8 @@ import pytest
 from harness.catalog import adhoc
 from harness.catalog.locks import inputs, load_lock, write_lock
 from harness.catalog.project import Project
-from harness.model.environment import Device, Environment
+from harness.model.environment import Device, Environment, installed
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.requirements import installed
 from tests.packageindex import PackageIndex
 
 GPU = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_70 compute_80"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog.header import parse
-from harness.model.problem import FileError
+from harness.model.errors import FileError
 from harness.model.scenario import Expectation, Scenario, Sweep
 
 HEADER = """\

@@ -5,9 +5,8 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.model.environment import Device, Environment
+from harness.model.environment import Device, Environment, installed, normalise, pins
 from harness.model.errors import UsageError
-from harness.model.requirements import installed, normalise, pins
 
 
 def test_pins_are_read_with_normalised_names() -> None:

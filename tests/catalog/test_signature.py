@@ -4,7 +4,7 @@ import pytest
 
 from harness.catalog.header import parse
 from harness.catalog.signature import oldest_python
-from harness.model.problem import FileError
+from harness.model.errors import FileError
 
 HEADER = """\
 # /// script

@@ -4,8 +4,8 @@ import pytest
 
 from harness.catalog.project import Project
 from harness.catalog.suites import load_suites
-from harness.model.problem import FileError
-from harness.model.suite import SuitePart
+from harness.model.errors import FileError
+from harness.model.scenario import SuitePart
 
 SUITES = """\
 [quick]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog.toml import Places, is_json, is_number, number_text, read_header
-from harness.model.problem import FileError
+from harness.model.errors import FileError
 
 TOML = '''\
 # a comment

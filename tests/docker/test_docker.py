@@ -9,8 +9,7 @@ import pytest
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.model.errors import CannotRunHereError, UnavailableError
-from harness.model.job import Limits
-from harness.model.launch import Status
+from harness.model.launch import Limits, Status
 from tests.backends.conftest import requirement_of
 from tests.backends.workers import BEHAVIOURS, job
 

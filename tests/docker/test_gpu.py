@@ -21,11 +21,10 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import kit_files
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Job, Limits, Sampling
-from harness.model.launch import Status
+from harness.model.launch import Job, Limits, Sampling, Status
+from harness.model.scenario import Cell
 from tests.backends.workers import job
 from tests.lacking import lacking
 

@@ -107,7 +107,7 @@ def copied(builder):
 def output(engine, image, *command):
     from harness.backends.docker.container import Specification, created
     from harness.backends.text import Tail
-    from harness.model.job import Limits
+    from harness.model.launch import Limits
 
     stdout, stderr = Tail(), Tail()
     specification = Specification(image, command, {}, {}, Limits(seconds=60))

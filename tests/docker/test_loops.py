@@ -10,10 +10,9 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import kit_files
-from harness.model.cell import Cell
 from harness.model.environment import Device
-from harness.model.job import Job, Limits
-from harness.model.launch import Status
+from harness.model.launch import Job, Limits, Status
+from harness.model.scenario import Cell
 from harness.runner.walk import SHORT
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]

@@ -7,11 +7,10 @@ import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Card, GpuHost
 from harness.model.run import Unavailable
-from harness.model.scenario import Need, Scenario
+from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
 from harness.plan.availability import nearest_on, nearest_with
 from tests.conftest import ROOT

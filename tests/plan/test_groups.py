@@ -3,9 +3,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
-from harness.model.scenario import Comparison, Scenario
+from harness.model.scenario import Cell, Comparison, Scenario
 from harness.plan.groups import group, order
 
 SCENARIO = Scenario(

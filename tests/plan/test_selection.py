@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.scenario import Scenario
-from harness.model.suite import Suite, SuitePart
+from harness.model.scenario import Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, parse_axes, resolve, select, without_broken
 
 

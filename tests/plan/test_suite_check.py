@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.toml import Findings, Places
-from harness.model.suite import Suite, SuitePart
+from harness.model.scenario import Suite, SuitePart
 from harness.plan.selection import Catalog
 from harness.plan.suite_check import check
 from tests.factories import scenario

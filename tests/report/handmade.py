@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 from harness.report.blocks import (
     REPORT,
     Code,

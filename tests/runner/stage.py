@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.job import Job, Limits, Sampling
-from harness.model.launch import Launch, Outcome, Sample, Status
+from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling, Status
 from harness.model.run import Group
+from harness.model.scenario import Cell
 
 REQUIREMENTS = {
     name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.job import Job
-from harness.model.launch import Launch, Outcome, Role, Sample, Status
+from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan
 from harness.runner.walk import SHORT, Walk
 from harness.store.folder import RunFolder

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.backend import Backend
-from harness.model.job import Job, Sampling
-from harness.model.launch import Launch, Outcome, Role, Sample, Status
+from harness.model.launch import Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
 from harness.runner.walk import LONG, Walk
 from harness.store.codec import dump

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.job import Protocol
+from harness.model.launch import Protocol
 from harness.session import ProfileRequest, Request
 from harness.session.request import names, options
 

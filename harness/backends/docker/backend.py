@@ -19,13 +19,12 @@ from harness.backends.verification import SCRIPT, LockDifferences, Verification,
 from harness.backends.worker import outcome
 from harness.machine.doctor.check import CheckResult
 from harness.model.backend import BackendFacts, ImageState, KeptImage, Preparation, Progress
-from harness.model.cell import Cell
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.gpu import Card, GpuCode, GpuHost
-from harness.model.job import Job, Limits
-from harness.model.launch import Outcome, Status
+from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.run import ByHand, Run
+from harness.model.scenario import Cell
 
 #: How long listing an image's packages may take, in seconds.
 _VERIFY_SECONDS = 60.0

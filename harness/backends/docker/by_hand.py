@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from harness.backends.docker.gpus import ALL, GpuWay
-from harness.model.cell import Cell
 from harness.model.environment import Device, Environment
-from harness.model.job import Protocol
+from harness.model.launch import Protocol
 from harness.model.run import ByHand, Run
-from harness.model.scenario import Scenario
+from harness.model.scenario import Cell, Scenario
 
 #: Where a container sees the scenarios.
 _FOLDER = "/scenarios"

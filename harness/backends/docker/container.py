@@ -13,7 +13,7 @@ from harness.backends.artifacts import Artifacts
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.streams import STDERR, STDOUT, Frames, pack, unpack
 from harness.backends.worker import Ending
-from harness.model.job import Limits
+from harness.model.launch import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient

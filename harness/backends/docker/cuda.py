@@ -19,7 +19,7 @@ from harness.backends.docker.engine import Engine
 from harness.backends.text import Tail, one_line
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Limits
+from harness.model.launch import Limits
 
 #: From this CUDA on, the number in each library's name, in the order of _NAMES: each counts its own binary interface.
 _NUMBERS = {

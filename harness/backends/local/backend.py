@@ -23,8 +23,7 @@ from harness.machine.directories import cache_dir
 from harness.model.backend import BackendFacts, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
-from harness.model.job import Job
-from harness.model.launch import Outcome
+from harness.model.launch import Job, Outcome
 
 
 class LocalBackend(RegisteredBackend):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.backends.worker import Ending
 from harness.model.errors import CannotRunHereError
-from harness.model.job import Limits
+from harness.model.launch import Limits
 
 Read = Callable[[bytes], object]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
-from harness.model.cpus import shown as cpu_list
 from harness.model.environment import Environment
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.model.texts import cpu_list
 from harness.report.escape import dumps, plain
 from harness.report.formats import with_numbers
 from harness.report.sections.measured import pairs

@@ -9,9 +9,8 @@ from typing import Any
 from harness.analysis.cells import cell_name
 from harness.analysis.results import Results
 from harness.analysis.tables import Value
-from harness.model.cell import Cell
 from harness.model.launch import Launch
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
 from harness.report.escape import plain

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.results import Results
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 from harness.report import escape
 from harness.report.blocks import (
     Block,

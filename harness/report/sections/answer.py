@@ -10,10 +10,9 @@ from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
-from harness.model.cell import Cell
 from harness.model.environment import Environment
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import format, names
 from harness.report.blocks import REPORT, Section, Text, Where
 from harness.report.comparisons import NO_VERDICT

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis.course import Disturbance, DisturbedRound, Endings, Stopped
 from harness.analysis.results import Results
-from harness.model.cpus import shown as cpu_list
-from harness.model.job import Protocol
+from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason
+from harness.model.texts import cpu_list
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
 from harness.report.sentences import counted

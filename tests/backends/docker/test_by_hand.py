@@ -8,7 +8,7 @@ import pytest
 
 from harness.backends.docker.by_hand import by_hand
 from harness.model.backend import BackendFacts
-from harness.model.job import Limits, Protocol, Sampling
+from harness.model.launch import Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
 
 

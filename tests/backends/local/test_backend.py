@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
-from harness.model.job import Limits
-from harness.model.launch import Status
+from harness.model.launch import Limits, Status
 from tests.backends.workers import BEHAVIOURS, job
 
 

@@ -6,7 +6,7 @@ from harness.backends.local import process
 from harness.backends.local.process import run
 from harness.backends.text import Tail
 from harness.backends.worker import Ending
-from harness.model.job import Limits
+from harness.model.launch import Limits
 
 
 def ran(source, folder, seconds=30.0):

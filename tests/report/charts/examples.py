@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.results import Results
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 from harness.report.charts import pictures
 from harness.report.charts.picture import Kind, Picture
 from harness.report.comparisons import lines

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Run, Unavailable
+from harness.model.scenario import Cell
 from tests.factories import PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
 
 HOSTILE = "<script>alert(1)</script>"

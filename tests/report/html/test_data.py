@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.results import Results
-from harness.model.cell import Cell
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Run
+from harness.model.scenario import Cell
 from harness.report import sections
 from harness.report.blocks import Entry, Section, Table, within
 from harness.report.html.data import PageData, build, dumps

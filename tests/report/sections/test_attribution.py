@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
-from harness.model.cell import Cell
 from harness.model.environment import Device
+from harness.model.scenario import Cell
 from harness.report import markdown
 from harness.report.blocks import Where
 from harness.report.sections import attribution

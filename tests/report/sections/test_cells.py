@@ -7,8 +7,8 @@ import pytest
 from harness.analysis import shape as analysis
 from harness.analysis.results import Results
 from harness.analysis.shape import Quantity, Share, Statistic
-from harness.model.cell import Cell
 from harness.model.environment import Device
+from harness.model.scenario import Cell
 from harness.report.blocks import Heading, Where
 from harness.report.sections import cells as sections
 from tests.factories import PHASES, RESOURCES, cell, cells, launch, rounds, run, scenario

@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.course import Disturbance, DisturbedRound
 from harness.analysis.results import Results
-from harness.model.job import Limits, Protocol, Sampling
+from harness.model.launch import Limits, Protocol, Sampling
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Items, Where
 from harness.report.sections import course

@@ -8,7 +8,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
-from harness.model.job import Limits
+from harness.model.launch import Limits
 from harness.report.blocks import Code, Items, Link, Where
 from harness.report.markdown import LIMIT, files
 from harness.report.sections import answer

@@ -1,7 +1,7 @@
 """What cells observed, as tables."""
 
 from harness.analysis.results import Results
-from harness.model.cell import Cell
+from harness.model.scenario import Cell
 from harness.report import markdown
 from harness.report.blocks import Where
 from harness.report.sections import observed

@@ -1,29 +1,29 @@
-"""Lists of CPUs, as the kernel writes them."""
+"""Lists of CPUs, as people and the kernel write them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.cpus import parse, shown
+from harness.model.texts import cpu_list, parse_cpus
 
 
 @pytest.mark.parametrize(
     ("text", "cpus"), [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("1,", {1}), (" 1 , 2 ", {1, 2}), ("", set())]
 )
 def test_a_list_is_numbers_and_ranges(text: str, cpus: set[int]) -> None:
-    assert parse(text) == cpus
+    assert parse_cpus(text) == cpus
 
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "0-x", "0-99999999", "1.5"])
 def test_what_is_no_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="CPU"):
-        parse(text)
+        parse_cpus(text)
 
 
 @given(st.sets(st.integers(0, 300)))
 def test_what_is_written_is_read_again(cpus: set[int]) -> None:
-    assert parse(shown(cpus)) == cpus
+    assert parse_cpus(cpu_list(cpus)) == cpus
 
 
 def test_numbers_that_follow_one_another_are_joined() -> None:
-    assert shown([8, 2, 0, 1, 10]) == "0-2, 8, 10"
+    assert cpu_list([8, 2, 0, 1, 10]) == "0-2, 8, 10"

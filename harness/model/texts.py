@@ -1,0 +1,49 @@
+"""Texts that people type and read: misspelt names, and lists of CPUs."""
+
+import re
+from collections.abc import Iterable
+
+#: A longer range is a slip: the kernel knows no machine with more CPUs (its highest NR_CPUS).
+_LONGEST = 8192
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """The CPUs of a list; none of an empty one. Raises ValueError, with a clause, for what is no such list."""
+    cpus: set[int] = set()
+    for part in filter(None, map(str.strip, text.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"{part!r} is no CPU and no range of CPUs")
+        if dash and int(last) - int(first) >= _LONGEST:
+            raise ValueError(f"{part} is a range of more than {_LONGEST:,} CPUs")
+        cpus.update(range(int(first), int(last if dash else first) + 1))
+    return frozenset(cpus)
+
+
+def cpu_list(numbers: Iterable[int]) -> str:
+    """CPU numbers with runs joined: `0-3, 8`. Empty without any."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    return ", ".join("-".join(str(end) for end in span) for span in spans)
+
+
+def nearest(typed: str, names: Iterable[str]) -> str | None:
+    """The name that is most like what was typed; None where none is like it."""
+    from difflib import SequenceMatcher
+
+    def likeness(name: str) -> tuple[float, bool]:
+        ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
+        # of names as like, the one with the same letters: two of them were swapped
+        return ratio, sorted(plain(typed)) == sorted(plain(name))
+
+    best = max(names, key=likeness, default=None)
+    return best if best is not None and likeness(best)[0] >= 0.5 else None
+
+
+def plain(name: str) -> str:
+    """A name without case, and with `_` for each space and dash: those that a reader takes for one are equal."""
+    return re.sub(r"[\s_-]", "_", name.casefold())
