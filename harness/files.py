@@ -1,4 +1,7 @@
-"""Files that are written whole or not at all. Below every other folder, as it knows none of them."""
+"""Files that are written whole or not at all, and where those are kept that can be made again.
+
+Below every other folder, as it knows none of them.
+"""
 
 import os
 from collections.abc import Iterator
@@ -28,3 +31,13 @@ def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> 
         if synced:
             file.flush()
             os.fsync(file.fileno())
+
+
+def cache_dir() -> Path:
+    """The user's cache folder for the harness; `HARNESS_CACHE_DIR` names another."""
+    named = os.environ.get("HARNESS_CACHE_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return platformdirs.user_cache_path("harness")

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 
 from harness.catalog.project import Project
+from harness.store.folder import RunFolder
+from tests.runs import run
 
 # a test asserts nothing about time, and a shared machine may be slow at any moment
 settings.register_profile("harness", deadline=None)
@@ -36,3 +38,11 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 def project() -> Project:
     """This checkout."""
     return Project(ROOT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """The folder of a run without a launch."""
+    made = RunFolder.create(tmp_path, "run")
+    made.write_run(run())
+    return made

@@ -19,8 +19,7 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.catalog.asked import Asked, is_asked, parse
-from harness.files import write_atomically
-from harness.machine.directories import cache_dir
+from harness.files import cache_dir, write_atomically
 from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
-from harness.files import write_atomically
-from harness.machine.directories import cache_dir
+from harness.files import cache_dir, write_atomically
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
 

@@ -1,6 +1,6 @@
 """What has been done of a plan, judged from its launches alone: so a resumed run goes on as if never interrupted."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
@@ -22,8 +22,8 @@ class Ledger:
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
         self._plan = plan
         self.launches: list[Launch] = []
-        self._rounds: dict[tuple[str, int], list[Launch]] = {}
-        self._cells: dict[Cell, list[Launch]] = {}
+        self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
+        self._cells: dict[Cell, list[Launch]] = defaultdict(list)
         self._warm: set[str] = set()
         for launch in launches:
             self.add(launch)
@@ -31,8 +31,8 @@ class Ledger:
     def add(self, launch: Launch) -> None:
         """Count a finished launch in."""
         self.launches.append(launch)
-        self._rounds.setdefault((launch.group, launch.round), []).append(launch)
-        self._cells.setdefault(launch.cell, []).append(launch)
+        self._rounds[launch.group, launch.round].append(launch)
+        self._cells[launch.cell].append(launch)
         if launch.status is not Status.INTERRUPTED:
             self._warm.add(launch.cell.environment)
 
@@ -55,12 +55,12 @@ class Ledger:
 
     def attempts(self, group: Group, number: int) -> int:
         """How often this round was begun."""
-        return 1 + max((launch.attempt for launch in self._rounds.get((group.name, number), [])), default=-1)
+        return 1 + max((launch.attempt for launch in self._rounds[group.name, number]), default=-1)
 
     def rounds(self, group: Group) -> int:
         """How many measured rounds of the group are complete, one after the other."""
         number = 1
-        while self._rounds.get((group.name, number)) and self.is_complete(group, number):
+        while self._rounds[group.name, number] and self.is_complete(group, number):
             number += 1
         return number - 1
 
@@ -69,7 +69,7 @@ class Ledger:
         if number == 0 or not self.is_complete(group, number):
             return False
         newest = self.attempts(group, number) - 1
-        launches = [launch for launch in self._rounds.get((group.name, number), []) if launch.attempt == newest]
+        launches = [launch for launch in self._rounds[group.name, number] if launch.attempt == newest]
         repeated = sum(self._repeats(group, earlier) for earlier in range(1, number + 1))
         return repeated * REPEAT_ONE_IN < number and any(disturbed(launch) for launch in launches)
 
@@ -85,29 +85,28 @@ class Ledger:
         if self._plan.sampling.is_open or cell.environment not in self._warm:
             return True
         return all(
-            launch.status is Status.INTERRUPTED or launch.only_observed
-            for launch in self._rounds.get((group.name, 0), [])
+            launch.status is Status.INTERRUPTED or launch.only_observed for launch in self._rounds[group.name, 0]
         )
 
     def is_first(self, cell: Cell) -> bool:
         """Whether the cell was not launched before, or only to be interrupted."""
-        return all(launch.status is Status.INTERRUPTED for launch in self._cells.get(cell, []))
+        return all(launch.status is Status.INTERRUPTED for launch in self._cells[cell])
 
     def calls_per_sample(self, cell: Cell) -> int | None:
         """How many calls make a sample of the cell, as its first launch that timed any has found."""
-        found = (launch.calls_per_sample for launch in self._cells.get(cell, []))
+        found = (launch.calls_per_sample for launch in self._cells[cell])
         return next((calls for calls in found if calls), None)
 
     def pilot(self, cell: Cell) -> Launch | None:
         """The cell's last pilot launch."""
-        pilots = [launch for launch in self._cells.get(cell, []) if launch.role is Role.PILOT]
+        pilots = [launch for launch in self._cells[cell] if launch.role is Role.PILOT]
         return pilots[-1] if pilots else None
 
     def seconds(self, number: int | None = None, groups: Iterable[Group] = ()) -> float:
         """What all launches took, or those of one round of some groups, in seconds."""
         if number is None:
             return sum(launch.seconds for launch in self.launches)
-        return sum(launch.seconds for group in groups for launch in self._rounds.get((group.name, number), []))
+        return sum(launch.seconds for group in groups for launch in self._rounds[group.name, number])
 
     def _repeats(self, group: Group, number: int) -> int:
         """How often this round was done again although it was complete."""
@@ -117,16 +116,14 @@ class Ledger:
         wanted = Counter(self.slots(group, number))
         made = Counter(
             (launch.cell, launch.role)
-            for launch in self._rounds.get((group.name, number), [])
+            for launch in self._rounds[group.name, number]
             if launch.attempt == attempt and launch.status is not Status.INTERRUPTED
         )
         return wanted <= made
 
     def _given_up(self, cell: Cell, before: int) -> bool:
         earlier = [
-            launch
-            for launch in self._cells.get(cell, [])
-            if launch.round < before and launch.status is not Status.INTERRUPTED
+            launch for launch in self._cells[cell] if launch.round < before and launch.status is not Status.INTERRUPTED
         ]
         # a cell that was spared its pilot has its first launch in the place of one
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]

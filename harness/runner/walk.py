@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -16,7 +16,6 @@ from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import order
-from harness.runner.advice import advice
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
@@ -25,6 +24,19 @@ from harness.store.folder import RunFolder
 SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_seconds=0.1)
 #: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
 LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
+
+#: What to do about a launch that ended without a number.
+ADVICE = {
+    Status.OK: "",
+    Status.FAILED: "Its error output is in details.md and report.html; to see all of it, run the scenario by hand in "
+    "the environment.",
+    Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
+    Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
+    Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
+    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
+    # what to type names the run's folder, which whoever shows it knows
+    Status.INTERRUPTED: "",
+}
 
 
 def pilot_sampling(plan: Plan) -> Sampling:
@@ -61,24 +73,24 @@ Watch = Callable[[], AbstractContextManager[Watched]]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A launch's place in a run: group, round (0: the pilot), attempt at that round, place in its order, and role."""
+    """A launch's place in a run, in the words of `Launch`."""
 
     group: str
     round: int
     attempt: int
-    place: int
+    order: int
     role: Role
 
     @property
     def folder(self) -> str:
         """A name for the launch's artifacts; a hash stands for the group, whose name holds untrusted strings."""
         group = hashlib.sha256(self.group.encode()).hexdigest()[:8]
-        return f"{group}-round{self.round}-attempt{self.attempt}-{self.place}"
+        return f"{group}-round{self.round}-attempt{self.attempt}-{self.order}"
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One walk over a plan: what it needs, given once; `run` does it.
+    """One walk over a plan: what it needs, given once; `run` measures, and `profile` profiles.
 
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where the plan
     has a precision; `watch`, where there is one, watches each launch from outside.
@@ -118,6 +130,18 @@ class Walk:
                     self._round(group, number, ledger, samplings[group.name])
         return ledger.launches
 
+    def profile(self) -> list[Launch]:
+        """Launch every cell once under the profiler, in launches that enter no statistic; returns these.
+
+        Cells are launched in an order drawn from the seed, as in a round: a machine that gets slower meanwhile changes
+        seconds, and hardly shares.
+        """
+        return [
+            self.launch(Slot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)
+            for group in self.plan.groups
+            for place, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
+        ]
+
     def _round(self, group: Group, number: int, ledger: Ledger, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
@@ -140,9 +164,9 @@ class Walk:
         except KeyboardInterrupt:
             self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED)))
             raise
-        launch = replace(_record(slot, cell, started, outcome), seconds=round(time.monotonic() - begun, 6))
-        if outcome.artifacts:
-            launch = replace(launch, artifacts=self.folder.write_artifacts(slot.folder, outcome.artifacts))
+        seconds = round(time.monotonic() - begun, 6)
+        artifacts = self.folder.write_artifacts(slot.folder, outcome.artifacts)
+        launch = replace(_record(slot, cell, started, outcome), seconds=seconds, artifacts=artifacts)
         self.folder.append(launch)
         self.listener.end(launch)
         return launch
@@ -167,14 +191,4 @@ def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:
     if outcome.status is Status.OK:
         # TensorFlow's warnings of a launch that went well would be most of the file
         seen["stderr"] = ""
-    return Launch(
-        **seen,
-        group=slot.group,
-        round=slot.round,
-        attempt=slot.attempt,
-        order=slot.place,
-        role=slot.role,
-        cell=cell,
-        started=started,
-        advice=advice(outcome),
-    )
+    return Launch(**seen, **asdict(slot), cell=cell, started=started, advice=ADVICE[outcome.status])

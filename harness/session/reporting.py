@@ -7,14 +7,13 @@ from threading import Thread
 
 from harness.analysis.results import Results
 from harness.backends import registry
-from harness.machine.directories import cache_dir
+from harness.files import cache_dir
 from harness.model.errors import UsageError
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
 from harness.report.charts import svg
 from harness.report.formats import render
 from harness.store.folder import RunFolder, uncollected
-from harness.store.profiles import read_profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
     Thread(target=svg.start).start()
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
-        profiled = [(launch, read_profiles(stored.path, launch)) for launch in results.launches]
+        profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
         made = profiles.ProfileReport(results.run, profiled)
         return Written(stored.write_reports(files.of_profiles(made)), made.sections())
     told = sections.build(results)

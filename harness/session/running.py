@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness import __version__
 from harness.analysis import precision
@@ -28,18 +28,14 @@ from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import Group, Run, Unavailable
 from harness.plan.groups import control
-from harness.runner import profiling
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
-from harness.runner.walk import Walk
+from harness.runner.walk import Walk, Watch
 from harness.session.jobs import JobMaker
 from harness.session.listener import Listener
 from harness.session.planning import Planned
 from harness.session.reporting import Written, report
 from harness.store.folder import RunFolder
-
-if TYPE_CHECKING:
-    from harness.machine.gpu.watch import Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class _Ready:
     requirements: Mapping[str, Requirement]
     jobs: JobMaker
     backend: Backend
-    watch: "Watch | None"
+    watch: Watch | None
     finished: list[Launch] | None = None
 
 
@@ -143,7 +139,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
         scripts=jobs.scripts(planned.project.scenarios),
     )
     folder.write_run(begun)
-    watch = gpus.watch(planned.cards, planned.gpu_host)
+    watch = gpus.watch(planned.cards)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
 
 
@@ -179,7 +175,7 @@ def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
     moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
         raise _changed(path, f"the image of {', '.join(moved)}")
-    return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards, gpu_host))
+    return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards))
 
 
 def _changed(path: Path, what: str) -> UsageError:
@@ -200,7 +196,7 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
             with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
                 walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch)
                 if plan.profile_calls:
-                    profiling.profile(walk)
+                    walk.profile()
                 else:
                     walk.run(finished)
         except KeyboardInterrupt:

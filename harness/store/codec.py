@@ -1,10 +1,12 @@
 """Stored documents to dataclasses and back. The dataclasses of `harness.model` are the schema."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.model import launch as launches
+from harness.model import profile as profiles
 from harness.model import run as runs
 from harness.model.errors import DamagedError, UsageError
 from harness.model.launch import Launch
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Stored = TypeVar("Stored", Run, Launch, Profile)
+
+#: The newest schema of each kind that is read.
+_NEWEST: dict[type, int] = {Run: runs.SCHEMA, Launch: launches.SCHEMA, Profile: profiles.SCHEMA}
 
 
 def _made(kind: type) -> "TypeAdapter[Any]":
@@ -33,18 +38,8 @@ def dump(value: Run | Launch, *, indent: int | None = None) -> bytes:
     return data
 
 
-def load_run(data: bytes, where: str) -> Run:
-    """Raises UsageError, which names `where`, for what is not a run of a known schema."""
-    return load(Run, data, runs.SCHEMA, where)
-
-
-def load_launch(data: bytes, where: str) -> Launch:
-    """Raises UsageError, which names `where`, for what is not a launch of a known schema."""
-    return load(Launch, data, launches.SCHEMA, where)
-
-
-def load(kind: type[Stored], data: bytes, newest: int, where: object) -> Stored:
-    """A document of this kind, of the schemas up to `newest`. Raises UsageError, which names `where`."""
+def load(kind: type[Stored], data: bytes, where: object) -> Stored:
+    """A document of this kind. Raises UsageError, which names `where`, for a damaged one or a newer schema."""
     from pydantic import ValidationError
 
     try:
@@ -53,11 +48,32 @@ def load(kind: type[Stored], data: bytes, newest: int, where: object) -> Stored:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"
         raise DamagedError(where, f"{place}: {first['msg']}") from None
-    if value.schema > newest:
+    if value.schema > _NEWEST[kind]:
         raise UsageError(
-            f"{where} has schema {value.schema}; this harness reads up to {newest}.", "Update the harness to read it."
+            f"{where} has schema {value.schema}; this harness reads up to {_NEWEST[kind]}.",
+            "Update the harness to read it.",
         )
     return value
+
+
+def load_profile(data: bytes, where: object) -> Profile:
+    """A profile, which an untrusted script wrote. Raises UsageError too for counts, places and times that cannot be."""
+    profile = load(Profile, data, where)
+    if profile.calls < 1 or profile.steps < 1:
+        raise DamagedError(where, "its calls or steps are no count")
+    if not all(0.0 <= seconds < math.inf for seconds in (profile.seconds, profile.plain_seconds or 0.0)):
+        raise DamagedError(where, "its seconds are no length of time")
+    places = range(len(profile.functions))
+    for function in profile.functions:
+        numbers = [function.own, function.cumulative, *(each.cumulative for each in function.callers)]
+        if not all(each.place in places for each in function.callers) or not all(
+            0.0 <= number < math.inf for number in numbers
+        ):
+            raise DamagedError(where, f"{function.name!r} has a caller or a time that cannot be")
+    for seconds, stack in profile.stacks:
+        if not 0.0 <= seconds < math.inf or not all(place in places for place in stack):
+            raise DamagedError(where, "a stack has a function or a time that cannot be")
+    return profile
 
 
 def schemas() -> dict[str, dict[str, Any]]:

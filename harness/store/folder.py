@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
+from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.store import codec
 
@@ -65,40 +66,35 @@ class RunFolder:
 
     def write_run(self, run: Run) -> None:
         """Write run.json, whole or not at all."""
-        try:
-            write_atomically(self.path / "run.json", codec.dump(run, indent=2) + b"\n", synced=True)
-        except OSError as error:
-            raise self._refused("run.json", error) from None
+        with self._writing("run.json") as path:
+            write_atomically(path, codec.dump(run, indent=2) + b"\n", synced=True)
 
     def read_run(self) -> Run:
         """What was asked. Raises UsageError for a damaged file."""
         path = self.path / "run.json"
-        return codec.load_run(path.read_bytes(), str(path))
+        return codec.load(Run, path.read_bytes(), path)
 
     def append(self, launch: Launch) -> None:
         """Add a finished launch as one line, on the disk when this returns. A write that fails leaves no part."""
-        line = codec.dump(launch) + b"\n"
-        try:
-            handle = os.open(self._launches, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        with self._writing("launches.jsonl") as path:
+            path.touch()
+            before = path.stat().st_size
             try:
-                before = os.fstat(handle).st_size
-                try:
-                    _write_whole(handle, line)
-                    os.fsync(handle)
-                except OSError:
-                    os.ftruncate(handle, before)
-                    raise
-            finally:
-                os.close(handle)
-        except OSError as error:
-            raise self._refused("launches.jsonl", error) from None
+                with path.open("ab") as file:
+                    file.write(codec.dump(launch) + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                # once it is closed: closing writes what is left
+                os.truncate(path, before)
+                raise
 
     def read_launches(self) -> list[Launch]:
         """Every finished launch, in the order in which they ended; a torn last line is passed over."""
         lines = self._lines()
         with uncollected():
             return [
-                codec.load_launch(line, f"{self._launches}, line {i}")
+                codec.load(Launch, line, f"{self._launches}, line {i}")
                 for i, line in enumerate(lines, 1)
                 if line.strip()
             ]
@@ -121,58 +117,70 @@ class RunFolder:
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
         """Keep a launch's artifacts under artifacts/`launch`/; returns their paths, relative to the run's folder."""
         kept = []
-        try:
+        with self._writing("artifacts") as folder:
             for name, data in artifacts.items():
-                path = self.path / "artifacts" / launch / Path(name).name
+                path = folder / launch / Path(name).name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
                 kept.append(path.relative_to(self.path).as_posix())
-        except OSError as error:
-            raise self._refused("artifacts", error) from None
         return kept
+
+    def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
+        """The profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
+        kept = {Path(name).name: self.path / name for name in launch.artifacts}
+        found = {}
+        for part in Part:
+            if path := kept.get(f"{part.file}.json"):
+                try:
+                    found[part] = codec.load_profile(path.read_bytes(), path)
+                except OSError as error:
+                    raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        return found
 
     def write_reports(self, texts: Mapping[str, str]) -> list[Path]:
         """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
 
         Returns the paths of what is no chart.
         """
-        charts = {name: text for name, text in texts.items() if name.startswith("charts/")}
-        paths = [self._write_report(name, text) for name, text in texts.items() if name not in charts]
+        charts, paths = {}, []
+        for name, text in texts.items():
+            if name.startswith("charts/"):
+                charts[Path(name).name] = text
+                continue
+            with self._writing(name) as path:
+                write_atomically(path, text)
+            paths.append(path)
         if "details.md" not in texts:
             (self.path / "details.md").unlink(missing_ok=True)
-        self._write_charts({Path(name).name: text for name, text in charts.items()})
+        self._write_charts(charts)
         return paths
-
-    def _write_report(self, name: str, text: str) -> Path:
-        path = self.path / name
-        try:
-            write_atomically(path, text)
-        except OSError as error:
-            raise self._refused(name, error) from None
-        return path
 
     def _write_charts(self, charts: Mapping[str, str]) -> None:
         """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
-        path, part = self.path / "charts", self.path / "charts.part"
-        try:
+        part = self.path / "charts.part"
+        with self._writing("charts") as path:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             for name, text in charts.items():
-                (part / Path(name).name).write_text(text, encoding="utf-8")
+                (part / name).write_text(text, encoding="utf-8")
             if path.exists():
                 shutil.rmtree(path)
             if charts:
                 part.rename(path)
             else:
                 part.rmdir()
-        except OSError as error:
-            raise self._refused("charts", error) from None
 
-    def _refused(self, name: str, error: OSError) -> CannotRunHereError:
-        return CannotRunHereError(
-            f"{self.path / name} cannot be written: {error.strerror}. The launches that were finished are kept.",
-            f"Make room, then go on with: harness matrix --resume {self.path}",
-        )
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[Path]:
+        """The path to write a file or folder of the run to. An OSError becomes a CannotRunHereError."""
+        path = self.path / name
+        try:
+            yield path
+        except OSError as error:
+            raise CannotRunHereError(
+                f"{path} cannot be written: {error.strerror}. The launches that were finished are kept.",
+                f"Make room, then go on with: harness matrix --resume {self.path}",
+            ) from None
 
 
 @contextmanager
@@ -186,9 +194,3 @@ def uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _write_whole(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]

@@ -11,7 +11,6 @@ import pytest
 from harness.analysis.profiles import moves, taken
 from harness.model.profile import Part
 from harness.store.folder import RunFolder
-from harness.store.profiles import read_profiles
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -32,7 +31,7 @@ def folder(engine, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def profiles(folder):
-    return {launch.cell.environment: read_profiles(folder.path, launch) for launch in folder.read_launches()}
+    return {launch.cell.environment: folder.read_profiles(launch) for launch in folder.read_launches()}
 
 
 def test_a_graph_s_step_is_one_call_into_tensorflow(profiles):

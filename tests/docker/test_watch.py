@@ -47,7 +47,7 @@ def watched(engine, docker, requirement):
             return [process(pid) for pid in [*own.values(), *others] if pid]
 
         library = Library([{**H100, "nvmlDeviceGetComputeRunningProcesses": processes}], **NEW)
-        with Watch([CARD], library, every=0.01)() as watching:
+        with Watch([CARD], library, every=0.01) as watching:
             outcome = docker.launch(requirement, job(STEPS))
         return watching.resources(outcome.resources), homes
 

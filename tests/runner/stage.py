@@ -4,10 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.model.backend import Backend
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling, Status
-from harness.model.run import Group
+from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
+from harness.runner.stopping import Widths
+from harness.runner.walk import Walk, Watch
+from harness.store.folder import RunFolder
 
 REQUIREMENTS = {
     name: Requirement(Environment(name, "1", "3.7", ""), Device.CPU, Lock(Path("l"), "0", {}))
@@ -51,6 +55,29 @@ def no_widths(_: Sequence[Launch]) -> dict[str, float]:
 
 def job(cell: Cell, sampling: Sampling) -> Job:
     return Job(cell, "step.py", {}, sampling, Limits(), {})
+
+
+def staged(
+    folder: RunFolder,
+    backend: Backend | Backstage,
+    planned: Plan,
+    listener: Silent | None = None,
+    *,
+    widths: Widths = no_widths,
+    watch: Watch | None = None,
+) -> Walk:
+    """A walk over the plan."""
+    return Walk(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
+
+
+def walk(
+    folder: RunFolder, backend: Backend | Backstage, planned: Plan, finished: Sequence[Launch] = ()
+) -> list[Launch]:
+    """All launches of a run that goes on from those that are finished: each that it plans is made, or skipped."""
+    silent = Silent()
+    made = staged(folder, backend, planned, silent).run(list(finished))
+    assert len(made) - len(finished) + silent.skipped >= planned.all_launches
+    return made
 
 
 def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:

@@ -5,18 +5,10 @@ from dataclasses import replace
 import pytest
 
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
-from harness.model.run import Plan
-from harness.runner.walk import SHORT, Walk
+from harness.runner.walk import SHORT
 from harness.store.folder import RunFolder
-from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, last_attempt, no_widths
+from tests.runner.stage import Backstage, last_attempt, walk
 from tests.runs import plan
-
-
-def walk(folder: RunFolder, backstage: Backstage, planned: Plan, finished: list[Launch] | None = None) -> list[Launch]:
-    silent = Silent()
-    made = Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run(finished or [])  # type: ignore[arg-type]
-    assert len(made) - len(finished or []) + silent.skipped >= planned.all_launches
-    return made
 
 
 def of_pilot(launches: list[Launch]) -> list[str]:

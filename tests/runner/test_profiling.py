@@ -2,28 +2,16 @@
 
 from dataclasses import replace
 
-import pytest
-
 from harness.analysis.lookup import lookup
 from harness.model.launch import Outcome, Role, Status
-from harness.runner.profiling import profile
-from harness.runner.walk import Walk
-from harness.store.folder import RunFolder
-from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, no_widths
+from tests.runner.stage import Backstage, staged, walk
 from tests.runs import plan, run
 
 PLAN = replace(plan(rounds=0, groups=2), profile_calls=50)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    made = RunFolder.create(tmp_path, "run")
-    made.write_run(replace(run(), plan=PLAN))
-    return made
-
-
 def profiled(folder, backend):
-    return profile(Walk(PLAN, folder, backend, REQUIREMENTS, job, Silent(), no_widths))
+    return staged(folder, backend, PLAN).profile()
 
 
 def test_every_cell_is_launched_once_and_told_how_many_calls_to_profile(folder):
@@ -51,6 +39,6 @@ def test_a_launch_that_fails_leaves_the_others_to_run(folder):
 
 def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder):
     backend = Backstage()
-    Walk(plan(rounds=1), folder, backend, REQUIREMENTS, job, Silent(), no_widths).run([])
+    walk(folder, backend, plan(rounds=1))
     assert [each.thorough for each in backend.jobs] == [True, True, False, False]
     assert {each.profile_calls for each in backend.jobs} == {None}

@@ -9,25 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.backend import Backend
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
-from harness.runner.walk import LONG, Walk
+from harness.runner.walk import LONG
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import REQUIREMENTS, Backstage, Silent, job, last_attempt, no_widths
+from tests.runner.stage import Backstage, Silent, last_attempt, staged, walk
 
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
     """A plan that leaves its lengths to the pilot, as users' do."""
     return replace(runs.plan(rounds, groups), sampling=Sampling())
-
-
-def walk(
-    folder: RunFolder, backend: Backend | Backstage, planned: Plan, finished: list[Launch] | None = None
-) -> list[Launch]:
-    return Walk(planned, folder, backend, REQUIREMENTS, job, Silent(), no_widths).run(finished or [])  # type: ignore[arg-type]
 
 
 def stored(folder: RunFolder) -> list[bytes]:
@@ -176,12 +169,12 @@ def test_a_control_that_only_observes_says_so_once(folder: RunFolder) -> None:
     planned = with_control(plan(rounds=2, groups=2))
     silent = Silent()
     backstage = Backstage(lambda _, job: Outcome(Status.OK, observations={"traces": 3}))
-    launches = Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run([])  # type: ignore[arg-type]
+    launches = staged(folder, backstage, planned, silent).run([])
     assert [launch.cell for launch in launches].count(planned.groups[0].cells[0]) == 1
     assert len(launches) == len(planned.cells)
     assert len(launches) + silent.skipped == planned.all_launches
     # ... and a run that goes on finds the pilot complete
-    assert Walk(planned, folder, backstage, REQUIREMENTS, job, silent, no_widths).run(launches) == launches  # type: ignore[arg-type]
+    assert staged(folder, backstage, planned, silent).run(launches) == launches
 
 
 def test_which_of_the_two_comes_first_changes_from_round_to_round(folder: RunFolder) -> None:
@@ -228,7 +221,7 @@ def test_a_group_that_is_precise_enough_gets_no_more_rounds_and_the_others_do(fo
         return {narrow: 0.01 if rounds >= 9 else math.inf, wide: 0.5}
 
     silent = Silent()
-    made = Walk(planned, folder, Backstage(), REQUIREMENTS, job, silent, widths).run([])  # type: ignore[arg-type]
+    made = staged(folder, Backstage(), planned, silent, widths=widths).run([])
     assert max(launch.round for launch in made if launch.group == narrow) == 9
     assert max(launch.round for launch in made if launch.group == wide) == 12
     assert silent.skipped == 3 * 2
@@ -272,9 +265,7 @@ def test_what_was_seen_from_outside_stands_with_what_the_worker_told(folder: Run
         assert watch.around[-1] == "begun"
         return Outcome(Status.OK, resources={"steady_started": 4.0})
 
-    planned = plan(rounds=1)
-    walk_watched = Walk(planned, folder, Backstage(answer), REQUIREMENTS, job, Silent(), no_widths, watch)  # type: ignore[arg-type]
-    launches = walk_watched.run([])
+    launches = staged(folder, Backstage(answer), plan(rounds=1), watch=watch).run([])
     assert watch.around == ["begun", "ended"] * len(launches)
     assert {tuple(launch.resources.items()) for launch in launches} == {(("steady_started", 4.0), ("gpu_samples", 5.0))}
 
@@ -285,5 +276,5 @@ def test_a_watch_ends_where_a_launch_is_interrupted(folder: RunFolder) -> None:
 
     watch = Outside()
     with pytest.raises(KeyboardInterrupt):
-        Walk(plan(rounds=1), folder, Backstage(answer), REQUIREMENTS, job, Silent(), no_widths, watch).run([])  # type: ignore[arg-type]
+        staged(folder, Backstage(answer), plan(rounds=1), watch=watch).run([])
     assert watch.around == ["begun", "ended"]

@@ -13,13 +13,6 @@ from harness.store.folder import RunFolder
 from tests.runs import launch, run
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    made = RunFolder.create(tmp_path, "run")
-    made.write_run(run())
-    return made
-
-
 def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
     launches = [launch(round=1), launch(round=2, status=Status.FAILED, error="a | b\nc")]
     for each in launches:

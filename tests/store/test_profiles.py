@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.errors import UsageError
 from harness.model.profile import Caller, Part
-from harness.store.profiles import read_profiles
+from harness.store.folder import RunFolder
 from tests.runs import launch
 
 DOCUMENT: dict[str, Any] = {
@@ -30,7 +30,7 @@ def read(folder: Path, text: str) -> Any:
     (folder / "artifacts" / "a").mkdir(parents=True)
     (folder / "artifacts" / "a" / "steady.json").write_text(text)
     kept = ["artifacts/a/steady.json", "artifacts/a/steady.pstats"]
-    return read_profiles(folder, launch(artifacts=kept))
+    return RunFolder(folder).read_profiles(launch(artifacts=kept))
 
 
 def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path)
 
 
 def test_a_launch_without_profiles_has_none(tmp_path: Path) -> None:
-    assert read_profiles(tmp_path, launch()) == {}
+    assert RunFolder(tmp_path).read_profiles(launch()) == {}
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_file_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        read_profiles(tmp_path, launch(artifacts=["artifacts/a/steady.json"]))
+        RunFolder(tmp_path).read_profiles(launch(artifacts=["artifacts/a/steady.json"]))

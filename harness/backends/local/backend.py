@@ -19,7 +19,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, compare, listed
 from harness.backends.worker import outcome
-from harness.machine.directories import cache_dir
+from harness.files import cache_dir
 from harness.model.backend import BackendFacts, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.backends import wheels
-from harness.machine.directories import cache_dir
+from harness.files import cache_dir
 from harness.machine.interpreters import find_python
 from harness.machine.uv import environ, last_words
 from harness.model.backend import Progress, Stage, Step

@@ -1,10 +1,11 @@
 """Which GPUs `--gpu` and `--gpus` mean, what watches them, and what is told of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from harness.machine.gpu.watch import EVERY, Watch, choose
+from harness.machine.gpu.watch import EVERY, Watch
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost, shown
 
@@ -31,13 +32,6 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
 
 
-def watch(chosen: Sequence[Card], host: GpuHost) -> Watch | None:
-    """What watches the GPUs of every launch; `facts` says why where there is none."""
-    if host.absent:
-        return None
-    return choose(chosen, host)[0]
-
-
 def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
     """The cards that are meant, as far as the machine's are known. Raises CannotRunHereError for one that it lacks."""
     if host.absent:
@@ -54,14 +48,19 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
     return host.chosen(names)
 
 
+def watch(chosen: Sequence[Card]) -> Callable[[], Watch] | None:
+    """What watches the GPUs of each launch; `facts` says why where there is none."""
+    return partial(Watch, chosen) if chosen else None
+
+
 def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
     """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one."""
-    watch, why = choose(chosen, host)
-    telemetry = f"NVML, every {EVERY:g} s" if watch else f"none: {why}"
     if host.absent:
-        return {"gpus": f"not known: {host.absent}", "gpu_telemetry": telemetry}
+        return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
     return {
-        "gpu_telemetry": telemetry,
+        "gpu_telemetry": f"NVML, every {EVERY:g} s"
+        if chosen
+        else "none: NVML knows none of the GPUs that launches get",
         "gpus": [
             {
                 "index": card.index,

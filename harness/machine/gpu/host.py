@@ -18,16 +18,19 @@ class AbsentError(Exception):
 @contextlib.contextmanager
 def opened(library: Any = None) -> Iterator[Any]:
     """The library, between its start and its end. Raises AbsentError where it cannot be used."""
-    nvml = library if library is not None else _pynvml()
+    if library is None:
+        import pynvml
+
+        library = pynvml
     try:
-        nvml.nvmlInit()
-    except nvml.NVMLError as error:
-        raise AbsentError(_why(nvml, error)) from None
+        library.nvmlInit()
+    except library.NVMLError as error:
+        raise AbsentError(_why(library, error)) from None
     try:
-        yield nvml
+        yield library
     finally:
         # what was read is read, whatever the driver says when it is left
-        asked(nvml, nvml.nvmlShutdown)
+        asked(library, library.nvmlShutdown)
 
 
 def asked(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -43,18 +46,12 @@ def processes(library: Any, handle: Any) -> list[Any] | None:
 
     Containers' processes are among them, by the host's numbers; those that only draw are not.
     """
-    newest = asked(library, library.nvmlDeviceGetComputeRunningProcesses, handle)
-    if newest is not None:
-        return list(newest)
     # drivers before 510 know the older structure only
-    older = asked(library, library.nvmlDeviceGetComputeRunningProcesses_v2, handle)
-    return None if older is None else list(older)
-
-
-def _pynvml() -> Any:
-    import pynvml
-
-    return pynvml
+    for function in (library.nvmlDeviceGetComputeRunningProcesses, library.nvmlDeviceGetComputeRunningProcesses_v2):
+        found = asked(library, function, handle)
+        if found is not None:
+            return list(found)
+    return None
 
 
 def _why(library: Any, error: Exception) -> str:

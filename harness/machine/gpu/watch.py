@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any, Self
 
 from harness.machine.gpu.host import AbsentError, asked, opened, processes
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Card
 
 #: Seconds from one reading to the next. NVML itself averages the utilisation over a sixth of a second to a second.
 EVERY = 0.1
@@ -162,34 +162,27 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
     return found[0] if found else ""
 
 
-@dataclass(frozen=True, slots=True)
 class Watch:
-    """Watches these cards during each launch of a run: called, it gives what stands around one launch.
+    """Watches these cards during its `with` block: one launch. Afterwards, `resources` says what was seen.
 
     `library` is pynvml where left out; `every` is how many seconds lie between two readings; `clock` gives seconds
-    since 1970.
+    since 1970. The library is opened anew for each launch, so that a run leaves nothing open. Never raises: a GPU that
+    does not tell leaves its numbers out.
     """
 
-    cards: Sequence[Card]
-    library: Any = None
-    every: float = EVERY
-    clock: Callable[[], float] = time.time
-    container_of: ContainerOf = container_of
-
-    def __call__(self) -> "Watching":
-        """What watches one launch."""
-        return Watching(self)
-
-
-class Watching:
-    """Watches what stands in its `with` block: one launch. Afterwards, `resources` says what was seen.
-
-    The library is opened anew for each launch, so that a run leaves nothing open. Never raises: a GPU that does not
-    tell leaves its numbers out.
-    """
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(
+        self,
+        cards: Sequence[Card],
+        library: Any = None,
+        every: float = EVERY,
+        clock: Callable[[], float] = time.time,
+        container_of: ContainerOf = container_of,
+    ) -> None:
+        self._cards = cards
+        self._library = library
+        self._every = every
+        self._clock = clock
+        self._container_of = container_of
         self._stack = ExitStack()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
@@ -201,10 +194,10 @@ class Watching:
 
     def __enter__(self) -> Self:
         try:
-            nvml = self._stack.enter_context(opened(self._watch.library))
+            nvml = self._stack.enter_context(opened(self._library))
         except AbsentError:
             return self
-        found = (asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index) for card in self._watch.cards)
+        found = (asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index) for card in self._cards)
         self._handles = [handle for handle in found if handle is not None]
         if not self._handles:
             return self
@@ -236,28 +229,21 @@ class Watching:
     def _run(self, nvml: Any) -> None:
         taken = 0
         while True:
-            self._instants.append(Instant(self._watch.clock(), [read(nvml, handle) for handle in self._handles]))
+            self._instants.append(Instant(self._clock(), [read(nvml, handle) for handle in self._handles]))
             if taken % PROCESSES_EVERY == 0:
                 self._look_for_others(nvml)
             taken += 1
             self._cpu_seconds = time.thread_time()
-            if self._done.wait(self._watch.every):
+            if self._done.wait(self._every):
                 return
 
     def _look_for_others(self, nvml: Any) -> None:
         now = self._processes(nvml)
         if now is not None:
-            others = count_foreign(self._before, now, self._watch.container_of)
+            others = count_foreign(self._before, now, self._container_of)
             self._foreign = max(others, self._foreign or 0)
 
     def _processes(self, nvml: Any) -> set[int] | None:
         """All that compute on these GPUs, None where none of them tells."""
         told = [known for handle in self._handles if (known := processes(nvml, handle)) is not None]
         return {process.pid for known in told for process in known} if told else None
-
-
-def choose(cards: Sequence[Card], host: GpuHost) -> tuple[Watch | None, str]:
-    """The watch of a run on these cards; else None and, in a clause, why its GPUs are not watched."""
-    if host.absent:
-        return None, host.absent
-    return (Watch(cards), "") if cards else (None, "NVML knows none of the GPUs that launches get")

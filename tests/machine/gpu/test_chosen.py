@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.machine.gpu.chosen import cards, facts, lines, shared, wish
+from harness.machine.gpu.chosen import cards, facts, lines, shared, watch, wish
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost, Process
 
@@ -66,6 +66,12 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
         "gpus": "not known: libnvidia-ml.so.1 is not there",
         "gpu_telemetry": "none: libnvidia-ml.so.1 is not there",
     }
+
+
+def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
+    assert watch([]) is None
+    assert watch([NEW])
+    assert facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML knows none of the GPUs that launches get"}
 
 
 def test_the_plan_says_what_it_was_judged_by() -> None:

@@ -18,13 +18,12 @@ from harness.machine.gpu.watch import (
     Instant,
     Reading,
     Watch,
-    choose,
     container_of,
     count_foreign,
     numbers,
     read,
 )
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Card
 from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
 
 CARD = Card(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
@@ -57,7 +56,7 @@ def seen(
     turns = Turns(many)
     library = Library([{**card, "nvmlDeviceGetTemperature": turns}], **NEW)
     clock = itertools.count().__next__
-    with Watch([CARD], library, every=0.0, clock=clock, container_of=container_of)() as watching:
+    with Watch([CARD], library, every=0.0, clock=clock, container_of=container_of) as watching:
         assert turns.passed.wait(PATIENCE)
     assert library.open == 0
     return watching.resources(worker)
@@ -101,7 +100,7 @@ def test_where_processes_are_not_told_their_number_is_left_out_and_not_zero() ->
 
 def test_a_library_that_does_not_start_leaves_everything_out() -> None:
     broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
-    with Watch([CARD], broken)() as watching:
+    with Watch([CARD], broken) as watching:
         pass
     assert watching.resources({}) == {}
 
@@ -110,7 +109,7 @@ def test_a_card_that_was_lost_leaves_everything_out() -> None:
     lost = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
     library = Library([H100], **NEW)
     library.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(lost)  # type: ignore[method-assign]
-    with Watch([CARD], library)() as watching:
+    with Watch([CARD], library) as watching:
         pass
     assert watching.resources({}) == {}
     assert library.open == 0
@@ -120,7 +119,7 @@ def test_the_thread_ends_with_the_launch_also_where_that_is_interrupted() -> Non
     during: list[str] = []
 
     def launch() -> None:
-        with Watch([CARD], Library([H100], **OLD))():
+        with Watch([CARD], Library([H100], **OLD)):
             during.extend(thread.name for thread in threading.enumerate())
             raise KeyboardInterrupt
 
@@ -140,19 +139,11 @@ def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch:
 
     monkeypatch.setattr(watch, "PATIENCE", 0.0)
     library = Library([{**H100, "nvmlDeviceGetTemperature": hang}], **NEW)
-    with Watch([CARD], library)() as watching:
+    with Watch([CARD], library) as watching:
         assert asked.wait(PATIENCE)
     assert library.open == 1  # what is being used is not closed
     assert watching.resources({}) == {}
     answer.set()
-
-
-def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
-    host = GpuHost([CARD], "550.54.15", (12, 4))
-    assert choose([CARD], host) == (Watch([CARD]), "")
-    assert choose([], host) == (None, "NVML knows none of the GPUs that launches get")
-    absent = "the engine is on another machine"
-    assert choose([], GpuHost(absent=absent)) == (None, absent)
 
 
 WINDOW = (10.0, 20.0)
