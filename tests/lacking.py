@@ -1,11 +1,16 @@
 """What a test needs and this machine has not: the one place where a test is skipped."""
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-ENGINE, BROWSER = "HARNESS_REQUIRE_ENGINE", "HARNESS_REQUIRE_BROWSER"
+from harness.machine.interpreters import Search, find_python
+from harness.model.errors import UnavailableError
+
+ENGINE, BROWSER, ALL = "HARNESS_REQUIRE_ENGINE", "HARNESS_REQUIRE_BROWSER", "HARNESS_REQUIRE_ALL"
 
 
 def lacking(reason: str, required: str = ENGINE) -> NoReturn:
@@ -13,3 +18,11 @@ def lacking(reason: str, required: str = ENGINE) -> NoReturn:
     if os.environ.get(required) == "1":
         pytest.fail(f"{required} is 1, and: {reason}")
     pytest.skip(reason)
+
+
+def python(version: str, searches: Sequence[Search] | None = None) -> Path:
+    """The interpreter of a version."""
+    try:
+        return find_python(version, searches)
+    except UnavailableError as error:
+        lacking(error.message, ALL)

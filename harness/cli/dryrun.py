@@ -8,6 +8,7 @@ from harness import session
 from harness.cli import problems
 from harness.machine.gpu import chosen as gpus
 from harness.model.errors import Exit
+from harness.model.texts import counted
 
 
 def show_plan(request: session.Request | session.ProfileRequest, *, json: bool = False) -> Exit:
@@ -61,17 +62,17 @@ def _lines(planned: session.Planned, outlook: session.Outlook) -> Iterator[str]:
 def _counts(planned: session.Planned) -> str:
     """How many cells, rounds and launches."""
     plan = planned.plan
-    missing = f"{_counted(len(plan.unavailable), 'cell')} not available."
+    missing = f"{counted(len(plan.unavailable), 'cell')} not available."
     if plan.profile_calls:
-        return f"{_counted(len(plan.cells), 'launch')}; {missing}"
+        return f"{counted(len(plan.cells), 'launch')}; {missing}"
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
     # a pilot that sets no length makes only the launches that it must
     fewer = "" if plan.sampling.is_open else "at most "
     controls = sum(group.control is not None for group in plan.groups)
     return (
-        f"{_counted(len(plan.cells), 'cell')} in {_counted(len(plan.groups), 'group')}, and "
-        f"{_counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
-        f"{_counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; {missing}"
+        f"{counted(len(plan.cells), 'cell')} in {counted(len(plan.groups), 'group')}, and "
+        f"{counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
+        f"{counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; {missing}"
     )
 
 
@@ -103,10 +104,4 @@ def _first(outlook: session.Outlook) -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"Every {outlook.makes} is ready."
-    are = "is" if count == 1 else "are"
-    return f"Before that, {_counted(count, outlook.makes)} {are} made: {', '.join(outlook.unprepared)}."
-
-
-def _counted(count: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
+    return f"Before that, {counted(count, outlook.makes, 'is')} made: {', '.join(outlook.unprepared)}."

@@ -10,6 +10,7 @@ from typing import Self
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
+from harness.model.texts import counted
 from harness.runner.walk import pilot_sampling
 
 
@@ -17,7 +18,7 @@ def describe(launch: Launch) -> str:
     """What came of a launch, in a few words."""
     if launch.status is Status.OK:
         observed = len(launch.observations)
-        told = f"{observed} observation{'' if observed == 1 else 's'}" if launch.only_observed else "ok"
+        told = counted(observed, "observation") if launch.only_observed else "ok"
         return f"{launch.centre * 1e3:.3g} ms a step" if launch.samples else told
     return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
 

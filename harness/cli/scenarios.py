@@ -9,6 +9,7 @@ import typer
 
 from harness.cli import completion, problems
 from harness.model.errors import Exit
+from harness.model.texts import counted
 
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Comparison, Scenario
@@ -64,7 +65,7 @@ def check(
     from harness.session import scenarios
 
     count = scenarios.check(names or [])
-    typer.echo(f"{count} scenario{'' if count == 1 else 's'}, no problem.")
+    typer.echo(f"{counted(count, 'scenario')}, no problem.")
 
 
 @app.command()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from harness.machine import topology as machine
 from harness.machine.topology import Topology
 from harness.model.errors import UsageError
-from harness.model.texts import cpu_list, parse_cpus
+from harness.model.texts import counted, cpu_list, parse_cpus
 
 
 def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
@@ -109,7 +109,7 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
         return f"{name}, {where} with {_numbers(shared)}{keeps}"
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
     if cores < len(cpus):
-        return f"{name}, on {cores} {core}{'' if cores == 1 else 's'}{keeps}"
+        return f"{name}, on {counted(cores, core)}{keeps}"
     return f"{name}, {'' if one else 'each '}alone on its {core}{keeps}"
 
 

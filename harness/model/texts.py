@@ -1,10 +1,24 @@
-"""Texts that people type and read: misspelt names, and lists of CPUs."""
+"""Texts that people type and read: counts, lists, lists of CPUs, misspelt names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: A longer range is a slip: the kernel knows no machine with more CPUs (its highest NR_CPUS).
 _LONGEST = 8192
+
+_PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
+
+
+def counted(count: int, noun: str, verb: str = "") -> str:
+    """`1 round`, `2 launches`, `1,200 cells`; with a verb, given in the singular: `1 cell is`, `2 cells are`."""
+    if count != 1:
+        noun, verb = noun + ("es" if noun.endswith("ch") else "s"), _PLURALS.get(verb, "")
+    return f"{count:,} {noun} {verb}".rstrip()
+
+
+def joined(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def parse_cpus(text: str) -> frozenset[int]:

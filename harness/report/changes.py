@@ -12,13 +12,14 @@ from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.analysis.welch import FEWEST_CELLS
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
 from harness.report.comparisons import tally
 from harness.report.format import Unit
 from harness.report.sections import measured
 from harness.report.sections.answer import control
-from harness.report.sentences import counted, listed, remarks
+from harness.report.sentences import listed, remarks
 
 #: The version of `--json`.
 SCHEMA = 2
@@ -52,8 +53,8 @@ def head(pair: Pair) -> Iterator[Block]:
             where=REPORT,
         )
     cells = pair.changes.cells
-    have = "1 cell has" if len(cells) == 1 else f"{len(cells)} cells have"
-    yield Text(f"{have} a number in both runs. B vs A: {tally(each.change.verdict for each in cells)}.", where=REPORT)
+    both = counted(len(cells), "cell", "has")
+    yield Text(f"{both} a number in both runs. B vs A: {tally(each.change.verdict for each in cells)}.", where=REPORT)
     yield Text(shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
         yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.model.texts import counted, joined
 from harness.report import escape
 from harness.report.blocks import (
     Block,
@@ -21,7 +22,6 @@ from harness.report.blocks import (
     Where,
     Words,
 )
-from harness.report.sentences import counted, joined
 
 #: GitHub refuses a comment of more than 65,536 characters; somebody who pastes a report adds some words.
 LIMIT = 60_000

@@ -13,7 +13,7 @@ from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.model.scenario import Cell
-from harness.model.texts import cpu_list
+from harness.model.texts import counted, cpu_list
 from harness.report import escape, flames, format, names
 from harness.report.blocks import (
     FILES,
@@ -31,7 +31,6 @@ from harness.report.blocks import (
     Where,
     tabulate,
 )
-from harness.report.sentences import counted
 
 #: Functions that a table names, and those whose shares moved most.
 FUNCTIONS, MOVES = 12, 16

@@ -13,16 +13,6 @@ LISTED = 12
 SIDE_BY_SIDE = 6
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 round`, `12 rounds`, `2 launches`; a thousand has its comma."""
-    return f"{count:,} {noun if count == 1 else noun + ('es' if noun.endswith('ch') else 's')}"
-
-
-def joined(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
 def listed(names: Sequence[str]) -> str:
     """Names apart by semicolons; of many, the first of them and how many more there are."""
     more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []

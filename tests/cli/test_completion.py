@@ -14,7 +14,7 @@ from harness.cli import app
 from harness.cli.completion import VARIABLE, Shell, answer
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
-from tests.lacking import lacking
+from tests.lacking import ALL, lacking
 from tests.runs import run
 
 #: Sets what readline sets: its words end at spaces and at `=`.
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
 @pytest.mark.parametrize("shell", list(Shell))
 def test_the_shells_complete(here: Harness, shell: Shell, line: str, completed: str) -> None:
     if shutil.which(shell) is None:
-        lacking(f"there is no {shell}", "HARNESS_REQUIRE_ALL")
+        lacking(f"there is no {shell}", ALL)
     script = {Shell.BASH: BASH, Shell.FISH: FISH, Shell.ZSH: ZSH}[shell]
     plain = {Shell.BASH: ["--norc"], Shell.FISH: ["--no-config"], Shell.ZSH: ["-f"]}[shell]
     environ = {

@@ -1,7 +1,6 @@
 """`harness images`, for the parts that need no engine; tests/docker has the others."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,10 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import inputs, resolve
 from harness.catalog.project import Project
-from harness.machine.interpreters import find_python
 from harness.model.environment import Device
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import CannotRunHereError
 from tests.cli.conftest import Harness
+from tests.lacking import python
 
 NOWHERE = "unix:///nowhere/docker.sock"
 
@@ -83,10 +82,7 @@ def test_a_lock_made_again_elsewhere_is_the_same(
     project: Project, name: str, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = load_environments(project)[name]
-    try:
-        find_python(environment.python)
-    except UnavailableError as error:
-        (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
+    python(environment.python)
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     monkeypatch.chdir(tmp_path)
     assert resolve(environment, device) == project.lock_file(name, device).read_text()

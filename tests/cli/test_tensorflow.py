@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.interpreters import find_python
-from harness.model.errors import UnavailableError
+from tests.lacking import python
 
 ROOT = Path(__file__).parents[2]
 STEP = ["-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch", "-a", "inputs=numpy"]
@@ -41,10 +40,7 @@ def launches(results: Path) -> list[dict[str, object]]:
 
 
 def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache: Path, tmp_path: Path) -> None:
-    try:
-        find_python("3.7")
-    except UnavailableError as error:
-        (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
+    python("3.7")
     done = matrix(cache, tmp_path, *STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph")
     assert done.returncode == 0, done.stderr
     measured = [launch for launch in launches(tmp_path) if launch["role"] != "pilot"]
@@ -63,7 +59,7 @@ def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_s
     """The machine of most users: Python 3.11 is there, 3.7 is not, and uv has none."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "python3.11").symlink_to(find_python("3.11"))
+    (programs / "python3.11").symlink_to(python("3.11"))
     hidden = {
         "PATH": f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin",
         "HOME": str(tmp_path),

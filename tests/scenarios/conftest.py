@@ -1,15 +1,14 @@
 """What the tests of the scenarios share: where they lie, a worker to start, and the oldest interpreters."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.machine.interpreters import find_python, installed
-from harness.model.errors import UnavailableError
+from harness.machine.interpreters import installed
+from tests.lacking import python
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 sys.path.insert(0, str(SCENARIOS))
@@ -31,18 +30,8 @@ def scenarios():
 
 @pytest.fixture(scope="session")
 def interpreter():
-    """A function that returns the path of the Python of a version, and skips the test where there is none.
-
-    With HARNESS_REQUIRE_ALL=1 the test fails instead.
-    """
-
-    def find(version):
-        try:
-            return str(find_python(version, [installed]))
-        except UnavailableError as error:
-            (pytest.fail if os.environ.get("HARNESS_REQUIRE_ALL") == "1" else pytest.skip)(error.message)
-
-    return find
+    """A function that returns the path of the installed Python of a version."""
+    return lambda version: str(python(version, [installed]))
 
 
 class Launch:

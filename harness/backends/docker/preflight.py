@@ -12,6 +12,7 @@ from harness.machine.doctor.surroundings import buildx, disk_room, docker, gpu_a
 from harness.model.backend import ImageState
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import counted
 
 #: What one more image takes on the disk: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with tf2.15) and
 #: what its build leaves in the builder's cache, rounded up.
@@ -23,10 +24,9 @@ def check_room(engine: Engine, images: Images, requirements: Sequence[Requiremen
     room = _room(engine, images, requirements)
     if room.level is Level.BAD:
         count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
-        which = "One image is" if count == 1 else f"{count} images are"
         raise CannotRunHereError(
-            f"{which} to be built. This needs about {needed / 1e9:.0f} GB, and {room.facts['where']} has "
-            f"{free / 1e9:.1f} GB.",
+            f"{counted(count, 'image', 'is')} to be built. This needs about {needed / 1e9:.0f} GB, and "
+            f"{room.facts['where']} has {free / 1e9:.1f} GB.",
             "Remove what is no longer needed (docker system df), or ask for fewer environments (-e).",
         )
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
 from harness.model.gpu import Card, GpuHost, shown
+from harness.model.texts import counted
 
 #: Docker before this one limits neither CPUs nor memory where the kernel has control groups of version 2 only.
 OLDEST_DOCKER = (20, 10)
@@ -54,7 +55,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
         level = Level.BAD if free < needed else Level.WARN if free < needed + SPARE_BYTES else Level.GOOD
         value = f"{free / 1e9:.1f} GB free{f' in {where}' if where else ''}"
     if images:
-        value += f"; {'one image' if images == 1 else f'{images} images'} to build: about {needed / 1e9:.1f} GB"
+        value += f"; {counted(images, 'image')} to build: about {needed / 1e9:.1f} GB"
     return checked(
         "disk room",
         level,

@@ -12,6 +12,7 @@ from harness.machine import sysfs
 from harness.machine.cpus import describe, idle, shared_with
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
 from harness.machine.doctor.counters import CPUS, Period
+from harness.model.texts import counted
 
 if TYPE_CHECKING:
     import psutil
@@ -150,9 +151,7 @@ def smt(period: Period) -> CheckResult:
         note = f"; whether this is a virtual machine: {NOT_SHOWN}"
     advice = "Work on the other CPU of a core slows this one down. Let this process use whole cores, or turn SMT off."
     if not shared:
-        advice = (
-            f"Some of these CPUs share a core. Ask for {cores} CPU{'' if cores == 1 else 's'} at most, or turn SMT off."
-        )
+        advice = f"Some of these CPUs share a core. Ask for {counted(cores, 'CPU')} at most, or turn SMT off."
     return checked(
         "SMT",
         level,

@@ -10,11 +10,11 @@ from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.timeline import Moment
 from harness.model.launch import Role
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
-from harness.report.sentences import counted
 
 #: More launches than these are not drawn.
 LAUNCHES = 200

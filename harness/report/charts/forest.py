@@ -13,12 +13,12 @@ from harness.analysis.attribution import Attribution
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
-from harness.report.sentences import counted
 
 #: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
 #: Triangles point to where such a ratio lies.

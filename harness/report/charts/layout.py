@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts.picture import Words
 from harness.report.escape import plain
-from harness.report.sentences import counted
 
 #: More rows than these are not drawn.
 ROWS = 40

@@ -9,12 +9,12 @@ from typing import Any
 from harness.analysis.phases import BEFORE, in_order
 from harness.analysis.tables import Measured, ScenarioTable
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.format import Unit
-from harness.report.sentences import counted
 
 #: For each phase its colour, light and dark in turn, so that neighbours part in black and white; others share the last.
 COLOURS = dict(

@@ -13,6 +13,7 @@ from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.sweeps import MeasuredSweep, Point
 from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
@@ -20,7 +21,6 @@ from harness.report.charts.picture import Words
 from harness.report.charts.times import LOOKS
 from harness.report.escape import plain
 from harness.report.format import Unit
-from harness.report.sentences import counted
 
 #: More panels, or more curves in one, are not drawn.
 PANELS, CURVES = 12, len(LOOKS)

@@ -8,12 +8,12 @@ from typing import Any
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Words
 from harness.report.format import Unit
-from harness.report.sentences import counted
 
 #: For each series its shape and its colour; more than these have no series, and a line a cell.
 LOOKS = (

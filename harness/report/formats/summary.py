@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
+from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Code, Column, Entry, Items, Section, Strong, Text, Words, tabulate
 from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
 from harness.report.sections import answer, missing, statements
 from harness.report.sections.scenarios import verdict_counts
-from harness.report.sentences import counted
 
 #: How many comparisons, and how many reasons for no number, are shown at most.
 COMPARISONS, ABSENCES = 20, 8

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
+from harness.model.texts import counted
 from harness.report import escape
 from harness.report.blocks import (
     Block,
@@ -27,7 +28,6 @@ from harness.report.comparisons import NO_VERDICT
 from harness.report.html import data
 from harness.report.html.assets import Assets, assets
 from harness.report.markdown import LONG
-from harness.report.sentences import counted
 from harness.report.templates import environment
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterator
 
 from harness.analysis.results import Results
+from harness.model.texts import joined
 from harness.report.again import Again, again
 from harness.report.blocks import FILES, Block, Code, Folded, Section, Text
-from harness.report.sentences import joined
 
 #: More lines than these are folded.
 LINES = 4

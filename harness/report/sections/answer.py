@@ -13,11 +13,12 @@ from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.environment import Environment
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell
+from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import REPORT, Section, Text, Where
 from harness.report.comparisons import NO_VERDICT
 from harness.report.sections import course, statements
-from harness.report.sentences import counted, environments, joined
+from harness.report.sentences import environments
 
 #: How many sentences the answer has at most.
 SENTENCES = 3
@@ -39,7 +40,7 @@ def sections(results: Results) -> Iterator[Section]:
         Text(no_answer(results), where=REPORT | Where.DETAILS)
     ]
     more = len(answered) - SENTENCES
-    rest = [f"{counted(more, 'more comparison')} {'is' if more == 1 else 'are'} in the tables."] if more > 0 else []
+    rest = [f"{counted(more, 'more comparison', 'is')} in the tables."] if more > 0 else []
     beside = [conditions(results), *([control(results)] if results.compares else [])]
     yield Section(
         title(results),

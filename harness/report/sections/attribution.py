@@ -8,11 +8,12 @@ from harness.analysis.effects import Effect
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.scenario import ENVIRONMENT
+from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import REPORT, REST, Block, Column, Entry, Figure, Heading, Section, Text, Where, tabulate
 from harness.report.charts import pictures
 from harness.report.comparisons import tally
-from harness.report.sentences import counted, joined, part, pythons, remarks
+from harness.report.sentences import part, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3
@@ -135,9 +136,7 @@ def cells(made: Attribution) -> str:
         f"The effects are of {counted(made.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
         f"{others} left out, so that no combination is missing." if left else "",
-        f"{counted(untold.total, 'interaction')} {'is' if untold.total == 1 else 'are'} not shown: {untold}."
-        if untold.total
-        else "",
+        f"{counted(untold.total, 'interaction', 'is')} not shown: {untold}." if untold.total else "",
         "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
         f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
         if made.judged

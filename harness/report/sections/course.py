@@ -6,10 +6,9 @@ from harness.analysis.course import Disturbance, DisturbedRound, Endings, Stoppe
 from harness.analysis.results import Results
 from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason
-from harness.model.texts import cpu_list
+from harness.model.texts import counted, cpu_list
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
-from harness.report.sentences import counted
 
 #: So many disturbed rounds are listed.
 LISTED = 10

@@ -6,8 +6,8 @@ from functools import partial
 from harness.analysis.environments import Software
 from harness.analysis.results import Results
 from harness.model.run import Run
+from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Section, Table, Text, tabulate
-from harness.report.sentences import counted
 
 #: Of more environments than these the packages that changed are told line by line, in place of a column for each.
 SIDE_BY_SIDE = 6
@@ -84,7 +84,7 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
     told = [
         "Bold: different from the line above." if any(entry.stands_out for entry in entries) else "",
         "Empty: the environment does not have it." if any(not entry.text for entry in entries) else "",
-        f"{counted(more, 'more package')} {'differs' if more == 1 else 'differ'}." if more else "",
+        f"{counted(more, 'more package', 'differs')}." if more else "",
     ]
     if any(told):
         yield Text(" ".join(filter(None, told)), True, where=FILES)

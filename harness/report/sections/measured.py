@@ -8,6 +8,7 @@ from typing import Any
 from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report.blocks import (
     FILES,
     REST,
@@ -24,7 +25,7 @@ from harness.report.blocks import (
 )
 from harness.report.format import bytes_
 from harness.report.sections import course
-from harness.report.sentences import counted, remarks
+from harness.report.sentences import remarks
 
 #: A scenario of more characters than these is left to the details.
 SCRIPT_CHARACTERS = 20_000

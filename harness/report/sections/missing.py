@@ -8,8 +8,8 @@ from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT
+from harness.model.texts import counted
 from harness.report.blocks import REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
-from harness.report.sentences import counted
 
 #: So many reasons are in the report that is pasted, and so many ends of error output in the details.
 REASONS, OUTPUTS = 10, 10

@@ -11,12 +11,13 @@ from harness.analysis.statistics import Interval
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.scenario import ENVIRONMENT
+from harness.model.texts import counted
 from harness.report import blocks, format, names, plots
 from harness.report.blocks import REPORT, Block, Column, Entry, Figure, Section, Text, Where, tabulate
 from harness.report.charts import pictures
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
-from harness.report.sentences import counted, listed, pythons, remarks
+from harness.report.sentences import listed, pythons, remarks
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
 COLUMNS = 8

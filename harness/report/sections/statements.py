@@ -8,9 +8,10 @@ from harness.analysis.expectations import Check, Standing, Statement
 from harness.analysis.folding import fold
 from harness.analysis.results import Results
 from harness.model.scenario import Scenario
+from harness.model.texts import counted
 from harness.report import names, values
 from harness.report.blocks import FILES, REPORT, Block, Heading, Section, Text, Where
-from harness.report.sentences import counted, listed, part
+from harness.report.sentences import listed, part
 from harness.report.values import SeenLine, SeenValue
 
 #: The headings before the environments.

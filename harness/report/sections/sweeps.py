@@ -9,10 +9,11 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, Race
 from harness.analysis.tables import ScenarioTable
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import FILES, REPORT, Block, Column, Figure, Heading, Items, Section, Text, Where, tabulate
 from harness.report.charts import pictures
-from harness.report.sentences import counted, part, remarks
+from harness.report.sentences import part, remarks
 
 #: So many sentences are told of a sweep where there is a table too.
 SENTENCES = 4

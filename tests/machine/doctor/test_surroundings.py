@@ -73,7 +73,7 @@ def test_there_is_room_where_the_images_and_some_more_fit(free: int | None, leve
 @pytest.mark.parametrize(
     ("free", "images", "value"),
     [
-        (9 * 10**9, 1, "9.0 GB free in /docker; one image to build: about 16.0 GB"),
+        (9 * 10**9, 1, "9.0 GB free in /docker; 1 image to build: about 16.0 GB"),
         (9 * 10**9, 2, "9.0 GB free in /docker; 2 images to build: about 16.0 GB"),
         (9 * 10**9, 0, "9.0 GB free in /docker"),
         (None, 2, "this system does not show it; 2 images to build: about 16.0 GB"),
