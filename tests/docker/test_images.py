@@ -11,7 +11,6 @@ import pytest
 from docker.errors import ImageNotFound
 
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.engine import list_images
 from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, tag
 from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
@@ -49,13 +48,6 @@ def test_what_the_engine_has_is_told_by_one_question(docker, requirement):
     assert image.id == docker.images.right(requirement).id
     changed = dataclasses.replace(requirement, lock=dataclasses.replace(requirement.lock, sha256="0" * 64))
     assert [image.state for image in docker.images.states([changed])] == [ImageState.OUTDATED]
-    assert docker.states([changed]) == docker.images.states([changed])
-
-
-def test_the_engine_answers_without_its_sdk_what_it_answers_with_it(docker, requirement, engine):
-    filters = {"reference": [tag(requirement)]}
-    (listed,) = list_images(filters)
-    assert [listed] == engine.api.images(filters=filters)
 
 
 def test_what_is_right_is_not_built_again(made):

@@ -7,24 +7,25 @@ from pathlib import Path
 
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
-from harness.backends.docker import by_hand, gpus, preflight, recipe
-from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker import bake, by_hand, gpus, recipe
+from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created, printed
 from harness.backends.docker.cuda import check_cuda
-from harness.backends.docker.engine import NAME, Engine, connect, list_images, sentences
+from harness.backends.docker.engine import NAME, Engine, connect, sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.text import Tail
-from harness.backends.verification import SCRIPT, LockDifferences, Verification, compare, listed
-from harness.backends.worker import outcome
-from harness.machine.doctor.check import CheckResult
-from harness.model.backend import BackendFacts, ImageState, KeptImage, Preparation, Progress
+from harness.backends.verification import SCRIPT, Verification, compare, listed
+from harness.machine.doctor import surroundings
+from harness.machine.doctor.check import CheckResult, Level
+from harness.model.backend import BackendFacts, KeptImage, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.gpu import Card, GpuCode, GpuHost
-from harness.model.launch import Job, Limits, Outcome, Status
+from harness.model.launch import Job, Outcome, Status
 from harness.model.run import ByHand, Run
 from harness.model.scenario import Cell
+from harness.model.texts import counted
 
 #: How long listing an image's packages may take, in seconds.
 _VERIFY_SECONDS = 60.0
@@ -79,25 +80,45 @@ class DockerBackend(ImageBackend):
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError where the images that are to be built have no room."""
-        preflight.check_room(self.engine, self.images, requirements)
+        room = self.images.room(requirements)
+        if room.level is Level.BAD:
+            count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
+            raise CannotRunHereError(
+                f"{counted(count, 'image', 'is')} to be built. This needs about {needed / 1e9:.0f} GB, and "
+                f"{room.facts['where']} has {free / 1e9:.1f} GB.",
+                "Remove what is no longer needed (docker system df), or ask for fewer environments (-e).",
+            )
 
     def findings(self, requirements: Sequence[Requirement], *, wanted: bool) -> list[CheckResult]:
         """What the doctor says of the engine, its builder, the room for images, and how containers get GPUs."""
-        with_gpus = wanted or not self.gpu_host.absent
-        return preflight.findings(lambda: (self.engine, self.images), requirements, wanted=wanted, with_gpus=with_gpus)
+        builder = surroundings.buildx(bake.version())
+        try:
+            facts = self.engine.facts
+        except CannotRunHereError as error:
+            return [surroundings.docker("", error=error.message.rstrip("."), wanted=wanted), builder]
+        engine = surroundings.docker(self.engine.version, api=facts.api, where=facts.where)
+        found = [engine, builder, self.images.room(requirements)]
+        if wanted or not self.gpu_host.absent:
+            found.append(self._found_access(wanted=wanted))
+        return found
+
+    def _found_access(self, *, wanted: bool) -> CheckResult:
+        try:
+            return surroundings.gpu_access(self.access.way.value, wanted=wanted)
+        except CannotRunHereError as error:
+            return surroundings.gpu_access("", error=error.message.rstrip("."), wanted=wanted)
 
     def facts(self) -> BackendFacts:
         """What run.json says of the engine, and by what it is asked for images and GPUs."""
         return replace(self.engine.facts, registry=recipe.registry(), gpus_by=self._gpus_by)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Of each image what the engine has, by one question for all, where that can be without the engine's SDK."""
-        return recipe.states(self._root, requirements, list_images)
+        """Of each image what the engine has, by one question for all."""
+        return self.images.states(requirements)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
         """Those whose image is not there, or not as it should be."""
-        states = self.states(requirements)
-        return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
+        return self.images.unprepared(requirements)
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
@@ -119,7 +140,7 @@ class DockerBackend(ImageBackend):
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
             asked, ending = container.run(events.feed, stderr.feed)
             artifacts = container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts()
-        ended = outcome(
+        ended = worker.outcome(
             events,
             ending,
             stderr,
@@ -136,31 +157,19 @@ class DockerBackend(ImageBackend):
 
         Raises CannotRunHereError where the image does not start.
         """
-        environment, differences = requirement.environment, self._differences(requirement)
+        environment, tag, pins = requirement.environment, recipe.tag(requirement), requirement.lock.pins
+        image, script = self._image(requirement), SCRIPT.encode()
+        stdout, stderr, ending = printed(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
+        if not ending.clean:
+            raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr}")
+        differences = compare(pins, listed(stdout))
         if environment.gpu_image:
             # beside what its lock names it has what NVIDIA put there
             differences = replace(differences, extra={})
-        packages = len(requirement.lock.pins)
         if requirement.device is Device.CPU:
-            return Verification(differences, packages)
-        cuda = check_cuda(self.engine, recipe.tag(requirement), environment)
-        return Verification(differences, packages, cuda.lines(), cuda.is_complete)
-
-    def _differences(self, requirement: Requirement) -> LockDifferences:
-        specification = Specification(
-            image=self._image(requirement),
-            command=("python", "-c", SCRIPT),
-            environ={},
-            labels={RUN_LABEL: self._run, CELL_LABEL: "verify"},
-            limits=Limits(seconds=_VERIFY_SECONDS),
-        )
-        stdout, stderr = Tail(1024**2), Tail()
-        with created(self.engine, specification) as container:
-            _, ending = container.run(stdout.feed, stderr.feed)
-        if not ending.clean:
-            tag = recipe.tag(requirement)
-            raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr.text()}")
-        return compare(requirement.lock.pins, listed(stdout.text()))
+            return Verification(differences, len(pins))
+        cuda = check_cuda(self.engine, tag, environment)
+        return Verification(differences, len(pins), cuda.lines(), cuda.is_complete)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run, or of all runs, by their label."""
@@ -192,10 +201,11 @@ class DockerBackend(ImageBackend):
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
             limits=job.limits,
         )
-        return self._with_gpus(specification, requirement, job) if job.limits.gpus else specification
+        return self._with_gpus(specification, requirement) if job.limits.gpus else specification
 
-    def _with_gpus(self, specification: Specification, requirement: Requirement, job: Job) -> Specification:
-        limits, cards = job.limits, self.gpu_host.chosen(job.limits.gpus)
+    def _with_gpus(self, specification: Specification, requirement: Requirement) -> Specification:
+        limits = specification.limits
+        cards = self.gpu_host.chosen(limits.gpus)
         volume = gpus.code_volume(specification.image, [card.name for card in cards])
         gpus.make_volume(self.engine, volume)
         if volume not in self._started and self._may_compile(requirement, cards):

@@ -12,6 +12,7 @@ may say more.
 import os
 import re
 import selectors
+import shutil
 import subprocess
 import threading
 from collections import deque
@@ -22,8 +23,6 @@ from typing import IO
 
 from harness.backends.text import escaped, one_line
 from harness.model.errors import CannotRunHereError
-
-FILE = "docker-bake.hcl"
 
 #: How many of a failed step's last lines an error shows, and how many characters of each.
 LINES = 15
@@ -46,25 +45,23 @@ _IDLE_SECONDS = 0.5
 _LONGEST = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One target of the bake file, and what is set beside or in place of its own: `labels.harness.lock` and so on."""
-
-    name: str
-    settings: Mapping[str, str]
+def version() -> str | None:
+    """What `docker buildx version` says; None where there is no such command."""
+    try:
+        done = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout
 
 
 def check() -> None:
     """Raise CannotRunHereError where there is no `docker buildx`."""
-    advice = "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or: --backend local"
-    try:
-        found = subprocess.run(["docker", "buildx", "version"], capture_output=True, check=False)
-    except FileNotFoundError:
+    if version() is None:
+        lack = "this docker has no buildx" if shutil.which("docker") else "there is no docker command"
         raise CannotRunHereError(
-            "Images are built by `docker buildx bake`, and there is no docker command.", advice
-        ) from None
-    if found.returncode:
-        raise CannotRunHereError("Images are built by `docker buildx bake`, and this docker has no buildx.", advice)
+            f"Images are built by `docker buildx bake`, and {lack}.",
+            "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or: --backend local",
+        )
 
 
 class Builder:
@@ -79,13 +76,14 @@ class Builder:
         self._running: set[subprocess.Popen[bytes]] = set()
         self.is_stopped = False
 
-    def build(self, target: Target, tell: Callable[[str], object]) -> str:
-        """Build a target. Returns nothing where that went well, else what failed and its last words.
+    def build(self, target: str, settings: Mapping[str, str], tell: Callable[[str], object]) -> str:
+        """Build a target of the bake file. Returns nothing where that went well, else what failed and its last words.
 
-        `tell` is called with what the builder is doing, whenever that takes time.
+        `settings` are set beside or in place of the target's own: `labels.harness.lock` and so on. `tell` is called
+        with what the builder is doing, whenever that takes time.
         """
         log = BuildLog()
-        with self._started(target) as process:
+        with self._started(target, settings) as process:
             try:
                 for line in _lines(process.stdout):
                     words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
@@ -105,12 +103,26 @@ class Builder:
             for process in self._running:
                 process.terminate()
 
-    def _started(self, target: Target) -> subprocess.Popen[bytes]:
+    def _started(self, target: str, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        # --load: a builder that is a container of its own keeps its images to itself; no provenance: with it, two
+        # builds of the same thing have two ids
+        command = [
+            "docker",
+            "buildx",
+            "bake",
+            "--file",
+            "docker-bake.hcl",
+            "--load",
+            "--provenance=false",
+            "--progress=plain",
+        ]
+        for key, value in settings.items():
+            command += ["--set", f"{target}.{key}={value}"]
         with self._lock:
             if self.is_stopped:
-                raise CannotRunHereError(f"{target.name} was not built: it was stopped.")
+                raise CannotRunHereError(f"{target} was not built: it was stopped.")
             process = subprocess.Popen(
-                _command(target),
+                [*command, target],
                 cwd=self._root,
                 # a newer buildx asks before it reads folders outside the project; those are named by the user
                 env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
@@ -120,15 +132,6 @@ class Builder:
             )
             self._running.add(process)
             return process
-
-
-def _command(target: Target) -> list[str]:
-    # --load: a builder that is a container of its own keeps its images to itself; no provenance: with it, two builds
-    # of the same thing have two ids
-    command = ["docker", "buildx", "bake", "--file", FILE, "--load", "--provenance=false", "--progress=plain"]
-    for key, value in target.settings.items():
-        command += ["--set", f"{target.name}.{key}={value}"]
-    return [*command, target.name]
 
 
 def _lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:

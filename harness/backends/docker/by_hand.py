@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from harness.backends.docker.gpus import ALL, GpuWay
+from harness.backends.docker.gpus import ALL, KIND, GpuWay
+from harness.backends.docker.recipe import reference, target
 from harness.model.environment import Device, Environment
 from harness.model.launch import Protocol
 from harness.model.run import ByHand, Run
@@ -28,8 +29,7 @@ def _bake(run: Run, environments: Sequence[Environment]) -> str:
     if not environments:
         return ""
     registry = run.backend.registry
-    # as docker-bake.hcl names them
-    targets = [f"{_device(run).value}-{each.name.replace('.', '-')}" for each in environments]
+    targets = [target(each, _device(run)) for each in environments]
     return " ".join([*([f"REGISTRY={shlex.quote(registry)}"] if registry else []), "docker buildx bake", *targets])
 
 
@@ -50,7 +50,7 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
     for axis in scenario.environ:
         if cell.axes.get(axis):
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
-    image = f"{run.backend.registry}harness/{environment.name}:{_device(run).value}"
+    image = reference(run.backend.registry, environment, _device(run))
     script = f"/scenario/{name}" if outside else f"{_FOLDER}/{name}"
     return " ".join([*words, shlex.quote(image), "python", shlex.quote(script), *_options(run, scenario, cell)])
 
@@ -83,7 +83,7 @@ def _gpus(run: Run) -> list[str]:
     if not gpus:
         return []
     if run.backend.gpus_by == GpuWay.CDI:
-        return [f"--device {shlex.quote(f'nvidia.com/gpu={gpu}')}" for gpu in gpus]
+        return [f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus]
     return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
 
 

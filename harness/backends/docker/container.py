@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.streams import STDERR, STDOUT, Frames, pack, unpack
+from harness.backends.text import Tail
 from harness.backends.worker import Ending
 from harness.model.launch import Limits
 
@@ -26,6 +27,9 @@ CELL_LABEL = "harness.cell"
 #: The folder of the images where a launch's files go and where the process starts.
 FOLDER = "/harness"
 USER = "harness"
+
+#: What a script that is no launch is called there.
+_SCRIPT = "script.py"
 
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
@@ -148,6 +152,27 @@ def _read(receive: Callable[[int], bytes], stdout: Read, stderr: Read) -> bool:
             elif stream == STDOUT and stdout(piece):
                 return True
     return False
+
+
+def printed(
+    engine: Engine, image: str, script: bytes, arguments: Sequence[str] = (), *, run: str, seconds: float
+) -> tuple[str, str, Ending]:
+    """What a Python script prints in a container of its own, what it writes to stderr, and how it ends.
+
+    `image` is an id or a name, `run` the run that the container is labelled with.
+    """
+    specification = Specification(
+        image=image,
+        command=("python", _SCRIPT, *arguments),
+        environ={"PYTHONDONTWRITEBYTECODE": "1"},
+        labels={RUN_LABEL: run, CELL_LABEL: "verify"},
+        limits=Limits(seconds=seconds),
+    )
+    stdout, stderr = Tail(1024**2), Tail()
+    with created(engine, specification) as container:
+        container.put({_SCRIPT: script})
+        _, ending = container.run(stdout.feed, stderr.feed)
+    return stdout.text(), stderr.text(), ending
 
 
 @contextmanager

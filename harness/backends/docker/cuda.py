@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.docker import cuda_probe
-from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker.container import printed
 from harness.backends.docker.engine import Engine
-from harness.backends.text import Tail, one_line
+from harness.backends.text import one_line
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Limits
 
 #: From this CUDA on, the number in each library's name, in the order of _NAMES: each counts its own binary interface.
 _NUMBERS = {
@@ -49,10 +48,14 @@ _CUDNN_PARTS = {
     9: ("graph", "engines_precompiled", "engines_runtime_compiled", "heuristic", "ops", "cnn", "adv"),
 }
 
+#: What XLA needs of CUDA's tools, and what becomes of it without.
+_XLA = {
+    "ptxas": "ptxas is not there: XLA leaves its work to the driver, or fails.",
+    "libdevice": "libdevice is not there: XLA compiles no function for a GPU that needs it, such as tanh.",
+}
+
 #: How long it may take, in seconds: TensorFlow starts once, and reads up to four gigabytes of libraries.
 _SECONDS = 300.0
-
-_PROBE = "cuda_probe.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +65,14 @@ class CudaReport:
     `opened` maps each library that TensorFlow asks for, and what those open by themselves, to its version (empty where
     it does not tell); `missing` maps those that do not open to the loader's words. `disagreements` are sentences: a
     library older than TensorFlow was built with, a wheel that the catalogue does not describe. `notes` are sentences
-    too, of what is not there and not needed. `by_tensorflow` is False where TensorFlow's own loader could not be asked
-    and the list was made from the catalogue's CUDA alone. `cuda` and `cudnn` are what it was built with.
+    too, of what is not there and not needed.
     """
 
-    environment: str
-    cuda: str
-    cudnn: str
+    environment: Environment
     opened: Mapping[str, str]
     missing: Mapping[str, str]
     disagreements: Sequence[str] = ()
     notes: Sequence[str] = ()
-    by_tensorflow: bool = True
 
     @property
     def is_complete(self) -> bool:
@@ -83,17 +82,14 @@ class CudaReport:
     def lines(self) -> list[str]:
         """The report for a terminal: one line where all is well, else one for each library and disagreement."""
         if self.is_complete:
-            return [self._summary(), *self.notes]
+            found = [
+                f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
+                for what, start, built in _versioned(self.environment)
+            ]
+            return [f"{len(self.opened)} CUDA libraries open: {', '.join(found)}", *self.notes]
         opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
         missing = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
         return [*opened, *missing, *self.disagreements, *self.notes]
-
-    def _summary(self) -> str:
-        cuda, cudnn = _version(self.opened, "libcudart."), _version(self.opened, "libcudnn.")
-        return (
-            f"{len(self.opened)} CUDA libraries open: CUDA {cuda or 'unknown'} (built for {self.cuda}), "
-            f"cuDNN {cudnn or 'unknown'} (built for {self.cudnn})"
-        )
 
 
 def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
@@ -101,24 +97,15 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
     Raises CannotRunHereError where it does not run to its end.
     """
-    expected = libraries(environment.cuda, environment.cudnn)
-    sonames = [soname for library in expected for soname in library.sonames]
-    specification = Specification(
-        image=image,
-        command=("python", _PROBE, *sonames, *parts(environment.cudnn)),
-        environ={"PYTHONDONTWRITEBYTECODE": "1"},
-        labels={RUN_LABEL: "images", CELL_LABEL: "verify"},
-        limits=Limits(seconds=_SECONDS),
-    )
-    stdout, stderr = Tail(1024**2), Tail()
-    with created(engine, specification) as container:
-        container.put({_PROBE: Path(cuda_probe.__file__).read_bytes()})
-        _, ending = container.run(stdout.feed, stderr.feed)
+    expected = libraries(environment.cuda, environment.cudnn).values()
+    sonames = [*(soname for names in expected for soname in names), *parts(environment.cudnn)]
+    probe = Path(cuda_probe.__file__).read_bytes()
+    stdout, stderr, ending = printed(engine, image, probe, sonames, run="images", seconds=_SECONDS)
     try:
-        found: dict[str, Any] = json.loads(stdout.text())
+        found = json.loads(stdout)
     except ValueError:
         raise CannotRunHereError(
-            f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr.text()}"
+            f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
         ) from None
     return judge(environment, found)
 
@@ -126,20 +113,19 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
     """Set what the probe printed against the catalogue."""
     asked: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
-    expected = {library.name: library.sonames for library in libraries(environment.cuda, environment.cudnn)}
+    expected = libraries(environment.cuda, environment.cudnn)
+    # where TensorFlow's own loader could not be asked, the catalogue's CUDA says what is needed
     needed = {name: tuple(soname for soname, _ in tried) for name, tried in asked.items()} or expected
     words = {soname: why for tried in asked.values() for soname, why in tried if why} | found["closed"]
     wanted = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
     opened, missing = _split(wanted, found["opened"], words)
-    xla = _xla(found)
+    xla = [sentence for what, sentence in _XLA.items() if not found[what]]
     # TensorFlow's own images, which CUDA is copied from where it has no packages, came without XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
-        environment=environment.name,
-        cuda=environment.cuda,
-        cudnn=environment.cudnn,
-        opened=opened,
-        missing=missing,
+        environment,
+        opened,
+        missing,
         disagreements=[
             *([one_line(found["trouble"])] if found["trouble"] else []),
             *_other_names(needed, expected),
@@ -148,7 +134,6 @@ def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
             *(xla if needs_xla else ()),
         ],
         notes=() if needs_xla else xla,
-        by_tensorflow=bool(asked),
     )
 
 
@@ -175,20 +160,28 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
 
 
 def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
-    built = {"CUDA": ("libcudart.", environment.cuda), "cuDNN": ("libcudnn.", environment.cudnn)}
-    found = {what: (_version(opened, start), version) for what, (start, version) in built.items()}
     return [
-        f"{what} is {has}, and TensorFlow was built with {version}."
-        for what, (has, version) in found.items()
-        if has and not is_enough(has, version)
+        f"{what} is {found}, and TensorFlow was built with {built}."
+        for what, start, built in _versioned(environment)
+        if (found := _version(opened, start)) and not is_enough(found, built)
     ]
+
+
+def _versioned(environment: Environment) -> list[tuple[str, str, str]]:
+    """What has a version to compare: its name, how its library's name starts, and what TensorFlow was built with."""
+    return [("CUDA", "libcudart.", environment.cuda), ("cuDNN", "libcudnn.", environment.cudnn)]
+
+
+def _version(opened: Mapping[str, str], start: str) -> str:
+    return next((version for soname, version in opened.items() if soname.startswith(start)), "")
 
 
 def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
     """Where the wheel's own build info is not what the catalogue says. Releases before 2.3 have none."""
+    cuda, cudnn = (str(build.get(key) or "").split(".") for key in ("cuda_version", "cudnn_version"))
     pairs = {
-        "CUDA": (_digits(build.get("cuda_version"), 2), environment.cuda),
-        "cuDNN": (_digits(build.get("cudnn_version"), 1), environment.cudnn.partition(".")[0]),
+        "CUDA": (".".join(cuda[:2]), environment.cuda),
+        "cuDNN": (cudnn[0], environment.cudnn.partition(".")[0]),
         "the GPU code": (" ".join(build.get("cuda_compute_capabilities") or ()), environment.gpu_code),
     }
     return [
@@ -198,46 +191,24 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _digits(version: object, count: int) -> str:
-    return ".".join(str(version or "").split(".")[:count])
-
-
-def _xla(found: Mapping[str, Any]) -> list[str]:
-    missing = {
-        "ptxas": "ptxas is not there: XLA leaves its work to the driver, or fails.",
-        "libdevice": "libdevice is not there: XLA compiles no function for a GPU that needs it, such as tanh.",
-    }
-    return [sentence for what, sentence in missing.items() if not found[what]]
-
-
-def _version(opened: Mapping[str, str], start: str) -> str:
-    return next((version for soname, version in opened.items() if soname.startswith(start)), "")
-
-
-@dataclass(frozen=True, slots=True)
-class CudaLibrary:
-    """A library by the name that TensorFlow's loader has for it; it takes the first of `sonames` that opens."""
-
-    name: str
-    sonames: tuple[str, ...]
-
-
-def libraries(cuda: str, cudnn: str) -> tuple[CudaLibrary, ...]:
+def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     """What a TensorFlow built with this CUDA and cuDNN (each `X.Y`) may ask for. No release asks for all of them.
 
-    Raises ValueError for a CUDA before 10.0.
+    Maps the name that TensorFlow's loader has for a library to file names; it takes the first that opens. Raises
+    ValueError for a CUDA before 10.0.
     """
     version = _numbers(cuda)
     numbers = _NUMBERS[max(known for known in _NUMBERS if known <= version)]
-    named = zip(_NAMES.items(), numbers, strict=True)
-    found = [CudaLibrary(name, (f"{file}.so.{number}",)) for (name, file), number in named]
+    found = {name: (f"{file}.so.{number}",) for (name, file), number in zip(_NAMES.items(), numbers, strict=True)}
     if version >= _CUBLAS_LT_FROM:
-        found.append(CudaLibrary("CublasLt", (f"libcublasLt.so.{version[0]}",)))
+        found["CublasLt"] = (f"libcublasLt.so.{version[0]}",)
     cupti = str(version[0]) if version >= _CUPTI_MAJOR_FROM else cuda
     # where CUDA is newer than at build time, CUPTI's name has changed, and the plain name is tried next
-    found.append(CudaLibrary("Cupti", (f"libcupti.so.{cupti}", "libcupti.so")))
-    found.append(CudaLibrary("Cudnn", (f"libcudnn.so.{_numbers(cudnn)[0]}",)))
-    return tuple(found)
+    return {
+        **found,
+        "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"),
+        "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",),
+    }
 
 
 def parts(cudnn: str) -> tuple[str, ...]:

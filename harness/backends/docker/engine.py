@@ -1,17 +1,13 @@
-"""The Docker Engine: how it is reached, with its SDK and without, and what it is."""
+"""The Docker Engine: how it is reached, what it is, and what it says when it refuses."""
 
-import json
 import os
 import socket
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from harness.model.backend import HERE, REMOTE, BackendFacts
 from harness.model.errors import CannotRunHereError
@@ -22,14 +18,8 @@ if TYPE_CHECKING:
 #: What the registry calls this backend.
 NAME = "docker"
 
-ADVICE = "Start it: `sudo systemctl start docker`, or Docker Desktop."
-
 #: What `docker info` says an engine can limit, by the name it has here.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
-
-#: Where `docker` looks for an engine that nothing names, and how long that is waited for, in seconds.
-_USUAL = "/var/run/docker.sock"
-_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,10 @@ def connect() -> Engine:
         engine = Engine(docker.from_env().api, found)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
-        raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", _advice(error)) from None
+        advice = "Start it: `sudo systemctl start docker`, or Docker Desktop."
+        if isinstance(_root(error), PermissionError):
+            advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
+        raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
@@ -148,84 +141,13 @@ def sentences(what: str) -> Iterator[None]:
         raise CannotRunHereError(message, "`docker info` shows whether it is back.") from error
 
 
-def _root(error: BaseException) -> BaseException:
-    """The system's own error at the bottom of those that libraries put around one another."""
+def _root(error: BaseException) -> OSError | None:
+    """The system's own error, with its words, at the bottom of those that libraries put around one another."""
     below = [each for each in (error.__cause__, error.__context__, *error.args) if isinstance(each, Exception)]
-    for each in below:
-        root = _root(each)
-        if isinstance(root, OSError) and root.strerror:
-            return root
-    return error
+    own = error if isinstance(error, OSError) and error.strerror else None
+    return next(filter(None, map(_root, below)), own)
 
 
 def _cause(error: BaseException) -> str:
     root = _root(error)
-    return (root.strerror if isinstance(root, OSError) and root.strerror else str(root)).rstrip(".")
-
-
-def _advice(error: BaseException) -> str:
-    if isinstance(_root(error), PermissionError):
-        return "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
-    return ADVICE
-
-
-def list_images(filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The images that pass a filter, as the engine's API lists them. Raises CannotRunHereError where none answers.
-
-    A socket of this machine is asked without the SDK, whose import takes longer than all else that `harness images
-    list` does. Where there is more to it than a socket (a context, TLS, SSH), or it does not answer, the SDK is asked.
-    """
-    path = _socket()
-    if path:
-        with suppress(OSError, HTTPException, ValueError):
-            return _ask(path, filters)
-    engine = connect()
-    with sentences("list images"):
-        return list(engine.api.images(filters=dict(filters)))
-
-
-def _socket() -> str:
-    """The socket that the `docker` command would use; empty where it would use something else."""
-    named = os.environ.get("DOCKER_HOST", "")
-    if named:
-        return named.removeprefix("unix://") if named.startswith("unix://") else ""
-    return "" if _has_context() else _USUAL
-
-
-def _has_context() -> bool:
-    """Whether a context says where the engine is."""
-    folder = os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"
-    try:
-        settings = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        settings = {}
-    except (OSError, ValueError):
-        return True  # the SDK says what is wrong with it
-    named = os.environ.get("DOCKER_CONTEXT") or settings.get("currentContext")
-    return named not in (None, "", "default")
-
-
-def _ask(path: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Raises OSError, HTTPException or ValueError where there is no answer."""
-    connection = _Connection(path)
-    try:
-        connection.request("GET", f"/images/json?{urlencode({'filters': json.dumps(filters)})}")
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise HTTPException(answer.reason)
-        return list(json.load(answer))
-    finally:
-        connection.close()
-
-
-class _Connection(HTTPConnection):
-    """HTTP over a socket of this machine."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=_SECONDS)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+    return str(root.strerror if root is not None else error).rstrip(".")

@@ -143,13 +143,8 @@ def refusals(gpus: Sequence[str]) -> Iterator[None]:
 
 def names_in(folders: Iterable[Path]) -> list[str]:
     """The names of NVIDIA's devices in folders of CDI specifications, in order, each once."""
-    names: dict[str, None] = {}
-    for folder in folders:
-        paths = sorted(folder.glob("*")) if folder.is_dir() else []
-        for path in paths:
-            if path.suffix in (".json", ".yaml"):
-                names.update(dict.fromkeys(devices(path)))
-    return list(names)
+    paths = [path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")]
+    return list(dict.fromkeys(name for path in paths for name in devices(path)))
 
 
 def devices(path: Path) -> list[str]:

@@ -1,26 +1,34 @@
 """The images of one engine: pulled or built where they are not right, pushed; and their bases, to and from files."""
 
 import os
+import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from harness.backends import wheels
 from harness.backends.docker import recipe
-from harness.backends.docker.bake import Builder, Target, check
+from harness.backends.docker.bake import Builder, check
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.recipe import Image
 from harness.backends.text import one_line
-from harness.model.backend import KeptImage, Preparation, Progress, Stage, Step
+from harness.files import replacing
+from harness.machine.doctor.check import CheckResult
+from harness.machine.doctor.surroundings import disk_room
+from harness.model.backend import ImageState, KeptImage, Preparation, Progress, Stage, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
 #: Copying packages into layers keeps a disk busy: on a large machine more builds than this would wait for it.
 _MOST_AT_A_TIME = 8
+
+#: What one more image takes on the disk: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with tf2.15) and
+#: what its build leaves in the builder's cache, rounded up.
+IMAGE_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 
 class Images:
@@ -45,8 +53,35 @@ class Images:
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Of each what the engine has, by one question for all."""
+        names = {recipe.tag(each) for each in requirements}
+        names |= {base for each in requirements for base in recipe.bases(self._root, each)}
         with sentences("list images"):
-            return recipe.states(self._root, requirements, lambda filters: self._engine.api.images(filters=filters))
+            listed = self._engine.api.images(filters={"reference": sorted(names)})
+        had = {name: _image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
+
+        def state(requirement: Requirement) -> KeptImage:
+            image = had.get(recipe.tag(requirement))
+            if image is None:
+                return KeptImage(ImageState.NOT_BUILT)
+            is_right = image.is_right(recipe.labels(self._root, requirement, had.get))
+            return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
+
+        return [state(each) for each in requirements]
+
+    def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
+        """Those whose image is not there, or not as it should be."""
+        states = self.states(requirements) if requirements else []
+        return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
+
+    def room(self, requirements: Sequence[Requirement]) -> CheckResult:
+        """Whether there is room for the images that are to be built, where the engine's disk is seen from here."""
+        missing = self.unprepared(requirements)
+        where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
+        try:
+            free = shutil.disk_usage(where).free if where else None
+        except OSError:  # the engine's folder is not one of this machine's
+            free = None
+        return disk_room(free, sum(IMAGE_BYTES[each.device] for each in missing), len(missing), where)
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
         """Pull or build what is not right; the result has each image's id.
@@ -55,7 +90,7 @@ class Images:
         Raises CannotRunHereError where there is no builder, or no image at all.
         """
         missing = [each for each in requirements if self.right(each) is None]
-        failed = self._make(missing, progress, jobs or _jobs())
+        failed = self._make(missing, progress, jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME))
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for each in requirements:
@@ -73,7 +108,7 @@ class Images:
         for each in requirements:
             name, tag = each.environment.name, recipe.tag(each)
             progress(Step(name, f"pushing {tag}"))
-            push(self._engine, tag)
+            self._transfer("push", tag)
             progress(Step(name, "pushed", Stage.READY))
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
@@ -83,28 +118,22 @@ class Images:
     def obtain(self, reference: str) -> str:
         """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
         found = self._inspect(reference)
-        if found is None:
-            advice = f"Where a registry answers: docker pull {reference}. Or leave images out: --no-images"
-            try:
-                pull(self._engine, reference)
-            except CannotRunHereError as error:
-                raise CannotRunHereError(error.message, advice) from None
+        if found is not None:
+            return found.id
+        try:
+            self._transfer("pull", reference)
             found = self._inspect(reference)
             if found is None:
-                raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.", advice)
-        return found.id
+                raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.")
+            return found.id
+        except CannotRunHereError as error:
+            advice = f"Where a registry answers: docker pull {reference}. Or leave images out: --no-images"
+            raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
         """Write an image that the engine has to a file. Raises CannotRunHereError."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        try:
-            with sentences(f"save {reference}"), part.open("wb") as out:
-                for block in self._engine.api.get_image(reference):
-                    out.write(block)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with sentences(f"save {reference}"), replacing(path) as part, part.open("wb") as out:
+            out.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
         """Give the engine the image in a file. Raises CannotRunHereError where it is not there after that."""
@@ -116,8 +145,13 @@ class Images:
 
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
         """What is said of an image that could not be built, with the builder's last `words`."""
-        lacking = [base for base in recipe.all_bases(self._root, requirement) if base in words]
-        advice = [_advice_on_base(base) for base in lacking if self._inspect(base) is None]
+        advice = [
+            f"This engine does not have the base image {base}. Where a registry answers: docker pull {base}\n"
+            "Without a registry: harness images pack FOLDER on a machine that has one, then harness images unpack "
+            "FOLDER here."
+            for base in recipe.all_bases(self._root, requirement)
+            if base in words and self._inspect(base) is None
+        ]
         if requirement.device is Device.CPU:
             advice.append("--backend local needs no image.")
         return UnavailableError(f"The image {recipe.tag(requirement)} could not be built:\n{words}", "\n".join(advice))
@@ -154,9 +188,9 @@ class Images:
             return ""
         check()
         say(Step(name, f"building {recipe.tag(requirement)}"))
-        with ExitStack() as stack:
-            target = self._target(requirement, stack)
-            words = builder.build(target, lambda words: say(Step(name, words)))
+        with self._settings(requirement) as settings:
+            target = recipe.target(requirement.environment, requirement.device)
+            words = builder.build(target, settings, lambda words: say(Step(name, words)))
         took = f"{monotonic() - begun:.0f} s"
         if words:
             say(Step(name, f"failed after {took}: {words.splitlines()[0].rstrip(':')}", Stage.FAILED))
@@ -164,25 +198,41 @@ class Images:
             say(Step(name, f"built in {took}", Stage.READY))
         return words
 
-    def _target(self, requirement: Requirement, stack: ExitStack) -> Target:
-        labels = {f"labels.{label}": value for label, value in self.labels(requirement).items()}
-        settings = {**recipe.settings(self._root, requirement), **labels}
+    @contextmanager
+    def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
+        """What is set for the builder, with the folder of packages where one is named."""
+        settings = recipe.settings(self._root, requirement)
+        settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.folder()
-        if folder is not None:
-            locks = [requirement.lock.path, self._root / "images" / "uv.txt"]
-            settings["contexts.wheels"] = str(stack.enter_context(wheels.selected(folder, locks)))
-        return Target(recipe.target(requirement), settings)
+        if folder is None:
+            yield settings
+            return
+        with wheels.selected(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
+            yield settings | {"contexts.wheels": str(few)}
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> bool:
         """Pull the image from the registry; whether it is there now, and right."""
         name, tag = requirement.environment.name, recipe.tag(requirement)
         say(Step(name, f"pulling {tag}"))
         try:
-            pull(self._engine, tag, lambda: builder.is_stopped)
+            self._transfer("pull", tag, lambda: builder.is_stopped)
         except CannotRunHereError as error:
             say(Step(name, f"{one_line(error.message)}; it will be built"))
             return False
         return self.right(requirement) is not None
+
+    def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Pull or push an image, until that is done or `is_stopped`. Raises CannotRunHereError in the registry's words.
+
+        An engine that has begun a transfer tells of errors on the way, not by its status.
+        """
+        with sentences(f"{way} {tag}"):
+            for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
+                if "error" in message:
+                    words = one_line(str(message["error"]))
+                    raise CannotRunHereError(f"The Docker Engine would not {way} {tag}: {words}")
+                if is_stopped():
+                    return
 
     def _inspect(self, name: str) -> Image | None:
         from docker.errors import ImageNotFound
@@ -192,7 +242,11 @@ class Images:
                 found: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
             except ImageNotFound:
                 return None
-        return Image(found["Id"], found["Config"].get("Labels") or {}, found.get("Size", 0))
+        return _image(found, found["Config"])
+
+
+def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
+    return Image(entry["Id"], labelled.get("Labels") or {}, entry.get("Size", 0))
 
 
 def check_registry() -> None:
@@ -200,36 +254,3 @@ def check_registry() -> None:
     if not recipe.registry():
         advice = "Name it, with a slash at its end: REGISTRY=registry.example.org/team/"
         raise UsageError("REGISTRY is not set, so there is nowhere to push images to.", advice)
-
-
-def _jobs() -> int:
-    return min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
-
-
-def _advice_on_base(reference: str) -> str:
-    return (
-        f"This engine does not have the base image {reference}. Where a registry answers: docker pull {reference}\n"
-        "Without a registry: harness images pack FOLDER on a machine that has one, then harness images unpack FOLDER "
-        "here."
-    )
-
-
-def push(engine: Engine, tag: str) -> None:
-    """Push an image that the engine has. Raises CannotRunHereError with the registry's own words."""
-    with sentences(f"push {tag}"):
-        _heed(engine.api.push(tag, stream=True, decode=True), f"push {tag}")
-
-
-def pull(engine: Engine, tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
-    """Pull an image, until it is there or `is_stopped`. Raises CannotRunHereError with the registry's own words."""
-    with sentences(f"pull {tag}"):
-        _heed(engine.api.pull(tag, stream=True, decode=True), f"pull {tag}", is_stopped)
-
-
-def _heed(messages: Iterable[Mapping[str, Any]], what: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
-    """Follow a transfer to its end: an engine that has begun one tells of errors on the way, not by its status."""
-    for message in messages:
-        if "error" in message:
-            raise CannotRunHereError(f"The Docker Engine would not {what}: {one_line(str(message['error']))}")
-        if is_stopped():
-            return

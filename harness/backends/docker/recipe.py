@@ -8,14 +8,12 @@ not compared, and what is recorded of a launch is the image's own id.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import HarnessError
 
@@ -29,15 +27,6 @@ FROM = "harness.from"
 BASE = "harness.base"
 CUDA = "harness.cuda_base"
 
-#: Asks an engine for its images that pass a filter, as its API lists them.
-ListImages = Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]
-
-#: What the bake file's labels say of an environment in its list, and the harness says of one that is not.
-_SAID = {
-    Device.CPU: ("tensorflow", "keras", "python", "as_of"),
-    Device.GPU: ("tensorflow", "keras", "python", "as_of", "cuda", "cudnn"),
-}
-
 
 def registry() -> str:
     """Where images are pushed to and pulled from, with a slash at its end; empty where nothing is named."""
@@ -45,15 +34,18 @@ def registry() -> str:
 
 
 def tag(requirement: Requirement) -> str:
+    """What the image is called with the registry that REGISTRY names."""
+    return reference(registry(), requirement.environment, requirement.device)
+
+
+def reference(registry: str, environment: Environment, device: Device) -> str:
     """What the image is called, as docker-bake.hcl calls it."""
-    return f"{registry()}harness/{requirement.environment.name}:{requirement.device.value}"
+    return f"{registry}harness/{environment.name}:{device.value}"
 
 
-def target(requirement: Requirement) -> str:
+def target(environment: Environment, device: Device) -> str:
     """The target's name in docker-bake.hcl."""
-    if requirement.environment.asked:
-        return f"{requirement.device.value}-any"
-    return f"{requirement.device.value}-{requirement.environment.name.replace('.', '-')}"
+    return f"{device.value}-{'any' if environment.asked else environment.name.replace('.', '-')}"
 
 
 def dockerfile(root: Path, requirement: Requirement) -> Path:
@@ -62,20 +54,28 @@ def dockerfile(root: Path, requirement: Requirement) -> Path:
     return root / "images" / f"{name}.Dockerfile"
 
 
-def bases(root: Path, requirement: Requirement) -> Sequence[str]:
+def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
     """The images that it is made from: what its last stage starts from, then, where that is one, what has its CUDA."""
     environment = requirement.environment
-    first = environment.gpu_image or last_stage(dockerfile(root, requirement), environment.python)
+    stages = _stages(root, requirement)
+    first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
     with_cuda = requirement.device is Device.GPU and environment.cuda_image
     return (first, environment.cuda_image) if with_cuda else (first,)
 
 
-def last_stage(path: Path, python: str) -> str:
-    """The image that a Dockerfile's last stage starts from."""
+def all_bases(root: Path, requirement: Requirement) -> list[str]:
+    """Every image that a build of this environment's image needs, also for the stages that are not in it."""
+    helpers = [stage for stage in _stages(root, requirement) if ":" in stage and "$" not in stage]
+    return list(dict.fromkeys([*helpers, *bases(root, requirement)]))
+
+
+def _stages(root: Path, requirement: Requirement) -> list[str]:
+    """What each stage of the Dockerfile starts from: an image, or a stage before it."""
+    path = dockerfile(root, requirement)
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not stages:
         raise HarnessError(f"{path} has no FROM line.")
-    return str(stages[-1]).replace("${PYTHON}", python)
+    return stages
 
 
 @cache
@@ -90,22 +90,19 @@ def settings(root: Path, requirement: Requirement) -> dict[str, str]:
 
     A lock outside the project is read where it lies. Of an environment that is not in the bake file, all is set.
     """
-    lock = requirement.lock.path
+    environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     found: dict[str, str] = {}
     if lock.parent.resolve() != (root / "images" / "locks").resolve():
         found |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
-    if requirement.environment.asked:
-        found |= {"tags": tag(requirement), "args.PYTHON": requirement.environment.python, "args.LOCK": lock.name}
-        found |= _said(requirement.environment, requirement.device)
-    if requirement.environment.asked and len(bases(root, requirement)) > 1:
-        found |= {"args.CUDA": "image", "args.CUDA_IMAGE": requirement.environment.cuda_image}
+    if environment.asked:
+        pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
+        labels = {"environment": environment.name, "device": device.value}
+        labels |= {name: str(getattr(environment, name)) for name in pins}
+        found |= {"tags": tag(requirement), "args.PYTHON": environment.python, "args.LOCK": lock.name}
+        found |= {f"labels.harness.{name}": value for name, value in labels.items()}
+        if len(bases(root, requirement)) > 1:
+            found |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}
     return found
-
-
-def _said(environment: Environment, device: Device) -> dict[str, str]:
-    said = {name: str(getattr(environment, name)) for name in _SAID[device]}
-    labels = {"environment": environment.name, "device": device.value, **said}
-    return {f"labels.harness.{name}": value for name, value in labels.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +118,10 @@ class Image:
         return {label: value for label, value in labels.items() if value}.items() <= self.labels.items()
 
 
-def all_bases(root: Path, requirement: Requirement) -> list[str]:
-    """Every image that a build of this environment's image needs, also for the stages that are not in it."""
-    text = dockerfile(root, requirement).read_text(encoding="utf-8")
-    helpers = [name for name in re.findall(r"^FROM (\S+:\S+)", text, flags=re.MULTILINE) if "$" not in name]
-    return list(dict.fromkeys([*helpers, *bases(root, requirement)]))
-
-
 def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
     """What makes an image the right one; the ids of the bases that `find` does not have are empty."""
     wanted = bases(root, requirement)
-    images = [find(base) for base in wanted]
-    ids = [image.id if image is not None else "" for image in images]
+    ids = [image.id if image is not None else "" for image in map(find, wanted)]
     return {
         LOCK: requirement.lock.sha256,
         RECIPE: digest(dockerfile(root, requirement)),
@@ -141,23 +130,3 @@ def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | N
         BASE: ids[0],
         CUDA: "".join(ids[1:]),
     }
-
-
-def states(root: Path, requirements: Sequence[Requirement], ask: ListImages) -> list[KeptImage]:
-    """Of each what the engine has, by one question for all. `root` is the folder with images/."""
-    names = {tag(each) for each in requirements}
-    names |= {base for each in requirements for base in bases(root, each)}
-    had = {
-        name: Image(entry["Id"], entry.get("Labels") or {}, entry.get("Size", 0))
-        for entry in ask({"reference": sorted(names)})
-        for name in entry.get("RepoTags") or ()
-    }
-
-    def state(requirement: Requirement) -> KeptImage:
-        image = had.get(tag(requirement))
-        if image is None:
-            return KeptImage(ImageState.NOT_BUILT)
-        is_right = image.is_right(labels(root, requirement, had.get))
-        return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
-
-    return [state(each) for each in requirements]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, Target, check
+from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check
 from harness.model.errors import CannotRunHereError
 
 
@@ -36,8 +36,8 @@ def test_no_buildx_is_a_sentence(docker):
 
 def test_the_target_and_what_is_set_are_passed(docker, tmp_path):
     docker('for argument; do echo "$argument"; done >"$0.arguments"')
-    target = Target("cpu-tf1-14", {"labels.harness.lock": "abc", "contexts.locks": "/a b"})
-    assert Builder(tmp_path).build(target, print) == ""
+    settings = {"labels.harness.lock": "abc", "contexts.locks": "/a b"}
+    assert Builder(tmp_path).build("cpu-tf1-14", settings, print) == ""
     passed = (tmp_path / "docker.arguments").read_text().splitlines()
     assert passed[:4] == ["buildx", "bake", "--file", "docker-bake.hcl"]
     assert "--progress=plain" in passed
@@ -53,20 +53,20 @@ def test_the_target_and_what_is_set_are_passed(docker, tmp_path):
 def test_what_takes_time_is_told(docker, tmp_path):
     docker("echo '#5 [a 1/2] RUN one'; echo '#5 0.1 hello' >&2; printf '#5 DONE'")
     told = []
-    assert Builder(tmp_path).build(Target("a", {}), told.append) == ""
+    assert Builder(tmp_path).build("a", {}, told.append) == ""
     assert told == ["a 1/2: one"]
 
 
 def test_a_failed_build_ends_with_the_builders_words(docker, tmp_path):
     docker("seq 100; echo; printf '\\377ERROR: no such host' >&2; exit 1")
-    words = Builder(tmp_path).build(Target("a", {}), print).splitlines()
+    words = Builder(tmp_path).build("a", {}, print).splitlines()
     assert words[-1] == "\N{REPLACEMENT CHARACTER}ERROR: no such host"
     assert len(words) == 15
 
 
 def test_a_builder_that_says_nothing_leaves_its_exit_code(docker, tmp_path):
     docker("exit 7")
-    assert Builder(tmp_path).build(Target("a", {}), print) == "the builder ended with exit code 7"
+    assert Builder(tmp_path).build("a", {}, print) == "the builder ended with exit code 7"
 
 
 def test_stopping_ends_every_build_and_lets_none_begin(docker, tmp_path):
@@ -75,7 +75,7 @@ def test_stopping_ends_every_build_and_lets_none_begin(docker, tmp_path):
     builder, begun, ended = Builder(tmp_path), threading.Semaphore(0), []
 
     def build(name):
-        ended.append(builder.build(Target(name, {}), lambda words: begun.release()))
+        ended.append(builder.build(name, {}, lambda words: begun.release()))
 
     threads = [threading.Thread(target=build, args=(name,)) for name in ("one", "two")]
     for thread in threads:
@@ -88,7 +88,7 @@ def test_stopping_ends_every_build_and_lets_none_begin(docker, tmp_path):
     assert len(ended) == 2
     assert all(ended)
     with pytest.raises(CannotRunHereError, match="three was not built: it was stopped"):
-        builder.build(Target("three", {}), print)
+        builder.build("three", {}, print)
 
 
 #: What buildx 0.13 printed, with the registry's name and address replaced.

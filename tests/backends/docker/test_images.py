@@ -83,15 +83,15 @@ def world(tmp_path, monkeypatch):
             self.is_stopped = False
             self.stopped = threading.Event()
 
-        def build(self, target, tell):
-            built.append(target)
+        def build(self, target, settings, tell):
+            built.append((target, settings))
             tell("environment 1/1: x")
-            if target.name in interrupted:
+            if target in interrupted:
                 self.stopped.wait()
-            if target.name in broken:
-                return f"ERROR: {broken[target.name]}"
-            labels = {k.removeprefix("labels."): v for k, v in target.settings.items() if k.startswith("labels.")}
-            api.images[f"harness/{target.name.removeprefix('cpu-')}:cpu"] = labels
+            if target in broken:
+                return f"ERROR: {broken[target]}"
+            labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
+            api.images[f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
             return ""
 
         def stop(self):
@@ -103,8 +103,7 @@ def world(tmp_path, monkeypatch):
 
     class World:
         def __init__(self):
-            self.root, self.api, self.targets, self.broken = tmp_path, api, built, broken
-            self.interrupted = interrupted
+            self.api, self.broken, self.interrupted = api, broken, interrupted
             self.one, self.two = requirement_of(locks, "one"), requirement_of(locks, "two")
 
         @property
@@ -113,7 +112,11 @@ def world(tmp_path, monkeypatch):
 
         @property
         def built(self):
-            return sorted(target.name for target in built)
+            return sorted(target for target, _ in built)
+
+        @property
+        def settings(self):
+            return built[0][1]
 
         def prepare(self, *requirements):
             self.steps = []
@@ -216,13 +219,13 @@ def test_a_folder_of_packages_is_given_to_the_builder(world, tmp_path, monkeypat
     (folder / "six-1.13.0-py2.py3-none-any.whl").touch()
     monkeypatch.setenv("HARNESS_WHEELS", str(folder))
     world.prepare(world.one)
-    assert "contexts.wheels" in world.targets[0].settings
+    assert "contexts.wheels" in world.settings
 
 
 def test_a_lock_outside_the_project_is_given_to_the_builder(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     world.prepare(requirement_of(folder, "three"))
-    assert world.targets[0].settings["contexts.locks"] == str(folder)
+    assert world.settings["contexts.locks"] == str(folder)
 
 
 def test_with_a_registry_images_are_pulled_before_they_are_built(world, monkeypatch):
@@ -282,18 +285,17 @@ class Engine:
 @pytest.mark.parametrize("way", ["push", "pull"])
 def test_an_error_on_the_way_is_a_sentence(way):
     engine = Engine({"status": "layer 1"}, {"error": "unexpected\n\x1b[31mEOF"})
-    more = [lambda: False] if way == "pull" else []
     with pytest.raises(CannotRunHereError, match=rf"would not {way} harness/x:cpu: unexpected \\x1b\[31mEOF"):
-        getattr(images, way)(engine, "harness/x:cpu", *more)
+        Images(engine, ROOT)._transfer(way, "harness/x:cpu")
 
 
 def test_a_pull_can_be_stopped():
     engine = Engine({"status": "layer 1"}, {"status": "layer 2"})
-    images.pull(engine, "harness/x:cpu", lambda: True)
+    Images(engine, ROOT)._transfer("pull", "harness/x:cpu", lambda: True)
     assert engine.left == [{"status": "layer 2"}]
 
 
 def test_a_transfer_goes_to_its_end():
     engine = Engine({"status": "layer 1"}, {"status": "layer 2"})
-    images.push(engine, "harness/x:cpu")
+    Images(engine, ROOT)._transfer("push", "harness/x:cpu")
     assert engine.left == []

@@ -1,10 +1,12 @@
 import dataclasses
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from harness.backends.docker import recipe
-from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, Image, labels, states
+from harness.backends.docker.images import Images
+from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, Image, labels
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device
 from harness.model.errors import HarnessError
@@ -38,8 +40,8 @@ def make(root):
 
 
 def test_names_follow_the_bake_file(make):
-    assert recipe.target(make()) == "cpu-tf2-2-py3-7"
-    assert recipe.target(make(Device.GPU)) == "gpu-tf2-2-py3-7"
+    assert recipe.target(make().environment, Device.CPU) == "cpu-tf2-2-py3-7"
+    assert recipe.target(make().environment, Device.GPU) == "gpu-tf2-2-py3-7"
 
 
 def test_the_registry_is_part_of_an_images_name(make, monkeypatch):
@@ -92,7 +94,7 @@ def test_a_lock_outside_the_project_is_read_where_it_lies(root, tmp_path_factory
 
 def test_of_an_environment_that_is_not_listed_all_is_set(root, make):
     requirement = make(asked="tensorflow==2.2.0", tensorflow="2.2.0", keras="2.3.1")
-    assert recipe.target(requirement) == "cpu-any"
+    assert recipe.target(requirement.environment, Device.CPU) == "cpu-any"
     assert recipe.settings(root, requirement) == {
         "tags": "harness/tf2.2-py3.7:cpu",
         "args.PYTHON": "3.7",
@@ -127,7 +129,7 @@ def found(requirement, had, asked=None):
             {"Id": f"id of {name}", "Labels": had[name], "Size": 5, "RepoTags": [name, f"{name}-too"]} for name in had
         ]
 
-    (image,) = states(ROOT, [requirement], ask)
+    (image,) = Images(SimpleNamespace(api=SimpleNamespace(images=ask)), ROOT).states([requirement])
     return image
 
 
