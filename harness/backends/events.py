@@ -8,7 +8,7 @@ are not known are no mistake, since a newer worker may send them.
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.backends.text import shown
 from harness.model.launch import Sample, Status
@@ -45,6 +45,7 @@ RESOURCES = (
 )
 
 Event = dict[str, Any]
+Read = TypeVar("Read")
 
 
 class Events:
@@ -98,16 +99,50 @@ class Events:
             self._fail("more than 16 MiB were written", line)
         else:
             try:
-                event = _parse(line)
-                take = TAKE.get(event["event"])
-                if take is not None:
-                    take(self, event)
+                self._take(_parse(line))
             except ValueError as error:
                 self._fail(str(error), line)
 
     def _fail(self, what: str, line: bytes) -> None:
         self.error = f"in its results, {what}: {shown(line)}"
         self._partial.clear()
+
+    def _take(self, event: Event) -> None:
+        """Take an event, or nothing of it. Raises ValueError for one that is wrong."""
+        match event["event"]:
+            case "hello":
+                _if_there(_number, event, "time")
+                _if_there(_number, event, "started")
+                self.hello |= {key: value for key, value in event.items() if key != "event"}
+            case "pins":
+                packages = _object(event, "packages")
+                self.pins |= {name: _text(packages, name) for name in packages}
+            case "phase":
+                name, seconds = _text(event, "name"), _amount(event, "seconds")
+                cpu_seconds = _if_there(_amount, event, "cpu_seconds")
+                self.phases[name] = self.phases.get(name, 0.0) + seconds
+                if cpu_seconds is not None:  # a worker that cannot tell leaves it out
+                    self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
+            case "samples":
+                samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
+                self.samples += samples
+                self.calls_per_sample = self.calls_per_sample if calls is None else calls
+            case "observation":
+                self.observations[_text(event, "name")] = event.get("value")
+            case "fingerprint":
+                self.fingerprint |= _object(event, "values")
+            case "artifact":
+                self.artifacts.add(_text(event, "name"))
+            case "resources":
+                known = {key: _if_there(_amount, event, key) for key in RESOURCES}
+                self.resources |= {key: value for key, value in known.items() if value is not None}
+            case "end":
+                status = event.get("status")
+                if status not in STATUSES:
+                    raise ValueError("status is not known in a line")
+                reason, traceback = (_if_there(_text, event, key) or "" for key in ("reason", "traceback"))
+                if self.status is None:  # a launch ends once
+                    self.status, self.reason, self.traceback = Status(status), reason, traceback
 
 
 def _parse(line: bytes) -> Event:
@@ -140,6 +175,11 @@ def _deeper(value: object, levels: int) -> bool:
     return levels == 0 or any(_deeper(each, levels - 1) for each in inner)
 
 
+def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
+    """What `read` reads; None where the worker left the key out."""
+    return None if event.get(key) is None else read(event, key)
+
+
 def _number(event: Event, key: str) -> float:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
@@ -161,10 +201,8 @@ def _count(event: Event, key: str) -> int:
     return value
 
 
-def _text(event: Event, key: str, default: str | None = None) -> str:
+def _text(event: Event, key: str) -> str:
     value = event.get(key)
-    if value is None and default is not None:
-        return default
     if not isinstance(value, str):
         raise ValueError(f"{key} is not text in a line")
     return value
@@ -177,79 +215,11 @@ def _object(event: Event, key: str) -> dict[str, Any]:
     return value
 
 
-def _hello(events: Events, event: Event) -> None:
-    for key in ("time", "started"):
-        if event.get(key) is not None:
-            _number(event, key)
-    events.hello.update((key, value) for key, value in event.items() if key != "event")
-
-
-def _pins(events: Events, event: Event) -> None:
-    packages = _object(event, "packages")
-    events.pins.update({name: _text(packages, name) for name in packages})
-
-
-def _phase(events: Events, event: Event) -> None:
-    name, seconds = _text(event, "name"), _amount(event, "seconds")
-    if event.get("cpu_seconds") is not None:  # a worker that cannot tell leaves it out
-        events.phases_cpu[name] = events.phases_cpu.get(name, 0.0) + _amount(event, "cpu_seconds")
-    events.phases[name] = events.phases.get(name, 0.0) + seconds
-
-
-def _samples(events: Events, event: Event) -> None:
+def _samples(event: Event) -> list[Sample]:
     batch = event.get("samples")
-    if not isinstance(batch, list):
-        raise ValueError("samples is not a list in a line")
-    samples = [_sample(each) for each in batch]
-    if event.get("calls_per_sample") is not None:
-        events.calls_per_sample = _count(event, "calls_per_sample")
-    events.samples += samples
-
-
-def _sample(value: object) -> Sample:
-    if not isinstance(value, dict):
-        raise ValueError("a sample is not an object in a line")
-    seconds = _number(value, "seconds")
-    if seconds <= 0:
+    if not isinstance(batch, list) or not all(isinstance(each, dict) for each in batch):
+        raise ValueError("samples is not a list of objects in a line")
+    samples = [Sample(_number(each, "seconds"), _count(each, "steps")) for each in batch]
+    if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
-    return Sample(seconds, _count(value, "steps"))
-
-
-def _observation(events: Events, event: Event) -> None:
-    events.observations[_text(event, "name")] = event.get("value")
-
-
-def _fingerprint(events: Events, event: Event) -> None:
-    events.fingerprint.update(_object(event, "values"))
-
-
-def _artifact(events: Events, event: Event) -> None:
-    events.artifacts.add(_text(event, "name"))
-
-
-def _resources(events: Events, event: Event) -> None:
-    for key in RESOURCES:
-        if event.get(key) is not None:
-            events.resources[key] = _amount(event, key)
-
-
-def _end(events: Events, event: Event) -> None:
-    status = event.get("status")
-    if status not in STATUSES:
-        raise ValueError("status is not known in a line")
-    reason, traceback = _text(event, "reason", ""), _text(event, "traceback", "")
-    if events.status is None:  # a launch ends once
-        events.status, events.reason, events.traceback = Status(status), reason, traceback
-
-
-TAKE: dict[str, Callable[[Events, Event], None]] = {
-    "hello": _hello,
-    "pins": _pins,
-    "phase": _phase,
-    "samples": _samples,
-    "observation": _observation,
-    "fingerprint": _fingerprint,
-    "artifact": _artifact,
-    "resources": _resources,
-    "end": _end,
-}
+    return samples

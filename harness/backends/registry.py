@@ -12,7 +12,6 @@ from harness.model.run import ByHand, Run
 # the command line asks for the names alone, and is to start fast
 if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
-    from harness.model.gpu import GpuHost
     from harness.model.scenario import Cell
 
 #: What `--backend` takes beside the names: the first that can be used here.
@@ -53,9 +52,15 @@ CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 def known(name: str) -> str:
     """What `--backend` was given. Raises UsageError for what it does not take."""
-    if name not in CHOICES:
-        raise UsageError(f"There is no backend {name!r}.", f"--backend takes {', '.join(CHOICES)}.")
-    return name
+    return name if name == AUTO else _entry(name).name
+
+
+def _entry(name: str) -> BackendEntry:
+    for entry in ENTRIES:
+        if entry.name == name:
+            return entry
+    choices = ", ".join([AUTO, *(entry.name for entry in ENTRIES)])
+    raise UsageError(f"There is no backend {name!r}.", f"--backend takes {choices}.")
 
 
 def choose(
@@ -94,29 +99,15 @@ def opened(root: Path, run: str = "") -> "list[RegisteredBackend]":
     return [entry.open(root, run) for entry in ENTRIES]
 
 
-def image_backend(root: Path, run: str = "images") -> "ImageBackend":
-    """The first backend with images that can be used here; where none can, the first, whose own error says so."""
-    found = [cast("ImageBackend", entry.open(root, run)) for entry in ENTRIES if entry.in_containers]
-    # to ask takes longer than what some commands do with the answer
-    return found[0] if len(found) == 1 else next(filter(_answers, found), found[0])
-
-
-def gpu_host(root: Path) -> "GpuHost":
-    """What is known of the GPUs of the machine that launches on GPUs would run on, without asking its engine."""
-    return next(entry.open(root, "") for entry in ENTRIES if entry.in_containers).gpu_host
+def image_backend(root: Path) -> "ImageBackend":
+    """The backend with images, which alone gives GPUs. Its engine is not asked yet."""
+    return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
 def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
     """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
-    entries = {entry.name: entry for entry in ENTRIES}
-    return entries[run.backend.name].load().by_hand(run, chosen) if run.backend.name in entries else ByHand()
-
-
-def _entry(name: str) -> BackendEntry:
-    for entry in ENTRIES:
-        if entry.name == name:
-            return entry
-    raise UsageError(f"There is no backend {name!r}.", f"There are: {', '.join(entry.name for entry in ENTRIES)}.")
+    entry = next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
+    return entry.load().by_hand(run, chosen) if entry is not None else ByHand()
 
 
 def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
@@ -126,14 +117,6 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
     # what can never have GPUs is told before what is not running
     way = backend.check_gpus(gpus)
     return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
-
-
-def _answers(backend: "RegisteredBackend") -> bool:
-    try:
-        backend.check()
-    except CannotRunHereError:
-        return False
-    return True
 
 
 def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> CannotRunHereError:

@@ -99,7 +99,7 @@ def surroundings(
     from harness.plan.selection import resolve
 
     project = Project.find()
-    found = registry.gpu_host(project.root)
+    found = registry.image_backend(project.root).gpu_host
     catalog, typed = with_asked(load_environments(project), names)
     chosen = [catalog[name] for name in resolve(typed or ["*"], list(catalog), "environment")]
     device = Device.GPU if wanted else Device.CPU

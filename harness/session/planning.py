@@ -81,7 +81,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     """
     project = Project.find()
     limits = _limits(request)
-    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)

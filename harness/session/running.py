@@ -158,7 +158,7 @@ def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
     name = begun.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
-    gpu_host = registry.gpu_host(project.root) if limits.gpus else CPU_ALONE
+    gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.same_machine(dict(begun.host), _host(limits, cards, gpu_host))
     if differing:

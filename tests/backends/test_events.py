@@ -77,7 +77,7 @@ def test_every_event_is_taken():
         (line(event="samples", samples=[{"seconds": 0.1, "steps": 0}]), "steps is not a positive"),
         (line(event="samples", samples=[{"seconds": 0.1, "steps": 1.5}]), "steps is not a positive"),
         (line(event="samples", samples=[{"seconds": True, "steps": 1}]), "seconds is not a number"),
-        (line(event="samples", samples={"seconds": 1}), "not a list"),
+        (line(event="samples", samples={"seconds": 1}), "not a list of objects"),
         (line(event="samples", samples=[], calls_per_sample="many"), "calls_per_sample"),
         (line(event="pins", packages={"numpy": 1}), "numpy is not text"),
         (line(event="phase", name="x", seconds=-1), "seconds is negative"),

@@ -89,7 +89,7 @@ def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
 
 
 def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
-    with pytest.raises(UsageError, match=r"no backend 'submarine'\.\nThere are: ship, raft"):
+    with pytest.raises(UsageError, match=r"no backend 'submarine'\.\n--backend takes auto, ship, raft\."):
         choose("submarine")
 
 
@@ -115,16 +115,6 @@ def test_an_engine_that_answers_and_has_no_gpu_is_not_passed_over(choose: Any, m
     monkeypatch.setattr(Ship, "has_gpus", False)
     with pytest.raises(CannotRunHereError, match=r"It has no GPU\.\nBuy one\."):
         choose(gpus=["0"])
-
-
-def test_the_images_are_those_of_the_first_that_answers(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (BackendEntry("tug", "Tug", f"{__name__}:Raft", in_containers=True), *registry.ENTRIES)
-    monkeypatch.setattr(registry, "ENTRIES", more)
-    assert type(registry.image_backend(Path())) is Raft
-    monkeypatch.setattr(Raft, "there", False)
-    assert type(registry.image_backend(Path())) is Ship
-    monkeypatch.setattr(Ship, "there", False)
-    assert type(registry.image_backend(Path())) is Raft
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

@@ -1,6 +1,7 @@
 """From a request to a plan: devices, lengths, and what of it is refused."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
 
     def make(card: Card | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
-        monkeypatch.setattr(registry, "gpu_host", lambda root: host)
+        monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
         return make_plan(Request(**{**options, **typed}))
 

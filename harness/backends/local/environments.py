@@ -1,11 +1,9 @@
 """Local environments: one virtual environment per lock, in the user's cache, made once."""
 
-import contextlib
-import fcntl
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 from harness.backends import wheels
 from harness.files import cache_dir
 from harness.machine.interpreters import find_python
+from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
 from harness.model.backend import Progress, Stage, Step
 from harness.model.environment import Requirement
@@ -55,7 +54,8 @@ class Environments:
         python = self.find_python(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(folder.with_name(f".{folder.name}.lock")):
+            busy, lock = f"Another process is making {folder.name}.", folder.with_name(f".{folder.name}.lock")
+            with exclusive(lock, busy, waiting=lambda words: progress(Step(name, words))):
                 if self.is_ready(requirement):  # another process made it while this one waited
                     return
                 # an environment knows its own path, so it is made in place
@@ -73,7 +73,7 @@ class Environments:
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
         script, packages = self.root / "images" / "install.sh", wheels.folder()
         offline = [str(packages)] if packages is not None else []
-        process = subprocess.Popen(
+        done = subprocess.run(
             ["sh", str(script), str(python), str(requirement.lock.path), str(folder), *offline],
             env=environ(),
             stdin=subprocess.DEVNULL,
@@ -81,23 +81,10 @@ class Environments:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            check=False,
         )
-        with process:
-            try:
-                printed, _ = process.communicate()
-            except BaseException:
-                process.terminate()
-                raise
-        if process.returncode:
+        if done.returncode:
             raise UnavailableError(
-                f"The environment {requirement.environment.name} could not be installed:\n{last_words(printed)}",
+                f"The environment {requirement.environment.name} could not be installed:\n{last_words(done.stdout)}",
                 "--backend docker needs no local environment.",
             )
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait for and hold a lock file; the kernel lets it go when its holder dies."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
