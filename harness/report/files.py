@@ -7,7 +7,6 @@ from pathlib import Path
 from harness.analysis.results import Results
 from harness.report import markdown, profiles
 from harness.report.blocks import Section, pictures
-from harness.report.charts import svg
 from harness.report.html import page
 
 
@@ -20,7 +19,7 @@ def made(
     """
     # what draws is no Python: it works beside it
     with ThreadPoolExecutor(max_workers=1) as beside:
-        drawing = {picture.file: beside.submit(svg.draw, picture) for picture in pictures(sections)}
+        drawing = {picture.file: beside.submit(picture.svg) for picture in pictures(sections)}
         texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
         return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
 

@@ -11,7 +11,7 @@ from harness.files import cache_dir
 from harness.model.errors import UsageError
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
-from harness.report.charts import svg
+from harness.report.charts.picture import warm_up
 from harness.report.formats import render
 from harness.store.folder import RunFolder, uncollected
 
@@ -38,7 +38,7 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
     """
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # what draws takes as long to start as launches to read
-    Thread(target=svg.start).start()
+    Thread(target=warm_up).start()
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]

@@ -24,7 +24,7 @@ from harness.report.blocks import (
     tabulate,
 )
 from harness.report.charts import layout
-from harness.report.charts.picture import Kind, Picture, Words
+from harness.report.charts.picture import Picture, Words
 from harness.report.escape import plain
 
 #: Names of a chart's rows that leave a plot no room beside them on a narrow screen.
@@ -47,7 +47,7 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
         *layout.headings(told, free=130, y=y),
         layout.ends(told, y=y),
     ]
-    return Picture(Kind.RATIOS, "step", name, words, layout.specification(words, layers))
+    return layout.picture(name, words, layers)
 
 
 def panels(count: int = 3) -> Picture:
@@ -59,7 +59,7 @@ def panels(count: int = 3) -> Picture:
     }
     panel = {"width": 300, "height": 200, "layer": [layout.layer({"type": "point"}, values, **axes)]}
     words = Words("Panels", [], "", f"Chart of {count} panels")
-    return Picture(Kind.SWEEPS, "step", "panels", words, {"concat": [panel] * count, "columns": 2})
+    return Picture("panels", words, {"concat": [panel] * count, "columns": 2})
 
 
 def compared(cells: Sequence[Cell], count: int = 3, *, text: str = "") -> Table:

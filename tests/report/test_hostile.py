@@ -22,7 +22,6 @@ from rich.console import Console
 from harness.analysis.results import Results
 from harness.report import sections, terminal
 from harness.report.blocks import pictures
-from harness.report.charts import svg
 from harness.report.formats import names, render
 from tests.report.formats.examples import HOSTILE, hostile
 
@@ -156,7 +155,7 @@ def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -
 
 def test_pictures_are_text_too() -> None:
     for picture in pictures(sections.build(Results(*hostile()))):
-        text = svg.draw(picture)
+        text = picture.svg()
         assert "<script" not in text
         assert re.fullmatch(r"charts/[A-Za-z0-9_-]+\.svg", picture.file)
         assert len(text) < MOST

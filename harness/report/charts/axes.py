@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.statistics import Estimate, Interval, exp
 
 #: Marks of a log axis of ratios lie at least this many pixels apart: their labels are as wide.
 APART = 44.0
@@ -53,18 +53,19 @@ def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Inter
     low = max(least - reach, min([least, *(math.log(each.low) for each in intervals)]))
     high = min(most + reach, max([most, *(math.log(each.high) for each in intervals)]))
     room = 0.03 * (high - low) or 0.01
-    return Interval(_exp(low - room), _exp(high + room))
+    return Interval(exp(low - room), exp(high + room))
 
 
-def bar(interval: Interval, shown: Interval) -> Bar:
-    """The part of an interval that lies on the axis."""
-    low, high = (min(max(end, shown.low), shown.high) for end in (interval.low, interval.high))
-    return Bar(low, high, [end for end in (interval.low, interval.high) if end in shown])
+def domain_of_ratios(estimates: Sequence[Estimate], margin: float) -> Interval:
+    """From where to where an axis of ratios goes: the margin, a share, is on it too."""
+    return domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
 
 
-def cut(estimates: Iterable[Estimate], shown: Interval) -> int:
-    """How many intervals reach beyond the axis."""
-    return sum(len(bar(each.interval, shown).caps) < 2 for each in estimates if each.interval)
+def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
+    """The part of an interval that lies on the axis, times `factor`."""
+    ends = (interval.low, interval.high)
+    low, high = (factor * min(max(end, shown.low), shown.high) for end in ends)
+    return Bar(low, high, [factor * end for end in ends if end in shown])
 
 
 def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
@@ -75,7 +76,7 @@ def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[flo
     scale = width / math.log(shown.high / shown.low)
     for ladder in LADDERS:
         marks = sorted(mark for mark in (1.0, *ladder) if mark in shown)
-        if len(marks) > 1 and all(gap >= apart for gap in _gaps(marks, scale)):
+        if len(marks) > 1 and all(scale * math.log(after / before) >= apart for before, after in pairwise(marks)):
             return marks
     return [1.0]
 
@@ -93,11 +94,3 @@ def is_log(values: Iterable[float]) -> bool:
     """Whether times (positive, at least one) lie so far apart that their axis is logarithmic."""
     known = list(values)
     return max(known) > LOG_FROM * min(known)
-
-
-def _gaps(marks: Sequence[float], scale: float) -> list[float]:
-    return [scale * math.log(after / before) for before, after in pairwise(marks)]
-
-
-def _exp(log: float) -> float:
-    return math.exp(min(max(log, -700.0), 700.0))

@@ -1,17 +1,20 @@
-"""What all charts share: colours, letters, the rows that they are made of, and the frame of a specification.
+"""What all charts share: colours, letters, scales, marks, and the frame of a specification.
 
 A chart has no label beside its plot: a row's name stands above its marks, so that the plot has the whole width, on a
 telephone too. Whatever is placed from the plot's right edge is placed by Vega's `width`, not by ours.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
+from harness.analysis.statistics import Estimate, Interval
 from harness.model.texts import counted
-from harness.report import format
-from harness.report.charts.picture import Words
+from harness.report.charts import axes
+from harness.report.charts.axes import Bar
+from harness.report.charts.picture import Picture, Words
 from harness.report.escape import plain
+from harness.report.format import Unit
 
 #: More rows than these are not drawn.
 ROWS = 40
@@ -49,8 +52,10 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Specification = dict[str, Any]
 
-# a white ground, on a dark page too; what stands in the picture is drawn as text, in the reader's own letters
-_CONFIG: Specification = {
+Row = TypeVar("Row")
+
+#: A white ground, on a dark page too; what stands in the picture is drawn as text, in the reader's own letters.
+CONFIG: Specification = {
     "background": "white",
     "padding": 10,
     "font": "sans-serif",
@@ -93,27 +98,79 @@ _CONFIG: Specification = {
 }
 
 
-def specification(words: Words, layers: Sequence[Specification], **changes: Any) -> Specification:
-    """A chart of `layers` with its words. With its axes it is WIDTH pixels wide, or as wide as its page says."""
-    return {
-        "$schema": SCHEMA,
-        "description": words.alt,
-        "config": _CONFIG,
-        "title": {
-            "text": _wrapped(words.title, TITLE_LETTERS),
-            "subtitle": [line for note in words.notes for line in _wrapped(note, NOTE_LETTERS)],
-        },
-        "width": WIDTH,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "height": {"step": ROW},
-        "layer": list(layers),
-        **changes,
-    }
+def words(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
+    """Words without what would do harm in a picture; a note that says nothing is none."""
+    return Words(plain(title), [plain(note) for note in notes if note], plain(axis), plain(alt))
 
 
 def axis_title(words: Words) -> list[str]:
     """The title of an axis, in as many lines as it needs: a new one after each semicolon."""
-    return [line for part in words.axis.split("; ") for line in _wrapped(part, AXIS_LETTERS)]
+    return [line for part in words.axis.split("; ") for line in textwrap.wrap(part, AXIS_LETTERS)]
+
+
+def specification(words: Words, **drawn: Any) -> Specification:
+    """A chart with its words, as Vega-Lite; `drawn` is all else."""
+    return {
+        "$schema": SCHEMA,
+        "description": words.alt,
+        "config": CONFIG,
+        "title": {
+            "text": textwrap.wrap(words.title, TITLE_LETTERS),
+            "subtitle": [line for note in words.notes for line in textwrap.wrap(note, NOTE_LETTERS)],
+        },
+        **drawn,
+    }
+
+
+def picture(
+    name: str, words: Words, layers: Sequence[Specification], height: float | Specification | None = None
+) -> Picture:
+    """A chart of one plot. With its axes it is WIDTH pixels wide, or as wide as its page says."""
+    fitted = {"type": "fit-x", "contains": "padding"}
+    return Picture(
+        name,
+        words,
+        specification(words, width=WIDTH, autosize=fitted, height=height or {"step": ROW}, layer=list(layers)),
+    )
+
+
+# Channels.
+
+
+def quantity(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
+    """The channel of a number, from `shown.low` to `shown.high`; its field is still to be named."""
+    kind = "log" if log else "linear"
+    bounds = {"type": kind, "domain": [shown.low, shown.high], "nice": False, **scale}
+    return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
+
+
+def ratios(shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART) -> Specification:
+    """The channel of ratios: a log axis, `width` pixels wide, whose marks lie `apart` pixels apart at least."""
+    marks = axes.ratio_marks(shown, width, apart)
+    return quantity(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
+
+
+def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any) -> Specification:
+    """The channel of times in their unit; `shown` is in seconds."""
+    scaled = Interval(shown.low * unit.factor, shown.high * unit.factor)
+    axis = {"title": title, "format": ",.3~g" if scaled.high < 1e3 else ",.3~r"}
+    return quantity(scaled, axis | ({"values": axes.time_marks(scaled)} if log else {}), log=log, **scale)
+
+
+def looks(
+    field: str, known: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
+) -> dict[str, Specification]:
+    """Channels by which the names in a field are told from one another: `known` has what each name is in each."""
+    ranges = zip(channels, zip(*known.values(), strict=True), strict=True)
+    return {
+        channel: {
+            "field": field,
+            "type": "nominal",
+            "scale": {"domain": list(known), "range": list(values)},
+            "legend": legend,
+        }
+        for channel, values in ranges
+    }
 
 
 def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
@@ -124,6 +181,75 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
     axis = {"title": None, "domain": False, "ticks": False, "labels": False, "grid": grid}
     scale = {"type": "band", "domain": list(names), "paddingInner": apart, "paddingOuter": 0}
     return {"field": "name", "type": "nominal", "scale": scale, "axis": axis}
+
+
+def legend(names: Sequence[str]) -> Specification | None:
+    """The legend of a channel with these values, in as many columns as have room; none of a single one."""
+    if len(names) < 2:
+        return None
+    entries = [_entry(name) for name in names]
+    columns = f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"
+    return {"columns": {"expr": columns}}
+
+
+def columns(names: Sequence[str], width: float) -> int:
+    """How many columns of a legend with these names are so many pixels wide."""
+    entries = [_entry(name) for name in names]
+    return len(entries) if width >= sum(entries) else max(1, int(width / max(entries)))
+
+
+def _entry(name: str) -> int:
+    """Pixels that an entry of a legend takes."""
+    return int(LETTER * len(name)) + 26
+
+
+# Marks.
+
+
+def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encoding: Any) -> Specification:
+    """Marks of one kind, one for each of the values."""
+    return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
+
+
+def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
+    """The margin as a grey band across the plot, and 1 as a line."""
+    ends = {"low": max(shown.low, 1.0 / (1.0 + margin)), "high": min(shown.high, 1.0 + margin)}
+    across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
+    return [
+        layer({"type": "rect", "color": BAND}, [ends], **across),
+        layer({"type": "rule", "color": FAINT}, [{"at": 1.0}], **{along: {"field": "at", **ratio}}),
+    ]
+
+
+def intervals(
+    bars: Sequence[tuple[Mapping[str, Any], Bar]],
+    along: Literal["x", "y"],
+    at: Callable[[str], Specification],
+    colour: Specification,
+    *,
+    cap: float = 7,
+    end: str = "at",
+    line: Literal["color", "stroke"] = "color",
+) -> list[Specification]:
+    """Bars, each with what else is known of it, and a cap of so many pixels at each end that lies on the axis.
+
+    `at` places a field's number in the plot, `end` is the field of a cap, and `line` the channel that colours bars.
+    """
+    upright = "vertical" if along == "x" else "horizontal"
+    return [
+        layer(
+            {"type": "rule", "strokeWidth": 1.5},
+            [{**known, "low": bar.low, "high": bar.high} for known, bar in bars],
+            **at("low"),
+            **{f"{along}2": {"field": "high"}, line: colour},
+        ),
+        layer(
+            {"type": "tick", "orient": upright, "size": cap, "thickness": 1.5},
+            [{**known, end: number} for known, bar in bars for number in bar.caps],
+            **at(end),
+            color=colour,
+        ),
+    ]
 
 
 def headings(
@@ -152,27 +278,13 @@ def room(told: Sequence[str]) -> float:
     return LETTER * max(map(len, told), default=0) + 14.0
 
 
-def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encoding: Any) -> Specification:
-    """Marks of one kind, one for each of the values."""
-    return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
+# Which rows are drawn, and what they are called.
 
 
-def legend(names: Sequence[str]) -> Specification:
-    """The legend of a channel with these values, in as many columns as have room; none of a single one."""
-    if len(names) < 2:
-        return {"legend": None}
-    entries = [_entry(name) for name in names]
-    return {
-        "legend": {
-            "columns": {"expr": f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"}
-        }
-    }
-
-
-def columns(names: Sequence[str], width: float) -> int:
-    """How many columns of a legend with these names are so many pixels wide."""
-    entries = [_entry(name) for name in names]
-    return len(entries) if width >= sum(entries) else max(1, int(width / max(entries)))
+def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
+    """The rows that are drawn, in order: all, or the `most` with the largest distances."""
+    kept = sorted(range(len(rows)), key=lambda place: -distance(rows[place]))[:most]
+    return [rows[place] for place in sorted(kept)]
 
 
 def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
@@ -188,39 +300,10 @@ def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
     return list(found)
 
 
-def farthest(distances: Sequence[float], most: int = ROWS) -> list[int]:
-    """The indices of the rows that are drawn, in order: all, or the `most` with the largest distances."""
-    kept = sorted(range(len(distances)), key=lambda index: -distances[index])[:most]
-    return sorted(kept)
-
-
-# Notes that several charts have. Each is empty where there is nothing to say.
-
-
-def some(drawn: int, of: int, noun: str, which: str) -> str:
-    """`Only 40 of 60 comparisons are drawn: those farthest from 1.`"""
-    return f"Only {drawn:,} of {counted(of, noun)} are drawn: {which}." if drawn < of else ""
-
-
-def cut(count: int) -> str:
-    """That so many intervals go beyond the picture."""
-    if count < 2:
-        return "1 interval reaches beyond the picture, and has no end in it." if count else ""
-    return f"{count:,} intervals reach beyond the picture, and have no end in it."
-
-
-def band(margin: float) -> str:
-    """What the grey band is."""
-    return f"Grey band: a difference of less than {format.share(margin)} counts as none."
-
-
-def _entry(name: str) -> int:
-    """Pixels that an entry of a legend takes."""
-    return int(LETTER * len(name)) + 26
-
-
-def _wrapped(text: str, letters: int) -> list[str]:
-    return textwrap.wrap(text, letters)
+def called(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
+    """For each of the names, however often it occurs, the one that it has in the picture."""
+    once = list(dict.fromkeys(names))
+    return dict(zip(once, distinct(once, longest), strict=True))
 
 
 def _short(text: str, longest: int) -> str:
@@ -228,3 +311,28 @@ def _short(text: str, longest: int) -> str:
         return text
     tail = longest // 2
     return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+# Sentences that several charts have. A note is empty where there is nothing to say.
+
+#: In place of what the bars are.
+NO_INTERVALS = "From one round: no intervals."
+
+
+def some(drawn: int, of: int, noun: str, which: str) -> str:
+    """`Only 40 of 60 comparisons are drawn: those farthest from 1.`"""
+    return f"Only {drawn:,} of {counted(of, noun)} are drawn: {which}." if drawn < of else ""
+
+
+def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
+    """How many intervals go beyond the axis."""
+    count = sum(len(axes.bar(each.interval, shown).caps) < 2 for each in estimates if each.interval)
+    if count < 2:
+        return "1 interval reaches beyond the picture, and has no end in it." if count else ""
+    return f"{count:,} intervals reach beyond the picture, and have no end in it."
+
+
+def extremes(rows: Sequence[Row], number: Callable[[Row], float], told: Callable[[Row], str]) -> str:
+    """`from 0.7×, faster (eager) to 1.2×, slower (graph)`: the rows with the least and the largest number."""
+    least, most = (pick(rows, key=number) for pick in (min, max))
+    return told(least) if least is most else f"from {told(least)} to {told(most)}"

@@ -1,24 +1,9 @@
-"""What every chart is made of: its words, its specification, and the name of its file."""
+"""What every chart is made of: its words and its specification; drawn without a browser and without a network."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from html import escape
 from typing import Any
-
-#: Longer names of scenarios are cut in a file's name.
-NAME_CHARACTERS = 60
-
-
-class Kind(StrEnum):
-    """What a chart shows of a table."""
-
-    RATIOS = "ratios"
-    TIMES = "times"
-    SWEEPS = "sweeps"
-    EFFECTS = "effects"
-    PHASES = "phases"
-    COURSE = "course"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +21,31 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart of one scenario. `name` is its file's without the ending, `specification` is Vega-Lite.
+    """One chart of one scenario. `name` is its file's without the ending, `specification` is Vega-Lite."""
 
-    `device` is the one that its chart is of, where the scenario has a chart of that kind for each of several.
-    """
-
-    kind: Kind
-    scenario: str
     name: str
     words: Words
     specification: Mapping[str, Any]
-    device: str = ""
 
     @property
     def file(self) -> str:
         """Where it lies, as seen from report.md."""
         return f"charts/{self.name}.svg"
 
+    def svg(self) -> str:
+        """The chart as an SVG document: its words are text in it, its title and content are for screen readers too."""
+        head, tag, body = _svg(self.specification).partition(">")
+        title, alt = escape(self.words.title), escape(self.words.alt)
+        return f'{head} role="img"{tag}<title>{title}</title><desc>{alt}</desc>{body}\n'
 
-def file_names(scenarios: Iterable[str]) -> dict[str, str]:
-    """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for scenario in dict.fromkeys(scenarios):
-        plain = re.sub(r"[^A-Za-z0-9_]+", "-", scenario)[:NAME_CHARACTERS].strip("-") or "scenario"
-        name, number = plain, 1
-        # file systems that do not tell upper from lower case hold both
-        while name.lower() in taken:
-            number += 1
-            name = f"{plain}-{number}"
-        taken.add(name.lower())
-        found[scenario] = name
-    return found
+
+def warm_up() -> None:
+    """Have what draws ready: it takes half a second to start, other threads going on meanwhile."""
+    _svg({"data": {"values": [{}]}, "mark": "point"})
+
+
+def _svg(specification: Mapping[str, Any]) -> str:
+    import vl_convert
+
+    drawn: str = vl_convert.vegalite_to_svg(dict(specification), allowed_base_urls=[])
+    return drawn

@@ -1,90 +1,90 @@
-"""The charts of a report, by what they show; each is drawn from the results and has its words."""
+"""The charts of a report, by what they show, each under the name of its file."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from harness.analysis.attribution import Attribution
 from harness.analysis.results import Results
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable
+from harness.model.scenario import Scenario
 from harness.report.charts import course as course_chart
 from harness.report.charts import forest
 from harness.report.charts import phases as phases_chart
 from harness.report.charts import sweeps as sweeps_chart
 from harness.report.charts import times as times_chart
-from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Kind, Picture, Words, file_names
+from harness.report.charts.picture import Picture
 from harness.report.comparisons import ComparisonLine
-from harness.report.escape import plain
+
+#: Longer names of scenarios are cut in a file's name.
+NAME_CHARACTERS = 60
 
 
-def ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
+def ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> list[Picture]:
     """The comparisons of a table; nothing where none did the same work."""
-    control = results.found.control
-    chart = forest.comparisons(compared, control.estimate if control else None, results.run.plan.margin)
-    if chart:
-        words = _plain(forest.comparisons_words(chart, table.scenario, compared))
-        yield _picture(results, table, Kind.RATIOS, words, forest.specification(chart, words))
+    name, control = _name(results, "ratios", table.scenario), results.found.control
+    estimate, margin = control.estimate if control else None, results.run.plan.margin
+    return _any(forest.comparisons(name, table.scenario, compared, estimate, margin))
 
 
-def times(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def times(results: Results, table: ScenarioTable) -> list[Picture]:
     """The times of a table."""
-    chart = times_chart.times(table)
-    if chart:
-        words = _plain(times_chart.words(chart, table.scenario))
-        yield _picture(results, table, Kind.TIMES, words, times_chart.specification(chart, words))
+    return _any(times_chart.times(_name(results, "times", table.scenario), table))
 
 
-def sweeps(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
+def sweeps(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> list[Picture]:
     """The curves of one table along each numeric axis, with their crossings."""
-    for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
-        chart = sweeps_chart.curves(table, [each for each in swept if each.axis == axis])
-        words = _plain(sweeps_chart.words(chart, table.scenario))
-        drawn = sweeps_chart.specification(chart, words)
-        yield _picture(results, table, Kind.SWEEPS, words, drawn, suffix=str(number) if number > 1 else "")
+    axes = dict.fromkeys(each.axis for each in swept)
+    return [
+        sweeps_chart.curves(
+            _name(results, "sweeps", table.scenario, str(number) if number > 1 else ""),
+            table,
+            [each for each in swept if each.axis == axis],
+        )
+        for number, axis in enumerate(axes, 1)
+    ]
 
 
-def effects(results: Results, made: Attribution) -> Iterator[Picture]:
+def effects(results: Results, made: Attribution) -> list[Picture]:
     """What accounts for the differences in one scenario, on one device."""
     table = next(table for table in results.tables if table.scenario.name == made.scenario.name)
     device = made.device.value if table.several_devices else ""
-    chart = forest.effects(made, results.run.plan.margin)
-    words = _plain(forest.effects_words(chart, made, device))
-    drawn = forest.specification(chart, words)
-    yield _picture(results, table, Kind.EFFECTS, words, drawn, device=device, suffix=device)
+    return [forest.effects(_name(results, "effects", made.scenario, device), made, results.run.plan.margin, device)]
 
 
-def phases(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def phases(results: Results, table: ScenarioTable) -> list[Picture]:
     """What comes before the steady state, cell by cell."""
-    chart = phases_chart.stacks(table, results.measured[table.scenario.name])
-    if chart:
-        words = _plain(phases_chart.words(chart, table.scenario))
-        yield _picture(results, table, Kind.PHASES, words, phases_chart.specification(chart, words))
+    measured = results.measured[table.scenario.name]
+    return _any(phases_chart.phases(_name(results, "phases", table.scenario), table, measured))
 
 
-def course(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def course(results: Results, table: ScenarioTable) -> list[Picture]:
     """A table's launches in order of time, each compared with the mean of its cell."""
-    chart = course_chart.course(results.timeline(table), results.run.plan.margin)
-    if chart:
-        words = _plain(course_chart.words(chart, table.scenario))
-        yield _picture(results, table, Kind.COURSE, words, course_chart.specification(chart, words))
+    name, moments = _name(results, "course", table.scenario), results.timeline(table)
+    return _any(course_chart.course(name, table.scenario, moments, results.run.plan.margin))
 
 
-def _plain(words: Words) -> Words:
-    """Words without what would do harm in a picture; a note that says nothing is none."""
-    notes = [plain(note) for note in words.notes if note]
-    return Words(plain(words.title), notes, plain(words.axis), plain(words.alt))
+def _any(picture: Picture | None) -> list[Picture]:
+    return [picture] if picture else []
 
 
-def _picture(
-    results: Results,
-    table: ScenarioTable,
-    kind: Kind,
-    words: Words,
-    specification: Specification,
-    *,
-    device: str = "",
-    suffix: str = "",
-) -> Picture:
-    stems = file_names(each.scenario.name for each in results.tables)
-    name = "-".join(filter(None, [kind.value, stems[table.scenario.name], suffix]))
-    return Picture(kind, table.scenario.name, name, words, specification, device)
+def _name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
+    """The name of a chart's file, without its ending."""
+    stems = file_names(table.scenario.name for table in results.tables)
+    return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
+
+
+def file_names(scenarios: Iterable[str]) -> dict[str, str]:
+    """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for scenario in dict.fromkeys(scenarios):
+        plain = re.sub(r"[^A-Za-z0-9_]+", "-", scenario)[:NAME_CHARACTERS].strip("-") or "scenario"
+        name, number = plain, 1
+        # file systems that do not tell upper from lower case hold both
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name.lower())
+        found[scenario] = name
+    return found

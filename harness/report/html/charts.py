@@ -3,18 +3,18 @@
 How wide they are, and how large their letters, is decided where they are drawn (templates/html/fit.js).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from harness.report.charts import layout
-from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, Words
+from harness.report.charts.layout import CONFIG, Specification
+from harness.report.charts.picture import Picture
 
-#: Letters as in the rest of the page.
-FONT = "system-ui, sans-serif"
+#: What all charts of the page share: Vega-Lite's `config`, with letters as in the rest of the page. The page itself
+#: says what a chart shows, and its style sheet has the colours of its ground.
+PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
 #: Marks that somebody points at, and what of their values is then told, under which title and in which format.
-MARKS = ("point", "bar", "circle", "square")
+MARKS = ("point", "bar")
 TOLD: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
     ("kind", "what", ""),
@@ -29,15 +29,7 @@ TOLD: Sequence[tuple[str, str, str]] = (
     ("takes", "takes", ".3~g"),
 )
 
-# where a specification holds others
-_PARTS = ("layer", "hconcat", "vconcat", "concat")
-
-
-def config() -> Specification:
-    """What all charts of the page share: Vega-Lite's `config`."""
-    shared = layout.specification(Words("", [], "", ""), [])["config"]
-    # the page says what a chart shows, and its style sheet has the colours of its ground
-    return {**shared, "background": "transparent", "padding": 4, "font": FONT, "aria": False}
+_LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
 def specification(picture: Picture) -> Specification:
@@ -46,19 +38,15 @@ def specification(picture: Picture) -> Specification:
     return _interactive({key: value for key, value in picture.specification.items() if key not in left_out})
 
 
-def _interactive(part: Mapping[str, Any]) -> Specification:
+def _interactive(part: Specification) -> Specification:
     """The specification with tooltips on all marks that have something to tell."""
-    made = {**part, **{key: [_interactive(each) for each in part[key]] for key in _PARTS if key in part}}
-    if "spec" in part:
-        made["spec"] = _interactive(part["spec"])
-    mark = part.get("mark")
-    if (mark["type"] if isinstance(mark, Mapping) else mark) in MARKS:
-        return _told(made)
-    return made
+    inner: Specification = {key: [*map(_interactive, part[key])] for key in ("layer", "concat") if key in part}
+    made = part | inner
+    return _told(made) if part.get("mark", {}).get("type") in MARKS else made
 
 
 def _told(unit: Specification) -> Specification:
-    values = unit.get("data", {}).get("values") or [{}]
+    values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
     fields = set(values[0])
     if {"start", "end"} <= fields:
         fields.add("takes")
@@ -70,6 +58,3 @@ def _told(unit: Specification) -> Specification:
         if field in fields and (field == "takes" or values[0][field] != "")
     ]
     return {**unit, "encoding": {**unit["encoding"], "tooltip": tooltip}} if tooltip else unit
-
-
-_LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}

@@ -158,7 +158,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             for absence in results.missing
         ],
         cells=[data(cell) for cell in found.cells],
-        config=charts.config(),
+        config=charts.PAGE_CONFIG,
         charts={picture.name: charts.specification(picture) for picture in blocks.pictures(sections)},
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.report.charts import pictures
-from harness.report.charts.picture import Kind, Picture
+from harness.report.charts.picture import Picture
 from harness.report.comparisons import lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
 
@@ -68,9 +68,14 @@ def drawn(of: Results) -> Iterator[Picture]:
         yield from pictures.course(of, table)
 
 
-def picture(of: Results, kind: Kind) -> Picture:
+def kind(of: Picture) -> str:
+    """What a chart shows of a table: `ratios`."""
+    return of.name.partition("-")[0]
+
+
+def picture(of: Results, wanted: str) -> Picture:
     """The only chart of a kind."""
-    (found,) = (each for each in drawn(of) if each.kind is kind)
+    (found,) = (each for each in drawn(of) if kind(each) == wanted)
     return found
 
 
@@ -82,7 +87,7 @@ def values(of: Picture, mark: str) -> Sequence[dict[str, Any]]:
 
 def is_snapshot(of: Picture) -> bool:
     """Whether a specification is what its file holds. UPDATE_SNAPSHOTS=1 writes it anew; read the difference."""
-    path = Path(__file__).parent / f"{of.kind.value}.json"
+    path = Path(__file__).parent / f"{kind(of)}.json"
     # the last digits of sums and exponentials differ between machines
     text = json.dumps(_rounded(of.specification), indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):

@@ -66,12 +66,6 @@ def test_marks_of_ratios_are_round_numbers_below_and_above_1(low, high, marks):
     assert axes.ratio_marks(Interval(low, high), 400.0) == pytest.approx(marks)
 
 
-def test_an_interval_beyond_the_axis_is_counted():
-    shown = Interval(0.5, 2.0)
-    known = [estimate(0.0), estimate(0.0, 0.1), estimate(0.0, 1.0), estimate(0.6, 0.2)]
-    assert axes.cut(known, shown) == 2
-
-
 def test_marks_of_times_are_one_two_and_five_of_each_decade():
     assert axes.time_marks(Interval(0.9, 60.0)) == [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
 

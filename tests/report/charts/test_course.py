@@ -2,18 +2,17 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.charts.course import LAUNCHES
-from harness.report.charts.picture import Kind
 from tests.factories import RESOURCES, cell, cells, launch, run
-from tests.report.charts.examples import drawn, is_snapshot, picture, results, values
+from tests.report.charts.examples import drawn, is_snapshot, kind, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(count=2), Kind.COURSE))
+    assert is_snapshot(picture(results(count=2), "course"))
 
 
 def test_each_launch_is_a_mark_at_its_place():
     made = results()
-    points = values(picture(made, Kind.COURSE), "point")
+    points = values(picture(made, "course"), "point")
     moments = made.timeline(made.tables[0])
     assert [point["place"] for point in points] == list(range(1, len(moments) + 1))
     assert [point["factor"] for point in points] == [each.factor for each in moments]
@@ -30,7 +29,7 @@ def disturbed():
 
 
 def test_disturbed_launches_and_those_of_repeated_rounds_are_told_apart_by_shape_too():
-    chart = picture(disturbed(), Kind.COURSE)
+    chart = picture(disturbed(), "course")
     kinds = [point["kind"] for point in values(chart, "point")]
     assert sorted(kinds) == ["disturbed", *["launch"] * 4, "not counted: its round was repeated"]
     shapes = chart.specification["layer"][-1]["encoding"]["shape"]["scale"]["range"]
@@ -41,18 +40,18 @@ def test_disturbed_launches_and_those_of_repeated_rounds_are_told_apart_by_shape
 def test_lines_are_the_samples_within_each_launch():
     seconds = [0.008, 0.01, 0.012, 0.01]
     launches = [launch(cell(), [each * turn for each in seconds], turn) for turn in (1, 2)]
-    lines = [each for each in values(picture(Results(run([cell()]), launches), Kind.COURSE), "rule") if "low" in each]
+    lines = [each for each in values(picture(Results(run([cell()]), launches), "course"), "rule") if "low" in each]
     assert [each["place"] for each in lines] == [1, 2]
     assert all(each["low"] < each["high"] for each in lines)
     assert lines[1]["high"] == pytest.approx(2 * lines[0]["high"])
 
 
 def test_the_margin_is_a_band():
-    assert values(picture(results(), Kind.COURSE), "rect") == [{"low": 1 / 1.03, "high": 1.03}]
+    assert values(picture(results(), "course"), "rect") == [{"low": 1 / 1.03, "high": 1.03}]
 
 
 def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
-    chart = picture(results(count=LAUNCHES // 8), Kind.COURSE)
+    chart = picture(results(count=LAUNCHES // 8), "course")
     points = values(chart, "point")
     assert len(points) == LAUNCHES
     assert [point["place"] for point in points] == sorted(point["place"] for point in points)
@@ -62,11 +61,11 @@ def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
 
 
 def test_one_launch_is_no_course():
-    assert Kind.COURSE not in [each.kind for each in drawn(Results(run([cell()]), [launch(cell())]))]
+    assert "course" not in [kind(each) for each in drawn(Results(run([cell()]), [launch(cell())]))]
 
 
 def test_samples_without_time_are_no_line_below_the_picture():
     broken = [launch(cell(), [0.0, 0.01, 0.02], turn) for turn in (1, 2)]
-    chart = picture(Results(run([cell()]), broken), Kind.COURSE)
+    chart = picture(Results(run([cell()]), broken), "course")
     low = chart.specification["layer"][0]["data"]["values"][0]["low"]
     assert all(line["low"] >= min(low, 0.2) for line in values(chart, "rule") if "low" in line)

@@ -1,7 +1,10 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.statistics import Estimate, Interval
 from harness.report.charts import layout
 
 
@@ -20,7 +23,7 @@ def test_a_long_name_keeps_its_beginning_and_its_end():
 
 
 def test_a_legend_has_as_many_columns_as_have_room():
-    assert layout.legend(["a"]) == {"legend": None}
+    assert layout.legend(["a"]) is None
     names = ["graph", "eager", "a function"]
     assert layout.columns(names, 1000) == 3
     assert layout.columns(names, 180) == 2
@@ -28,18 +31,18 @@ def test_a_legend_has_as_many_columns_as_have_room():
 
 
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("halves", "told"),
     [
-        (0, ""),
-        (1, "1 interval reaches beyond the picture, and has no end in it."),
-        (2, "2 intervals reach beyond the picture, and have no end in it."),
+        ([None, 0.1], ""),
+        ([None, 0.1, 1.0], "1 interval reaches beyond the picture, and has no end in it."),
+        ([0.1, 1.0, 3.0], "2 intervals reach beyond the picture, and have no end in it."),
     ],
 )
-def test_intervals_that_leave_the_picture_are_told(count, told):
-    assert layout.cut(count) == told
+def test_intervals_that_leave_the_picture_are_told(halves, told):
+    known = [Estimate(1.0, 5, None if half is None else Interval(math.exp(-half), math.exp(half))) for half in halves]
+    assert layout.cut(known, Interval(0.5, 2.0)) == told
 
 
 def test_the_farthest_are_drawn_in_their_order():
-    assert layout.farthest([1.0, 3.0, 2.0]) == [0, 1, 2]
-    kept = layout.farthest([float(index % 50) for index in range(50)])
-    assert kept == list(range(10, 50))
+    assert layout.farthest([1.0, 3.0, 2.0], float) == [1.0, 3.0, 2.0]
+    assert layout.farthest(list(range(50)), float) == list(range(10, 50))

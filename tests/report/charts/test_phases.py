@@ -3,17 +3,16 @@ import pytest
 from harness.analysis.results import Results
 from harness.report.charts import layout
 from harness.report.charts.phases import COLOURS
-from harness.report.charts.picture import Kind
 from tests.factories import PHASES, cells, rounds, run
-from tests.report.charts.examples import drawn, is_snapshot, many, picture, results, values
+from tests.report.charts.examples import drawn, is_snapshot, kind, many, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(), Kind.PHASES))
+    assert is_snapshot(picture(results(), "phases"))
 
 
 def test_the_phases_of_a_cell_follow_one_another_from_zero():
-    parts = values(picture(results(), Kind.PHASES), "bar")
+    parts = values(picture(results(), "phases"), "bar")
     first = [part for part in parts if part["name"] == parts[0]["name"]]
     before = {name: length for name, length in PHASES.items() if name not in ("warm up", "steady state")}
     assert [part["phase"] for part in first] == list(before)
@@ -23,14 +22,14 @@ def test_the_phases_of_a_cell_follow_one_another_from_zero():
 
 
 def test_a_phase_is_named_in_its_bar_where_that_has_room():
-    chart = picture(results(), Kind.PHASES)
+    chart = picture(results(), "phases")
     told = {text["phase"] for text in values(chart, "text") if "phase" in text}
     assert "import" in told
     assert "interpreter start" not in told
 
 
 def test_in_a_narrower_plot_fewer_phases_are_named():
-    layers = picture(results(), Kind.PHASES).specification["layer"]
+    layers = picture(results(), "phases").specification["layer"]
     needs = {part["phase"]: part["pixels"] for layer in layers for part in layer["data"]["values"] if "pixels" in part}
     assert needs["import"] < needs["first call"] < needs["interpreter start"]
     for layer in layers:
@@ -44,7 +43,7 @@ def test_neighbouring_phases_have_different_colours():
 
 
 def test_of_many_those_that_are_ready_last_are_drawn_and_the_picture_says_so():
-    chart = picture(many(60), Kind.PHASES)
+    chart = picture(many(60), "phases")
     assert len({part["name"] for part in values(chart, "bar")}) == layout.ROWS
     assert "Only 40 of 120 cells are drawn: those that take longest." in chart.words.notes
 
@@ -52,4 +51,4 @@ def test_of_many_those_that_are_ready_last_are_drawn_and_the_picture_says_so():
 def test_launches_that_told_of_no_phase_have_no_such_chart():
     seconds = dict.fromkeys(cells(), 0.01)
     made = Results(run(seconds), rounds(seconds))
-    assert Kind.PHASES not in [each.kind for each in drawn(made)]
+    assert "phases" not in [kind(each) for each in drawn(made)]

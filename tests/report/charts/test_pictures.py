@@ -1,18 +1,22 @@
+import re
+
 import altair
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
-from harness.report.charts.picture import Kind
+from harness.report.charts.pictures import file_names
 from tests.factories import cell, rounds, run, scenario
-from tests.report.charts.examples import HOSTILE, drawn, hostile, results
+from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, results
 
-KINDS = [Kind.RATIOS, Kind.TIMES, Kind.EFFECTS, Kind.PHASES, Kind.COURSE]
+KINDS = ["ratios", "times", "effects", "phases", "course"]
 
 
 def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
     made = list(drawn(results()))
-    assert [each.kind for each in made] == KINDS
-    assert [each.file for each in made] == [f"charts/{kind.value}-step.svg" for kind in KINDS]
+    assert [kind(each) for each in made] == KINDS
+    assert [each.file for each in made] == [f"charts/{name}-step.svg" for name in KINDS]
 
 
 def test_each_device_has_effects_of_its_own():
@@ -23,8 +27,8 @@ def test_each_device_has_effects_of_its_own():
         for mode in ("graph", "eager")
     ]
     seconds = {member: 0.01 + 0.001 * place for place, member in enumerate(members)}
-    made = [each for each in drawn(Results(run(seconds), rounds(seconds))) if each.kind is Kind.EFFECTS]
-    assert [(each.name, each.device) for each in made] == [("effects-step-cpu", "cpu"), ("effects-step-gpu", "gpu")]
+    made = [each for each in drawn(Results(run(seconds), rounds(seconds))) if kind(each) == "effects"]
+    assert [each.name for each in made] == ["effects-step-cpu", "effects-step-gpu"]
     assert [each.words.title.rpartition(" on ")[2] for each in made] == ["cpu", "gpu"]
 
 
@@ -32,7 +36,7 @@ def test_scenarios_whose_names_are_alike_have_files_of_their_own():
     names = ("a step", "a-step")
     seconds = {cell(of=name): 0.01 for name in names} | {cell("tf2.0", of=name): 0.02 for name in names}
     made = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
-    assert [each.name for each in drawn(made) if each.kind is Kind.RATIOS] == ["ratios-a-step", "ratios-a-step-2"]
+    assert [each.name for each in drawn(made) if kind(each) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
 
 
 def test_what_stands_for_a_picture_says_its_content():
@@ -73,3 +77,18 @@ def test_a_chart_is_drawn_to_any_width():
             x, y = (layer["encoding"].get(channel, {}) for channel in ("x", "y"))
             assert x.get("value", 0) in (0, "width")
             assert y.get("field") != "name" or y["axis"]["labels"] is False
+
+
+@given(st.lists(st.text(max_size=100), max_size=10))
+def test_whatever_a_scenario_is_called_its_files_names_are_harmless_and_its_own(scenarios):
+    names = file_names(scenarios)
+    assert names.keys() == set(scenarios)
+    assert len({name.lower() for name in names.values()}) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,70}", name) for name in names.values())
+
+
+def test_a_usual_name_stays():
+    assert file_names(["keras_step", "../../etc/passwd"]) == {
+        "keras_step": "keras_step",
+        "../../etc/passwd": "etc-passwd",
+    }

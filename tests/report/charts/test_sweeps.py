@@ -6,15 +6,13 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.model.scenario import Sweep
-from harness.report.charts import svg
-from harness.report.charts.picture import Kind
 from harness.report.charts.sweeps import CURVES, PANELS
 from tests.report.charts.examples import HOSTILE, is_snapshot, picture
 from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
 
 
 def chart(times=None, **changes):
-    return picture(Results(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), Kind.SWEEPS)
+    return picture(Results(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), "sweeps")
 
 
 def values(of, mark, panel=0):
@@ -133,7 +131,7 @@ def test_what_stands_for_it_says_its_content():
 
 def test_it_is_drawn_and_the_unit_of_an_untrusted_script_is_harmless_in_it():
     made = chart(of=swept(sweeps={"size": Sweep(HOSTILE)}))
-    root = ElementTree.fromstring(svg.draw(made))
+    root = ElementTree.fromstring(made.svg())
     told = "".join(root.itertext())
     assert "\x1b" not in told
     assert {element.tag.rpartition("}")[2] for element in root.iter()}.isdisjoint({"script", "foreignObject", "a"})

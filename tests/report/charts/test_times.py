@@ -1,17 +1,16 @@
 import pytest
 
-from harness.report.charts.picture import Kind
 from harness.report.charts.times import CELLS, times
 from tests.factories import cells
 from tests.report.charts.examples import is_snapshot, many, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(), Kind.TIMES))
+    assert is_snapshot(picture(results(), "times"))
 
 
 def test_each_cell_is_a_mark_on_its_environments_line():
-    chart = picture(results(), Kind.TIMES)
+    chart = picture(results(), "times")
     points = values(chart, "point")
     assert [(point["name"], point["series"]) for point in points[:4]] == [
         ("fit, tf1.14", "graph"),
@@ -25,22 +24,22 @@ def test_each_cell_is_a_mark_on_its_environments_line():
 
 def test_times_far_apart_get_a_log_axis_that_says_so():
     seconds = dict(zip(cells(), (0.001, 0.002, 0.01, 0.1), strict=True))
-    chart = picture(results(seconds), Kind.TIMES)
+    chart = picture(results(seconds), "times")
     assert chart.specification["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
     assert chart.words.axis == "time per step, ms (log scale)"
 
 
 def test_times_close_together_begin_with_zero():
-    x = picture(results(), Kind.TIMES).specification["layer"][0]["encoding"]["x"]
+    x = picture(results(), "times").specification["layer"][0]["encoding"]["x"]
     assert x["scale"]["type"] == "linear"
     assert x["scale"]["domain"][0] == 0.0
 
 
 def test_of_many_the_longest_are_drawn_and_the_picture_says_so():
-    chart = picture(many(60), Kind.TIMES)
+    chart = picture(many(60), "times")
     assert len({point["name"] for point in values(chart, "point")}) == CELLS / 2
     assert "Only 30 of 60 lines are drawn: those with the longest times." in chart.words.notes
 
 
 def test_a_single_number_has_no_such_chart():
-    assert times(results({cells()[0]: 0.01}).tables[0]) is None
+    assert times("times", results({cells()[0]: 0.01}).tables[0]) is None

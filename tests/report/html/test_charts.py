@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from harness.report.charts.picture import Kind, Picture, Words
-from harness.report.html.charts import config, specification
+from harness.report.charts.picture import Picture, Words
+from harness.report.html.charts import PAGE_CONFIG, specification
 from tests.report.handmade import drawing, panels
 
 
@@ -30,23 +30,16 @@ def test_the_picture_beside_the_markdown_is_left_as_it_is() -> None:
 
 def test_the_page_has_the_words_around_a_chart_and_its_ground() -> None:
     assert not {"title", "description", "config", "$schema"} & set(specification(drawing()))
-    assert config()["background"] == "transparent"
-    assert config()["aria"] is False
+    assert PAGE_CONFIG["background"] == "transparent"
+    assert PAGE_CONFIG["aria"] is False
 
 
 def test_charts_side_by_side_tell_too() -> None:
-    unit = {
-        "data": {"values": [{"name": "a", "time": 1.0}]},
-        "mark": "point",
-        "encoding": {"x": {"field": "time"}},
-    }
-    words = Words("", [], "", "")
-    for whole in ({"hconcat": [{"layer": [unit]}]}, {"facet": {"field": "name"}, "spec": {"layer": [unit]}}):
-        made = specification(Picture(Kind.TIMES, "step", "times-step", words, whole))
-        assert "'tooltip'" in repr(made)
+    for panel in specification(panels())["concat"]:
+        assert told(panel, "point") == ["size", "time"]
 
 
 def test_a_mark_without_values_that_tell_anything_stays_silent() -> None:
     unit = {"data": {"values": []}, "mark": {"type": "point"}, "encoding": {}}
-    made = specification(Picture(Kind.TIMES, "step", "times-step", Words("", [], "", ""), {"layer": [unit]}))
+    made = specification(Picture("times-step", Words("", [], "", ""), {"layer": [unit]}))
     assert made["layer"] == [unit]
