@@ -1,4 +1,4 @@
-"""Finds the scenarios and the files that go in with them."""
+"""The project's scenarios, the files that go in with them, and its suites (scenarios/suites.toml)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,8 +7,11 @@ from pathlib import Path
 
 from harness.catalog import header, toml
 from harness.catalog.project import Project
+from harness.catalog.toml import Findings, Table, is_number, number_text
 from harness.model.errors import FileError, Problem
-from harness.model.scenario import Scenario
+from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
+
+_SUITE_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "select")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,6 @@ def find_scenarios(project: Project) -> Found:
         except FileError as error:
             broken[path.stem] = error
     return Found(scenarios, broken)
-
-
-def load_scenarios(project: Project) -> dict[str, Scenario]:
-    """Every scenario of the project by name. Raises FileError where one is wrong."""
-    return {path.stem: load_scenario(path) for path in scenario_files(project)}
 
 
 def scenario_files(project: Project) -> list[Path]:
@@ -59,7 +57,7 @@ def _modules(folder: Path) -> list[Path]:
 def _may_have_header(path: Path) -> bool:
     try:
         return b"# /// script" in path.read_bytes()
-    except OSError:  # said with its reason by what reads it next
+    except OSError:  # what reads it next says why
         return True
 
 
@@ -81,3 +79,57 @@ def fingerprint(files: dict[str, bytes]) -> str:
         digest.update(f"{name}\0{len(data)}\0".encode())
         digest.update(data)
     return digest.hexdigest()
+
+
+def load_suites(project: Project) -> dict[str, Suite]:
+    """Every suite by name. Raises FileError, which has all that is wrong with the file."""
+    suites, findings = read_suites(project)
+    findings.check()
+    return suites
+
+
+def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
+    """Every suite by name as far as it can be read, and what is wrong. Raises FileError for what is not TOML."""
+    path = project.scenarios / "suites.toml"
+    document = toml.read(toml.read_file(path) if path.exists() else "", path)
+    return {name: _suite(name, document.table(name, f"Write [{name}].")) for name in document.values}, document.findings
+
+
+def _suite(name: str, table: Table) -> Suite:
+    table.check_keys(_SUITE_KEYS)
+    rounds, parts = table.values.get("rounds"), table.tables("select")
+    if rounds is not None and (not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1):
+        table.wrong("rounds", "must be a whole number above 0.", "For example: rounds = 3.")
+        rounds = None
+    if not parts:
+        fix = f"Write [[{name}.select]] with its `scenario`, and below it the values of its axes."
+        table.wrong("select", "is missing.", fix)
+    return Suite(
+        name=name,
+        title=table.text("title") or name,
+        environments=_patterns(table, "environments") if "environments" in table.values else ["*"],
+        parts=[_part(part) for part in parts],
+        rounds=rounds,
+        budget=table.text("budget"),
+        warmup=table.text("warmup"),
+        measure=table.text("measure"),
+    )
+
+
+def _part(table: Table) -> SuitePart:
+    scenario = table.text("scenario")
+    if "scenario" not in table.values:
+        table.wrong("scenario", "is missing.", 'For example: scenario = "keras_step".')
+    chosen = {name: _patterns(table, name) for name in table.values if name != "scenario"}
+    environments = chosen.pop(ENVIRONMENT, ())
+    return SuitePart(scenario=scenario, axes=chosen, environments=environments)
+
+
+def _patterns(table: Table, name: str) -> list[str]:
+    """A list of at least one string; a number of a sweep counts as the text that cells have for it."""
+    given = table.values[name]
+    texts = [number_text(item) if is_number(item) else item for item in given] if isinstance(given, list) else []
+    if texts and all(isinstance(text, str) for text in texts):
+        return texts
+    table.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
+    return []

@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from harness.catalog.toml import Findings, choices
 from harness.model.scenario import Scenario
@@ -24,8 +24,9 @@ def check(text: str, scenario: Scenario, findings: Findings) -> None:
         return
     definitions = [node for node in tree.body if _NAME in _bound(node)]
     if not definitions:
-        fix = f"The harness calls `def {_NAME}(bench{''.join(f', {axis}' for axis in _arguments(scenario))})`."
-        findings.at(len(text.split("\n")) if not tree.body else tree.body[-1].lineno, f"There is no {_NAME}().", fix)
+        fix = f"The harness calls it: write `def {_NAME}({', '.join(['bench', *_arguments(scenario)])}):`."
+        line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
+        findings.at(line, f"The file has no function {_NAME}().", fix)
         return
     last = definitions[-1]
     # what a decorator or a name bound in another way takes cannot be read here: the worker looks at it
@@ -45,8 +46,8 @@ def oldest_python(requires: str) -> tuple[int, int]:
 def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
     """The problem and the fix where a Python of that version cannot compile a file."""
     shown = f"{version[0]}.{version[1]}"
-    fix = f"It has to compile with the oldest Python that `requires-python` claims, {shown}."
-    return f"This is no Python {shown}: {message.rstrip('.')}.", fix
+    fix = f"The file has to compile with the oldest Python that `requires-python` allows, {shown}."
+    return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
 
 
 def _arguments(scenario: Scenario) -> list[str]:
@@ -74,35 +75,28 @@ def _check_parameters(function: ast.FunctionDef, scenario: Scenario, findings: F
     axes, taken = _arguments(scenario), function.args
     positional = [*taken.posonlyargs, *taken.args]
     if not positional and taken.vararg is None:
-        findings.at(
-            function.lineno, f"{_NAME}() takes no `bench`.", f"It is its first argument: `def {_NAME}(bench, …)`."
-        )
+        fix = f"Make it the first parameter: `def {_NAME}(bench, …)`."
+        findings.at(function.lineno, f"{_NAME}() does not take `bench`.", fix)
     parameters = [*positional[1:], *taken.kwonlyargs]
-    names = {parameter.arg for parameter in parameters}
-    if taken.kwarg is None:
-        for axis in axes:
-            if axis not in names:
-                fix = f"Give it the parameter `{axis}`, or take the axis out of the header."
-                findings.at(function.lineno, f"{_NAME}() lacks the axis `{axis}`.", fix)
-    defaults = _defaults(taken)
+    missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
+    for axis in missing if taken.kwarg is None else ():
+        fix = f"Add the parameter `{axis}`, or remove the axis from the header."
+        findings.at(function.lineno, f"{_NAME}() has no parameter for the axis `{axis}`.", fix)
+    # defaults belong to the last of the positional parameters
+    ends = zip(reversed(positional), reversed(taken.defaults), strict=False)
+    defaults = {
+        parameter.arg: value for parameter, value in (*ends, *zip(taken.kwonlyargs, taken.kw_defaults, strict=True))
+    }
     for parameter in parameters:
         name, default = parameter.arg, defaults.get(parameter.arg)
         if name not in axes and default is None:
-            fix = f"{choices(name, axes, 'axes')} Write it in [tool.harness.axes], or give the parameter a default."
-            findings.at(parameter.lineno, f"The parameter `{name}` of {_NAME}() is no axis and has no default.", fix)
-        elif name in axes and isinstance(default, ast.Constant) and _is_strange(default, scenario.axes[name]):
-            fix = f"By hand it is what the axis takes. {choices(str(default.value), scenario.axes[name], 'values')}"
-            findings.at(default.lineno, f"The default {default.value!r} of `{name}` is no value of the axis.", fix)
-
-
-def _defaults(taken: ast.arguments) -> dict[str, ast.expr]:
-    positional = [*taken.posonlyargs, *taken.args]
-    first = len(positional) - len(taken.defaults)
-    found = {parameter.arg: default for parameter, default in zip(positional[first:], taken.defaults, strict=True)}
-    named = zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
-    return found | {parameter.arg: default for parameter, default in named if default is not None}
-
-
-def _is_strange(default: ast.Constant, values: Sequence[str]) -> bool:
-    """Whether a parameter's default is none of its axis's values, where these could be read."""
-    return bool(values) and default.value not in values
+            fix = f"{choices(name, axes, 'axes')} Add it to [tool.harness.axes], or give the parameter a default."
+            text = f"The parameter `{name}` of {_NAME}() is not an axis and has no default."
+            findings.at(parameter.lineno, text, fix)
+        elif name in axes and isinstance(default, ast.Constant):
+            # an axis without values is one that could not be read
+            values = scenario.axes[name]
+            if values and default.value not in values:
+                fix = f"Run by hand, the file uses it. {choices(str(default.value), values, 'values')}"
+                text = f"The default {default.value!r} of `{name}` is not a value of the axis."
+                findings.at(default.lineno, text, fix)

@@ -1,10 +1,12 @@
-"""Reads the TOML of files and of scripts' headers (PEP 723), so that all that is wrong is told at once, by line."""
+"""Reads the TOML of files and of scripts' headers (PEP 723), and notes, by line, all that is wrong in it."""
 
+import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -21,23 +23,140 @@ _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)
 _BEGIN, _END = "# /// script", "# ///"
 
 
+class Findings:
+    """The problems of one file whose TOML begins in line `first`. Sentences name its keys as from the table `root`."""
+
+    def __init__(self, path: Path, toml: str, first: int = 1, root: Key = ()) -> None:
+        self.problems: list[Problem] = []
+        self._path = path
+        self._lines = toml.split("\n")
+        self._first = first
+        self._root = root
+
+    def add(self, key: Key, text: str, fix: str = "", *, value: str = "") -> None:
+        """Note a problem of a key, or of the `value` there."""
+        self.at(self.line(key, value), text, fix)
+
+    def at(self, line: int, text: str, fix: str = "") -> None:
+        """Note a problem in a line of the file, once."""
+        problem = Problem(self._path, line, text, fix)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def check(self) -> None:
+        """Raises FileError where there are problems."""
+        if self.problems:
+            raise FileError(self.problems)
+
+    def name(self, key: Key) -> str:
+        """A key as sentences name it: without the number of a list's entry, which the line shows."""
+        inner = key[len(self._root) :] if key[: len(self._root)] == self._root else key
+        return ".".join(part for part in inner if isinstance(part, str))
+
+    def line(self, key: Key, value: str = "") -> int:
+        """The line of a key, or, where it stands there in quotes or bare, of its `value`; counted from 1 in the file.
+
+        Of a key that is not there, the line of what it would be in.
+        """
+        known = key
+        while known and known not in self._statements:
+            known = known[:-1]
+        begin, end = self._statements.get(known, (0, 1))
+        # a statement of one line is found; in a longer one, the key and then the value narrow it down
+        for word in (next((part for part in reversed(key) if isinstance(part, str)), ""), value):
+            pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+            begin = next(
+                (number for number in range(begin, end) if word and pattern.search(self._lines[number])), begin
+            )
+        return self._first + begin
+
+    @cached_property
+    def _statements(self) -> dict[Key, tuple[int, int]]:
+        """Each key with the range of lines of its statement, counted from 0: with the last of them the key is there."""
+        found: dict[Key, tuple[int, int]] = {}
+        begin = 0
+        for end in range(1, len(self._lines) + 1):
+            try:
+                document = tomllib.loads("\n".join(self._lines[:end]))
+            except tomllib.TOMLDecodeError:  # the statement goes on
+                continue
+            for key in _keys(document):
+                found.setdefault(key, (begin, end))
+            begin = end
+        return found
+
+
+def _keys(value: Any) -> Iterator[Key]:
+    """The keys in a value, the outer ones first."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, entry in inner:
+        yield (name,)
+        yield from ((name, *key) for key in _keys(entry))
+
+
 @dataclass(frozen=True, slots=True)
-class Toml:
-    """What some TOML says, and where its keys stand in the file."""
+class Table:
+    """A table of a file's TOML and its key. A method reads one value, and notes in `findings` what is wrong with it."""
 
-    table: dict[str, Any]
-    places: "Places"
+    values: Mapping[str, Any]
+    findings: Findings
+    key: Key = ()
+
+    def wrong(self, name: str, problem: str, fix: str = "", *, value: object = "") -> None:
+        """Note a problem of a value; the sentence begins with its name."""
+        key = (*self.key, name)
+        self.findings.add(key, f"`{self.findings.name(key)}` {problem}", fix, value=str(value))
+
+    def text(self, name: str) -> str:
+        """A string; empty where there is none."""
+        value = self.values.get(name, "")
+        if isinstance(value, str):
+            return value
+        self.wrong(name, "must be a string.", f'Put it in quotes: {name} = "{value}".')
+        return ""
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings; empty where there is none."""
+        value = self.values.get(name, [])
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value
+        self.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
+        return []
+
+    def table(self, name: str, fix: str) -> "Table":
+        """A table; empty where there is none."""
+        value = self.values.get(name, {})
+        if not isinstance(value, dict):
+            self.wrong(name, "must be a table.", fix)
+            value = {}
+        return Table(value, self.findings, (*self.key, name))
+
+    def tables(self, name: str) -> list["Table"]:
+        """A list of tables; empty where there is none."""
+        value = self.values.get(name, [])
+        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            return [Table(entry, self.findings, (*self.key, name, number)) for number, entry in enumerate(value)]
+        table = ".".join(part for part in (*self.key, name) if isinstance(part, str))
+        self.wrong(name, "must be a list of tables.", f"Write [[{table}]], in double brackets.")
+        return []
+
+    def check_keys(self, known: Iterable[str]) -> None:
+        """Note each key that is not one of the `known`."""
+        known = list(known)
+        for name in self.values:
+            if name not in known:
+                self.wrong(name, "is not a known key.", choices(name, known, "keys"))
 
 
-def read(toml: str, path: Path, first: int = 1) -> Toml:
-    """The TOML whose first line is line `first` of the file `path`. Raises FileError where it is none."""
+def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> Table:
+    """The TOML whose first line is line `first` of the file `path`. Raises FileError where it is not valid."""
     try:
-        return Toml(tomllib.loads(toml), Places(toml, first))
+        return Table(tomllib.loads(toml), Findings(path, toml, first, root))
     except tomllib.TOMLDecodeError as error:
         lines = toml.rstrip("\n").split("\n")
         where = _WHERE.search(str(error))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
-        fix = f"The line is `{lines[number - 1].strip()}`; a text stands in double quotes."
+        fix = f"The line is `{lines[number - 1].strip()}`. Strings need double quotes."
         text = f"This is not valid TOML: {_WHERE.sub('', str(error)).rstrip('.')}."
         raise FileError([Problem(path, first + number - 1, text, fix)]) from None
 
@@ -50,20 +169,24 @@ def read_file(path: Path) -> str:
         raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise FileError([Problem(path, line, f"{path.name} cannot be read: this is no UTF-8.")]) from None
+        raise FileError([Problem(path, line, f"{path.name} cannot be read: this line is not UTF-8.")]) from None
 
 
-def read_header(text: str, path: Path) -> Toml:
-    """The header in the text of the script `path` (PEP 723). Raises FileError where there is none, or no right one."""
+def read_header(text: str, path: Path, root: Key = ()) -> Table:
+    """The header in the text of the script `path` (PEP 723). Raises FileError where there is none, or no valid one."""
     blocks = [match for match in _BLOCK.finditer(text) if match["type"] == "script"]
     if not blocks:
         raise FileError([_no_header(text, path)])
     if len(blocks) > 1:
-        line = _line_at(text, blocks[1].start())
-        raise FileError([Problem(path, line, f"This is a second `{_BEGIN}` header.", "A file has one (PEP 723).")])
+        fix = "A file has one header (PEP 723): remove this one, or move its lines to the first."
+        raise FileError([Problem(path, _line_at(text, blocks[1].start()), f"This is a second `{_BEGIN}` header.", fix)])
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
-    return read(toml, path, _line_at(text, blocks[0].start("content")))
+    return read(toml, path, _line_at(text, blocks[0].start("content")), root)
+
+
+def _line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def _no_header(text: str, path: Path) -> Problem:
@@ -71,132 +194,16 @@ def _no_header(text: str, path: Path) -> Problem:
     lines = text.split("\n")
     if _BEGIN not in lines:
         fix = f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`: `harness scenarios new` writes one."
-        return Problem(path, 1, f"There is no `{_BEGIN}` header (PEP 723).", fix)
+        return Problem(path, 1, f"This file has no `{_BEGIN}` header (PEP 723).", fix)
     begin = lines.index(_BEGIN)
     for number, line in enumerate(lines[begin + 1 :], begin + 2):
         if line == _END:
             break
         if line != "#" and not line.startswith("# "):
-            fix = f"Begin each of its lines with `# `, and end it with the line `{_END}`."
-            return Problem(path, number, f"The header that begins in line {begin + 1} is broken off here.", fix)
-    fix = f"End it with the line `{_END}`, after at least one line of TOML in comments."
-    return Problem(path, begin + 1, "The header has no end, or nothing in it.", fix)
-
-
-def _line_at(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-class Places:
-    """The lines of a valid document whose first line is line `first` of its file."""
-
-    def __init__(self, toml: str, first: int = 1) -> None:
-        self._lines = toml.split("\n")
-        self._first = first
-        self._found: dict[Key, tuple[int, int]] | None = None
-
-    def line(self, key: Key, value: str = "") -> int:
-        """The line of a key, or, where it stands there in quotes or bare, of its `value`; counted from 1 in the file.
-
-        Of a key that is not there, the line of what it would be in.
-        """
-        if self._found is None:
-            self._found = {}
-            for path, lines in _statements(self._lines):
-                self._found.setdefault(path, lines)
-        known = key
-        while known and known not in self._found:
-            known = known[:-1]
-        begin, end = self._found.get(known, (0, 1))
-        # a statement of one line is found; in a longer one, the key and then the value narrow it down
-        for word in (next((part for part in reversed(key) if isinstance(part, str)), ""), value):
-            begin = self._naming(word, begin, end) if word else begin
-        return self._first + begin
-
-    def _naming(self, word: str, begin: int, end: int) -> int:
-        pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        return next((number for number in range(begin, end) if pattern.search(self._lines[number])), begin)
-
-
-def _statements(lines: list[str]) -> Iterator[tuple[Key, tuple[int, int]]]:
-    """Each key with the range of lines of the statement that it stands in.
-
-    A statement is the fewest lines that tomllib reads: a `[table]`, or a key and its value.
-    """
-    table: Key = ()
-    entries: dict[Key, int] = {}
-    begin = 0
-    while begin < len(lines):
-        end = begin + 1
-        while (read := _read(lines[begin:end])) is None and end < len(lines):
-            end += 1
-        if read and lines[begin].lstrip().startswith("["):
-            table = _opened(read, entries)
-            yield from ((table[:length], (begin, end)) for length in range(1, len(table) + 1))
-        elif read:
-            yield from (((*table, *key), (begin, end)) for key in _keys(read))
-        begin = end
-
-
-def _read(lines: list[str]) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError:
-        return None
-
-
-def _opened(read: dict[str, Any], entries: dict[Key, int]) -> Key:
-    """The key of the table that a `[table]` or `[[table]]` opens; `entries` counts those of each list so far."""
-    key: Key = ()
-    value: Any = read
-    while value:
-        if isinstance(value, list):
-            entries[key] = entries.get(key, -1) + 1
-            return (*key, entries[key])
-        ((name, value),) = value.items()
-        key = (*key, name)
-        if isinstance(value, dict) and key in entries:
-            key = (*key, entries[key])
-    return key
-
-
-def _keys(value: Any) -> Iterator[Key]:
-    """The keys in a value, the outer ones first."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, entry in inner:
-        yield (name,)
-        yield from ((name, *key) for key in _keys(entry))
-
-
-class Findings:
-    """The problems of one file, whose keys stand at `places`."""
-
-    def __init__(self, path: Path, places: Places) -> None:
-        self.problems: list[Problem] = []
-        self._path = path
-        self._places = places
-
-    def add(self, key: Key, text: str, fix: str = "", *, value: str = "") -> None:
-        """A problem of a key, or of the `value` that stands there."""
-        self.at(self._places.line(key, value), text, fix)
-
-    def at(self, line: int, text: str, fix: str = "") -> None:
-        """A problem in a line of the file, once."""
-        problem = Problem(self._path, line, text, fix)
-        if problem not in self.problems:
-            self.problems.append(problem)
-
-    def unknown_keys(self, key: Key, table: Mapping[str, Any], known: Sequence[str], name: str = "") -> None:
-        """A problem for each key of the table at `key` that is not one of `known`; `name` is the table's, as shown."""
-        for each in table:
-            if each not in known:
-                dotted = f"{name}.{each}" if name else each
-                self.add((*key, each), f"`{dotted}` is not a key.", choices(each, known, "keys"))
-
-    def check(self) -> None:
-        """Raises FileError where there are problems."""
-        if self.problems:
-            raise FileError(self.problems)
+            fix = f"Begin every line of the header with `# `, and end it with the line `{_END}`."
+            return Problem(path, number, f"This line interrupts the header that begins in line {begin + 1}.", fix)
+    fix = f"Write at least one line of TOML in comments, and then the line `{_END}`."
+    return Problem(path, begin + 1, "The header is empty, or has no end.", fix)
 
 
 def choices(typed: str, names: Iterable[str], kind: str) -> str:
@@ -220,8 +227,8 @@ def number_text(number: float) -> str:
 
 def is_json(value: object) -> bool:
     """Whether a value of TOML is one of JSON too: dates and infinities are not."""
-    if isinstance(value, list):
-        return all(map(is_json, value))
-    if isinstance(value, dict):
-        return all(map(is_json, value.values()))
-    return isinstance(value, str | bool) or is_number(value)
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True

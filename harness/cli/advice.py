@@ -72,8 +72,7 @@ def _option(name: str) -> str:
     """Which option takes this name."""
     from harness.catalog.environments import load_environments
     from harness.catalog.project import Project
-    from harness.catalog.scenarios import scenario_files
-    from harness.catalog.suites import load_suites
+    from harness.catalog.scenarios import load_suites, scenario_files
 
     with suppress(HarnessError):
         project = Project.find()

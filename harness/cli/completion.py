@@ -186,7 +186,7 @@ def scenarios(incomplete: str) -> list[str]:
 def suites() -> list[tuple[str, str]]:
     """The names of the suites."""
     from harness.catalog.project import Project
-    from harness.catalog.suites import load_suites
+    from harness.catalog.scenarios import load_suites
 
     try:
         return [(suite.name, suite.title) for suite in load_suites(Project.find()).values()]
@@ -228,7 +228,7 @@ def _below(begun: str) -> list[str]:
 def _of_suite(name: str) -> Sequence[str]:
     """The scenarios that a suite names; nothing where there is none of that name."""
     from harness.catalog.project import Project
-    from harness.catalog.suites import load_suites
+    from harness.catalog.scenarios import load_suites
 
     try:
         suite = load_suites(Project.find()).get(name)

@@ -1,13 +1,14 @@
-"""From what was typed to cells: names and globs resolved, suites and axes to their combinations."""
+"""From what was typed, and what suites name, to cells: names and globs resolved, axes to their combinations."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from harness.catalog.toml import Findings, Key, choices
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.scenario import Cell, Scenario, Suite, SuitePart
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.texts import nearest, plain
 
 Point = tuple[str, tuple[tuple[str, str], ...]]
@@ -194,3 +195,48 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
         f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
         f"{had}{whole}",
     )
+
+
+def check_suites(
+    catalog: Catalog, broken: Collection[str], findings: Findings, only: Collection[str] | None = None
+) -> None:
+    """Note each name in the catalogue's suites that matches nothing; of the parts of the scenarios `only` alone.
+
+    What is said of a `broken` scenario cannot be judged.
+    """
+    for suite in catalog.suites.values():
+        if only is None:
+            _check((suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings)
+        for number, part in enumerate(suite.parts):
+            if part.scenario not in broken and (only is None or part.scenario in only):
+                _check_part((suite.name, "select", number), part, catalog, findings)
+
+
+def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings) -> None:
+    scenario = catalog.scenarios.get(part.scenario)
+    if scenario is None:
+        if part.scenario:
+            fix = choices(part.scenario, catalog.scenarios, "scenarios")
+            findings.add((*key, "scenario"), f"There is no scenario {part.scenario!r}.", fix)
+        return
+    _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
+    values = {axis: list(known) for axis, known in scenario.axes.items()}
+    for axis, patterns in part.axes.items():
+        if axis in values:
+            values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
+        else:
+            findings.add((*key, axis), f"{scenario.name} has no axis {axis!r}.", choices(axis, scenario.axes, "axes"))
+    if not scenario.combinations(values):
+        fix = "Remove it, or select other values."
+        findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)
+
+
+def _check(key: Key, patterns: Sequence[str], names: Sequence[str], kind: str, findings: Findings) -> list[str]:
+    """The names that the patterns match; each pattern that matches nothing is noted."""
+    matched = []
+    for pattern in patterns:
+        try:
+            matched += resolve([pattern], names, kind)
+        except UsageError as error:
+            findings.add(key, error.message, error.advice, value=pattern)
+    return matched

@@ -10,8 +10,7 @@ from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios, load_scenario, scenario_files
-from harness.catalog.suites import load_suites
+from harness.catalog.scenarios import find_scenarios, load_scenario, load_suites, scenario_files
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement

@@ -15,16 +15,14 @@ from typing import Any
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import Found, find_scenarios, load_scenario, scenario_files
+from harness.catalog.scenarios import Found, find_scenarios, load_scenario, load_suites, read_suites, scenario_files
 from harness.catalog.signature import not_python, oldest_python
-from harness.catalog.suites import load_suites, read_suites
 from harness.machine.interpreters import find_python, installed
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
 from harness.model.scenario import Cell, Scenario, Suite
 from harness.plan.availability import split
-from harness.plan.selection import Catalog, resolve
-from harness.plan.suite_check import check as check_suites
+from harness.plan.selection import Catalog, check_suites, resolve
 from harness.report.templates import environment
 from harness.session import quantities
 

@@ -5,15 +5,14 @@ import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import fingerprint, kit_files, load_scenario, load_scenarios, scenario_files
-from harness.catalog.suites import load_suites
+from harness.catalog.scenarios import find_scenarios, fingerprint, kit_files, load_scenario, load_suites, scenario_files
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.plan.selection import Catalog, Selection, select
 
 
 def test_part_a_is_there_whole(project: Project) -> None:
-    scenario = load_scenarios(project)["keras_step"]
+    scenario = find_scenarios(project).scenarios["keras_step"]
     points = scenario.combinations(scenario.axes)
     assert len({(axes["model"], axes["data"]) for axes in points}) == 8
     assert {axes["call"] for axes in points} == {"fit", "fit_epoch", "train_on_batch"}
@@ -24,7 +23,9 @@ def test_part_a_is_there_whole(project: Project) -> None:
 
 def test_every_suite_selects_cells_that_exist(project: Project) -> None:
     environments = list(load_environments(project))
-    catalog = Catalog(environments=environments, scenarios=load_scenarios(project), suites=load_suites(project))
+    found = find_scenarios(project)
+    assert not found.broken
+    catalog = Catalog(environments=environments, scenarios=found.scenarios, suites=load_suites(project))
     assert {"headline", "releases"} <= set(catalog.suites)
     for suite in catalog.suites:
         assert select(Selection(suite=suite), catalog, Device.CPU)[0]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.project import Project
-from harness.catalog.suites import load_suites
+from harness.catalog.scenarios import load_suites
 from harness.model.errors import FileError
 from harness.model.scenario import SuitePart
 
@@ -54,15 +54,15 @@ def test_a_project_may_have_no_suites(folder: Path) -> None:
     ("old", "new", "told"),
     [
         ("[quick]", "[quick", "1: This is not valid TOML:"),
-        ("title", "titel", "2: `quick.titel` is not a key. Did you mean `title`?"),
-        ('"One cell"', "1", "2: `title` is not a text."),
-        ("rounds = 3", "rounds = true", "4: `quick.rounds` is not a whole number above 0."),
-        ("rounds = 3", "rounds = 0", "4: `quick.rounds` is not a whole number above 0."),
-        ('"20m"', "20", '5: `budget` is not a text. Put it in quotes: budget = "20".'),
-        ('["tf1.14", "tf2.*"]', '"tf1.14"', "3: `environments` is not a list of texts."),
-        ('scenario = "step"', "", "8: A part of the suite quick names no `scenario`."),
-        ('["graph"]', '"graph"', "10: `mode` is not a list of texts."),
-        ("[quick]", "other = 1\n[quick]", "1: `other` is no suite."),
+        ("title", "titel", "2: `quick.titel` is not a known key. Did you mean `title`?"),
+        ('"One cell"', "1", "2: `quick.title` must be a string."),
+        ("rounds = 3", "rounds = true", "4: `quick.rounds` must be a whole number above 0."),
+        ("rounds = 3", "rounds = 0", "4: `quick.rounds` must be a whole number above 0."),
+        ('"20m"', "20", '5: `quick.budget` must be a string. Put it in quotes: budget = "20".'),
+        ('["tf1.14", "tf2.*"]', '"tf1.14"', "3: `quick.environments` must be a list of strings."),
+        ('scenario = "step"', "", "8: `quick.select.scenario` is missing."),
+        ('["graph"]', '"graph"', "10: `quick.select.mode` must be a list of strings."),
+        ("[quick]", "other = 1\n[quick]", "1: `other` must be a table. Write [other]."),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(folder: Path, old: str, new: str, told: str) -> None:
@@ -71,4 +71,6 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path, old: str, new: str, t
 
 
 def test_a_suite_of_nothing_is_told(folder: Path) -> None:
-    assert problems(folder, SUITES.partition("[[")[0])[0].startswith("1: The suite quick selects nothing.")
+    assert problems(folder, SUITES.partition("[[")[0])[0].startswith(
+        "1: `quick.select` is missing. Write [[quick.select]] with"
+    )

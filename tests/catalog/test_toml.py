@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.toml import Places, is_json, is_number, number_text, read_header
+from harness.catalog.toml import Findings, is_json, is_number, number_text, read_header
 from harness.model.errors import FileError
 
 TOML = '''\
@@ -48,7 +48,7 @@ HARNESS = ("tool", "harness")
 
 def found(*key: str | int, value: str = "", first: int = 1) -> str:
     """The line that a key, or a value, is found at."""
-    return TOML.split("\n")[Places(TOML, first).line(key, value) - first]
+    return TOML.split("\n")[Findings(Path("toml"), TOML, first).line(key, value) - first]
 
 
 def test_a_key_is_found_where_it_stands() -> None:
@@ -65,8 +65,8 @@ def test_a_key_within_a_value_is_found_in_its_line() -> None:
 
 
 def test_the_entries_of_a_list_of_tables_are_told_apart() -> None:
-    places = Places(TOML)
-    assert places.line((*HARNESS, "exclude", 1, "mode")) == places.line((*HARNESS, "exclude", 0, "mode")) + 2
+    findings = Findings(Path("toml"), TOML)
+    assert findings.line((*HARNESS, "exclude", 1, "mode")) == findings.line((*HARNESS, "exclude", 0, "mode")) + 2
 
 
 def test_a_value_is_found_in_its_own_line() -> None:
@@ -80,7 +80,7 @@ def test_a_key_that_is_not_there_is_looked_for_in_its_table() -> None:
 
 
 def test_lines_are_counted_in_the_file() -> None:
-    assert Places(TOML, 10).line(("requires-python",)) == 11
+    assert Findings(Path("toml"), TOML, 10).line(("requires-python",)) == 11
 
 
 @given(st.lists(st.sampled_from(["mode", "size", "model"]), unique=True, min_size=1), st.integers(0, 3))
@@ -90,7 +90,7 @@ def test_every_key_of_every_table_is_found(keys: list[str], comments: int) -> No
         lines += [f"[{table}]", *["#"] * comments, *(f'{key} = "{table}"' for key in keys)]
     for table in ("one", "two"):
         for key in keys:
-            line = lines[Places("\n".join(lines)).line((table, key)) - 1]
+            line = lines[Findings(Path("toml"), "\n".join(lines)).line((table, key)) - 1]
             assert re.fullmatch(f'{key} = "{table}"', line)
 
 
@@ -115,19 +115,19 @@ def problem(text: str) -> str:
 
 def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
     found = read_header(SCRIPT, Path("step.py"))
-    assert found.table == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
-    assert found.places.line(("tool", "harness", "title")) == 6
+    assert found.values == {"requires-python": ">=3.6", "tool": {"harness": {"title": "A step"}}}
+    assert found.findings.line(("tool", "harness", "title")) == 6
 
 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (SCRIPT, "import this\n", "step.py:1: There is no `# /// script` header (PEP 723). Begin the file with"),
-        (SCRIPT, "", "step.py:1: There is no"),
-        ("# /// script", "# /// other", "step.py:1: There is no"),
-        ("# [tool", "#[tool", "step.py:5: The header that begins in line 2 is broken off here. Begin each"),
-        ("#\n", "\n", "step.py:4: The header that begins in line 2 is broken off here."),
-        ("# ///\nimport", "import", "step.py:7: The header that begins in line 2 is broken off here."),
+        (SCRIPT, "import this\n", "step.py:1: This file has no `# /// script` header (PEP 723). Begin the file with"),
+        (SCRIPT, "", "step.py:1: This file has no"),
+        ("# /// script", "# /// other", "step.py:1: This file has no"),
+        ("# [tool", "#[tool", "step.py:5: This line interrupts the header that begins in line 2. Begin every"),
+        ("#\n", "\n", "step.py:4: This line interrupts the header that begins in line 2."),
+        ("# ///\nimport", "import", "step.py:7: This line interrupts the header that begins in line 2."),
         ("import this\n", SCRIPT, "step.py:9: This is a second `# /// script` header. A file has one"),
         ('"A step"', "A step", "step.py:6: This is not valid TOML: Invalid value. The line is `title = A step`"),
         ('"A step"', '"A step', "step.py:6: This is not valid TOML:"),
@@ -141,7 +141,7 @@ def test_what_is_no_header_is_told_with_its_line(old: str, new: str, told: str) 
 
 
 def test_a_header_of_nothing_is_told() -> None:
-    assert problem("# /// script\n# ///\n").startswith("step.py:1: The header has no end, or nothing in it.")
+    assert problem("# /// script\n# ///\n").startswith("step.py:1: The header is empty, or has no end.")
 
 
 @pytest.mark.parametrize(

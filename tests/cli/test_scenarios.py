@@ -48,8 +48,8 @@ def scenario(bench, size):
     bench.measure(lambda: sum(range(int(size))))
 """
 LINES = [
-    "scenarios/broken.py:6: `titel` is not a key. Did you mean `title`?",
-    "scenarios/broken.py:17: `needs.when.way` gives way the value 'sings', which it has not. Did you mean `signals`?",
+    "scenarios/broken.py:6: `titel` is not a known key. Did you mean `title`?",
+    "scenarios/broken.py:17: `needs.when.way` is 'sings', which is not a value of the axis. Did you mean `signals`?",
 ]
 
 
@@ -99,7 +99,7 @@ def test_check_compiles_with_the_oldest_python_that_a_file_claims(harness: Harne
     write_scenario("new", f"{header}\n{python}")
     done = harness("scenarios", "check", "new")
     assert done.returncode == 2
-    assert "scenarios/new.py:29: This is no Python 3.7: 'break' outside loop" in done.stderr
+    assert "scenarios/new.py:29: This is not valid Python 3.7: 'break' outside loop" in done.stderr
 
 
 def test_a_name_of_no_scenario_gets_the_nearest(harness: Harness) -> None:

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalog.toml import Findings, Places
+from harness.catalog.toml import Findings
 from harness.model.scenario import Suite, SuitePart
-from harness.plan.selection import Catalog
-from harness.plan.suite_check import check
+from harness.plan.selection import Catalog, check_suites
 from tests.factories import scenario
 
 SUITES = """\
@@ -35,9 +34,9 @@ def problems(text: str, broken: tuple[str, ...] = (), only: list[str] | None = N
             for part in table["select"]
         ]
         suites[name] = Suite(name, name, table["environments"], parts)
-    findings = Findings(Path("suites.toml"), Places(text))
+    findings = Findings(Path("suites.toml"), text)
     known = {name: SCENARIOS[name] for name in SCENARIOS if name not in broken}
-    check(Catalog(["tf1.14", "tf2.0"], known, suites), broken, findings, only)
+    check_suites(Catalog(["tf1.14", "tf2.0"], known, suites), broken, findings, only)
     return [f"{problem.line}: {problem.text} {problem.fix}" for problem in findings.problems]
 
 
@@ -49,11 +48,11 @@ def test_a_suite_whose_names_all_exist_has_no_problem() -> None:
     ("old", "new", "told"),
     [
         ('"tf2.*"', '"tf3.*"', "2: There is no environment 'tf3.*'."),
-        ('"step"', '"stepp"', "4: The suite few names 'stepp', no scenario. Did you mean `step`?"),
+        ('"step"', '"stepp"', "4: There is no scenario 'stepp'. Did you mean `step`?"),
         ("mode =", "mood =", "5: step has no axis 'mood'. Did you mean `mode`?"),
         ('"fit"', '"fti"', "6: There is no value of call 'fti'. Did you mean fit?"),
         ('"tf2.0"', '"tf2.1"', "7: There is no environment 'tf2.1'."),
-        ('"graph"', '"eager"', "4: This part selects nothing: the header excludes all of it."),
+        ('"graph"', '"eager"', "4: This part selects nothing: the scenario's header excludes all of it."),
     ],
 )
 def test_a_name_that_matches_nothing_is_told_with_its_line(old: str, new: str, told: str) -> None:
