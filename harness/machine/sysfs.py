@@ -27,3 +27,8 @@ def cpu_list(path: Path) -> frozenset[int] | None:
     with contextlib.suppress(ValueError):
         return None if listed is None else parse_cpus(listed)
     return None
+
+
+def printable(name: str) -> str:
+    """A process's name, which it chooses itself, with `?` for what does not print."""
+    return "".join(character if character.isprintable() else "?" for character in name)

@@ -35,11 +35,14 @@ class CheckResult:
 
 
 def checked(
-    name: str, level: Level, value: str, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
+    name: str, level: Level, value: str | None, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
 ) -> CheckResult:
-    """A check's outcome. Advice and command are kept only where something is wrong."""
-    is_wrong = level in (Level.WARN, Level.BAD)
-    return CheckResult(name, value, level, advice if is_wrong else "", command if is_wrong else "", facts)
+    """A check's outcome. A value of None is one that this system does not show; advice is kept where it is needed."""
+    if value is None:
+        level, value = Level.UNKNOWN, NOT_SHOWN
+    if level not in (Level.WARN, Level.BAD):
+        advice = command = ""
+    return CheckResult(name, value, level, advice, command, facts)
 
 
 def graded(value: float, warn: float, bad: float) -> Level:

@@ -144,12 +144,11 @@ def summary(blocks: Sequence[float]) -> Noise:
 
 def _drift(logs: Sequence[float]) -> tuple[float, float]:
     """By how much a line through them rises from the first to the last, and that in standard errors."""
-    times = range(len(logs))
-    slope, intercept = statistics.linear_regression(times, logs)
-    left = sum((log - intercept - slope * time) ** 2 for time, log in zip(times, logs, strict=True))
-    spread = sum((time - statistics.fmean(times)) ** 2 for time in times)
-    error = math.sqrt(left / (len(logs) - 2) / spread)
-    return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
+    from scipy.stats import linregress
+
+    line = linregress(range(len(logs)), logs)
+    rise = float(line.slope) * (len(logs) - 1)
+    return rise, line.slope / line.stderr if line.stderr else math.copysign(math.inf, rise) if rise else 0.0
 
 
 def grade(score_percent: float) -> Grade:

@@ -1,10 +1,11 @@
-"""What the kernel has counted, and who tells it.
+"""What the kernel has counted, and the time between two readings of it.
 
 psutil tells of processes and memory. CPU times are read here: psutil numbers CPUs by their place in a list, which is
 another CPU's once one is offline.
 """
 
 import os
+import re
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Clock ticks of one CPU since the machine started: all, those in which it was busy, those stolen from it."""
+    """Clock ticks of a CPU: all, those in which it was busy, those stolen from it."""
 
     total: int
     busy: int
@@ -56,7 +57,7 @@ class Memory:
     total: int
     available: int
     swap_total: int
-    swap_free: int
+    swap_used: int
     swapped_pages: int | None
 
 
@@ -89,6 +90,17 @@ class Period:
         """How long it took."""
         return self.after.seconds - self.before.seconds
 
+    def ticks(self, cpus: Collection[int]) -> Ticks | None:
+        """What these CPUs did meanwhile, together; None where one of them cannot be read."""
+        before, after = self.before.ticks, self.after.ticks
+        if not cpus or not set(cpus) <= before.keys() & after.keys():
+            return None
+        return Ticks(
+            total=sum(after[cpu].total - before[cpu].total for cpu in cpus),
+            busy=sum(max(0, after[cpu].busy - before[cpu].busy) for cpu in cpus),
+            stolen=sum(max(0, after[cpu].stolen - before[cpu].stolen) for cpu in cpus),
+        )
+
 
 def read_counters(place: Place, now: float, own: float) -> Counters:
     """All the counters, at the time `now`; `own` is the CPU that this process has used, both in seconds."""
@@ -106,41 +118,33 @@ def load_average() -> float | None:
 
 
 def read_ticks(root: Path) -> dict[int, Ticks]:
-    """Each CPU's ticks, from /proc/stat; empty where they cannot be read."""
-    lines = [line.split() for line in (sysfs.text(root / "proc/stat") or "").splitlines()]
-    return {
-        int(name[3:]): _ticks([int(value) for value in values])
-        for name, *values in (line for line in lines if line)
-        if name.startswith("cpu") and name[3:].isdecimal() and len(values) >= 8
-    }
-
-
-def _ticks(values: list[int]) -> Ticks:
-    user, nice, system, idle, iowait, irq, softirq, stolen = values[:8]  # what guests used is in `user` already
-    busy = user + nice + system + irq + softirq
-    return Ticks(total=busy + idle + iowait + stolen, busy=busy, stolen=stolen)
+    """Each CPU's ticks since the machine started, from /proc/stat; empty where they cannot be read."""
+    found = {}
+    text = sysfs.text(root / "proc/stat") or ""
+    for cpu, counts in re.findall(r"^cpu(\d+)((?: +\d+){8})", text, re.MULTILINE):
+        # what guests used is in `user` already
+        user, nice, system, idle, iowait, irq, softirq, stolen = map(int, counts.split())
+        busy = user + nice + system + irq + softirq
+        found[int(cpu)] = Ticks(busy + idle + iowait + stolen, busy, stolen)
+    return found
 
 
 def read_processes() -> dict[psutil.Process, CpuUse]:
-    """All that are seen from here. A name may be an untrusted string, of which only what prints is kept."""
-    found = {}
-    for process in psutil.process_iter(["name", "cpu_times"]):
-        name, times = process.info["name"], process.info["cpu_times"]
-        if times is not None:
-            printable = "".join(character if character.isprintable() else "?" for character in name or "")
-            found[process] = CpuUse(printable, times.user + times.system)
-    return found
+    """All that are seen from here."""
+    return {
+        process: CpuUse(sysfs.printable(process.info["name"] or ""), times.user + times.system)
+        for process in psutil.process_iter(["name", "cpu_times"])
+        if (times := process.info["cpu_times"]) is not None
+    }
 
 
 def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
     """How often each of `cpus` was slowed down for its heat since the machine started, where that is counted."""
     found = {}
     for cpu in cpus:
-        counts = [
-            sysfs.integer(root / CPUS / f"cpu{cpu}/thermal_throttle/{part}_throttle_count")
-            for part in ("core", "package")
-        ]
-        if any(count is not None for count in counts):
+        folder = root / CPUS / f"cpu{cpu}/thermal_throttle"
+        counts = [sysfs.integer(folder / f"{part}_throttle_count") for part in ("core", "package")]
+        if counts != [None, None]:
             found[cpu] = sum(count or 0 for count in counts)
     return found
 
@@ -156,4 +160,4 @@ def read_memory() -> Memory | None:
     # psutil warns, and counts zero, where the kernel does not count it
     is_counted = not any("'sin'" in str(each.message) for each in said)
     pages = (swap.sin + swap.sout) // _PAGE if is_counted else None
-    return Memory(memory.total, memory.available, swap.total, swap.free, pages)
+    return Memory(memory.total, memory.available, swap.total, swap.used, pages)

@@ -23,14 +23,6 @@ _MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clocks:
-    """Seconds: `now` of a clock that never goes back, `own` of CPU that this process used."""
-
-    now: Clock = time.perf_counter
-    own: Clock = time.process_time
-
-
-@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What was heard on the CPUs of a place."""
 
@@ -71,22 +63,26 @@ def listen(
     place: Place,
     seconds: float,
     say: Callable[[str], None],
-    clocks: Clocks | None = None,
+    *,
+    now: Clock = time.perf_counter,
+    own: Clock = time.process_time,
     work: Work = clock.work,
 ) -> Diagnosis:
-    """Pin this thread to the CPUs of `place` and listen for `seconds`. `say` is told what is done, and how long."""
-    clocks = clocks or Clocks()
+    """Pin this thread to the CPUs of `place` and listen for `seconds`. `say` is told what is done, and how long.
+
+    `now` gives seconds, and never goes back; `own` gives the seconds of CPU that this process has used.
+    """
     # before anything of ours runs: it is the last minute's
     load = counters.load_average()
     working = seconds * WORK_SHARE
     with running_on(place.cpus):
         say("Finding out how much work takes 50 ms, for about a second.")
-        size = clock.calibrate(clocks.now, work)
-        timer = clock.look(place.root, clocks.now)
-        before = counters.read_counters(place, clocks.now(), clocks.own())
+        size = clock.calibrate(now, work)
+        timer = clock.look(place.root, now)
+        before = counters.read_counters(place, now(), own())
         say(f"Timing the same work again and again, for {working:.3g} s.")
-        blocks = clock.times(working, size, clocks.now, work)
+        blocks = clock.times(working, size, now, work)
         say(f"Watching for interruptions, for {seconds - working:.3g} s.")
-        gaps = clock.gaps(seconds - working, clocks.now)
-        after = counters.read_counters(place, clocks.now(), clocks.own())
+        gaps = clock.gaps(seconds - working, now)
+        after = counters.read_counters(place, now(), own())
     return Diagnosis(Period(place, before, after, load), clock.summary(blocks), gaps, timer)

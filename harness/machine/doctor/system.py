@@ -4,9 +4,9 @@ The battery is read here: psutil takes a wireless mouse's for the machine's.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.machine import sysfs
 from harness.machine.cpus import describe, idle, shared_with
@@ -41,20 +41,19 @@ def steal(period: Period) -> CheckResult:
 
     A hypervisor that has never reported any since the machine started may be one that reports none.
     """
-    cpus, before, after = period.place.cpus, period.before.ticks, period.after.ticks
-    total = stolen = 0
-    if set(cpus) <= before.keys() & after.keys():
-        total = sum(after[cpu].total - before[cpu].total for cpu in cpus)
-        stolen = sum(max(0, after[cpu].stolen - before[cpu].stolen) for cpu in cpus)
-    if total <= 0:
-        return checked("steal", Level.UNKNOWN, NOT_SHOWN, {"percent": None, "reported": None})
-    reported = any(ticks.stolen for ticks in after.values()) or period.place.topology.virtual is False
-    percent = 100 * stolen / total
-    value = "none, and none since the machine started: this hypervisor may not report it"
+    spent = period.ticks(period.place.cpus)
+    if spent is None or spent.total <= 0:
+        return checked("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
+    percent = 100 * spent.stolen / spent.total
+    level, value = Level.UNKNOWN, "none, and none since the machine started: this hypervisor may not report it"
+    reported = any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False
+    if reported:
+        level = graded(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT)
+        value = f"{short(percent)} % of the time went to other virtual machines on the host"
     return checked(
         "steal",
-        graded(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT) if reported else Level.UNKNOWN,
-        f"{short(percent)} % of the time went to other virtual machines on the host" if reported else value,
+        level,
+        value,
         {"percent": percent, "reported": reported},
         advice="Other virtual machines use this CPU. Measure at another time, or rent a machine with CPUs of its own "
         "(a dedicated host or bare metal).",
@@ -84,11 +83,11 @@ def busiest(period: Period) -> list[dict[str, Any]]:
 
 def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
     """How many of these CPUs other processes kept busy; None where one of them cannot be read."""
-    before, after = period.before, period.after
-    if not cpus or not set(cpus) <= before.ticks.keys() & after.ticks.keys():
+    spent = period.ticks(cpus)
+    if spent is None:
         return None
-    ticks = sum(max(0, after.ticks[cpu].busy - before.ticks[cpu].busy) for cpu in cpus)
-    return max(0.0, (ticks / os.sysconf("SC_CLK_TCK") - (after.own - before.own)) / period.seconds)
+    own = period.after.own - period.before.own
+    return max(0.0, (spent.busy / os.sysconf("SC_CLK_TCK") - own) / period.seconds)
 
 
 def other_load(period: Period) -> CheckResult:
@@ -175,50 +174,46 @@ def governor(period: Period) -> CheckResult:
     """Who chooses the frequency of the CPUs; a virtual machine is not told."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.text(folder / "scaling_governor") for folder in folders}
-    driver = _several({sysfs.text(folder / "scaling_driver") for folder in folders})
-    if None in names or not names:
-        return checked("governor", Level.UNKNOWN, NOT_SHOWN, {"governor": None, "driver": driver})
-    found = _several(names)
+    found = None if None in names else _listed(names)
+    driver = _listed(sysfs.text(folder / "scaling_driver") for folder in folders)
     return checked(
         "governor",
-        Level.GOOD if names == {"performance"} else Level.WARN,
-        f"{found} (driver {driver})" if driver else f"{found}",
+        Level.GOOD if found == "performance" else Level.WARN,
+        f"{found} (driver {driver})" if found and driver else found,
         {"governor": found, "driver": driver},
         advice="The frequency follows the load, so that a launch starts slow. Keep it high while you measure.",
         command="sudo cpupower frequency-set -g performance",
     )
 
 
-def _several(names: Collection[str | None]) -> str | None:
-    return ", ".join(sorted(name for name in names if name)) or None
+def _listed(names: Iterable[str | None]) -> str | None:
+    return ", ".join(sorted({name for name in names if name})) or None
 
 
 def turbo(period: Period) -> CheckResult:
     """Whether the CPU may exceed its rated frequency for as long as it stays cool."""
-    on: bool | None = None
-    switch = ""
     # Intel's own driver says whether it is off, the others whether it is on
-    for name, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
-        value = sysfs.integer(period.place.root / CPUS / name)
-        if value is not None and not switch:
-            on, switch = value == value_on, name
-    level = Level.UNKNOWN if on is None else Level.WARN if on else Level.GOOD
-    return checked(
-        "turbo",
-        level,
-        NOT_SHOWN if on is None else "on" if on else "off",
-        {"on": on, "switch": switch},
-        advice="The frequency depends on heat and on how many cores are busy. To measure small differences, turn turbo "
-        "off.",
-        command=f"echo {1 if switch.endswith('no_turbo') else 0} | sudo tee /{CPUS}/{switch}",
-    )
+    for switch, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
+        value = sysfs.integer(period.place.root / CPUS / switch)
+        if value is not None:
+            on = value == value_on
+            return checked(
+                "turbo",
+                Level.WARN if on else Level.GOOD,
+                "on" if on else "off",
+                {"on": on, "switch": switch},
+                advice="The frequency depends on heat and on how many cores are busy. To measure small differences, "
+                "turn turbo off.",
+                command=f"echo {1 - value_on} | sudo tee /{CPUS}/{switch}",
+            )
+    return checked("turbo", Level.UNKNOWN, None, {"on": None, "switch": ""})
 
 
 def throttling(period: Period) -> CheckResult:
     """Whether heat slowed one of the CPUs down meanwhile."""
     cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
     if not cpus or not set(cpus) <= before.keys() & after.keys():
-        return checked("throttling", Level.UNKNOWN, NOT_SHOWN, {"times": None, "since_start": None})
+        return checked("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
     times, since_start = sum(after[cpu] - before[cpu] for cpu in cpus), sum(after[cpu] for cpu in cpus)
     return checked(
         "throttling",
@@ -232,30 +227,27 @@ def throttling(period: Period) -> CheckResult:
 def power(period: Period) -> CheckResult:
     """Whether the machine runs on its battery. One that shows no supply at all has none."""
     source = _power_source(period.place.root / "sys/class/power_supply")
-    level = {None: Level.UNKNOWN, "battery": Level.WARN}.get(source, Level.GOOD)
     return checked(
         "power",
-        level,
-        {None: NOT_SHOWN, "battery": "on battery"}.get(source, "not on battery"),
+        Level.WARN if source == "battery" else Level.GOOD,
+        {"battery": "on battery", "mains": "not on battery", None: None}[source],
         {"source": source},
         advice="Plug the machine in: on battery it saves power, and ever more as the battery empties.",
     )
 
 
-def _power_source(folder: Path) -> str | None:
-    """`mains`, `battery`, or None where the kernel does not tell."""
+def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
+    """None where the kernel does not tell."""
     if not folder.is_dir():
         return None
     # a mouse's battery is a supply too, and has this scope
     supplies = [path for path in folder.iterdir() if sysfs.text(path / "scope") != "Device"]
     batteries = [path for path in supplies if sysfs.text(path / "type") == "Battery"]
     states = {sysfs.text(path / "status") for path in batteries}
-    online = {sysfs.integer(path / "online") for path in supplies if path not in batteries}
     if "Discharging" in states:
         return "battery"
-    if 1 in online or not batteries:
-        return "mains"
-    return "mains" if states & {"Charging", "Full", "Not charging"} else None
+    is_plugged = any(sysfs.integer(path / "online") == 1 for path in supplies if path not in batteries)
+    return "mains" if is_plugged or not batteries or states & {"Charging", "Full", "Not charging"} else None
 
 
 def cpu_quota(period: Period) -> CheckResult:
@@ -265,10 +257,8 @@ def cpu_quota(period: Period) -> CheckResult:
     """
     found, quota = read_quota(period.place.root)
     cpus = len(period.place.cpus)
-    level, value = Level.GOOD, "none"
-    if not found:
-        level, value = Level.UNKNOWN, NOT_SHOWN
-    elif quota is not None:
+    level, value = Level.GOOD, "none" if found else None
+    if quota is not None:
         level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
         value = f"this process and all that it starts may use {quota:.3g} CPUs; a launch gets {cpus}"
     return checked(
@@ -318,28 +308,27 @@ def memory(period: Period) -> CheckResult:
     """Whether the machine swapped meanwhile, or is about to."""
     before, after = period.before.memory, period.after.memory
     if before is None or after is None:
-        return checked("memory", Level.UNKNOWN, NOT_SHOWN, {"total": None})
+        return checked("memory", Level.UNKNOWN, None, {"total": None})
     pages = None
     if before.swapped_pages is not None and after.swapped_pages is not None:
         pages = after.swapped_pages - before.swapped_pages
-    short = after.available < SHORT * after.total
-    swap_used = after.swap_total - after.swap_free
-    if pages or short:
-        level = Level.BAD if pages and short else Level.WARN
+    is_short = after.available < SHORT * after.total
+    if pages or is_short:
+        level = Level.BAD if pages and is_short else Level.WARN
     else:
         level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
+    value = f"{gibibytes(after.available)} of {gibibytes(after.total)} available"
     swapped = f"; {pages} pages swapped while listening" if pages else ""
     return checked(
         "memory",
         level,
-        f"{gibibytes(after.available)} of {gibibytes(after.total)} available, {gibibytes(swap_used)} swapped out"
-        f"{swapped}",
+        f"{value}, {gibibytes(after.swap_used)} swapped out{swapped}",
         {
             "total": after.total,
             "available": after.available,
-            "swap_used": swap_used,
+            "swap_used": after.swap_used,
             "swapped_pages": pages,
-            "short": short,
+            "short": is_short,
         },
         advice="The machine moves memory to its disk (it swaps), or is about to, and that is slower than anything "
         "measured. End the processes that use the memory, or choose smaller models.",
@@ -350,11 +339,10 @@ def memory(period: Period) -> CheckResult:
 def virtual_machine(period: Period) -> CheckResult:
     """Whether other machines may run on the same host."""
     virtual = period.place.topology.virtual
-    levels = {True: Level.WARN, False: Level.GOOD, None: Level.UNKNOWN}
     return checked(
         "virtual machine",
-        levels[virtual],
-        {True: "yes", False: "no", None: NOT_SHOWN}[virtual],
+        Level.WARN if virtual else Level.GOOD,
+        {True: "yes", False: "no", None: None}[virtual],
         {"virtual": virtual},
         advice="What else runs on the host cannot be seen from here. To measure differences of a few percent, use a "
         "machine without a hypervisor (bare metal), or repeat the run at another time of day.",

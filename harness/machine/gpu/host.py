@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from harness.machine.sysfs import printable
 from harness.model.gpu import Card, GpuHost, Process
 
 
@@ -110,6 +111,5 @@ def _card(nvml: Any, index: int) -> Card | None:
 
 def _process(nvml: Any, process: Any) -> Process:
     # its path and its arguments are its owner's
-    typed = str(asked(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
-    name = "".join(character if character.isprintable() else "?" for character in typed)
-    return Process(pid=process.pid, name=name, memory_bytes=process.usedGpuMemory)
+    name = str(asked(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
+    return Process(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)

@@ -6,14 +6,7 @@ from collections.abc import Mapping
 import psutil
 import pytest
 
-from harness.machine.doctor.counters import (
-    Memory,
-    Ticks,
-    read_memory,
-    read_processes,
-    read_throttles,
-    read_ticks,
-)
+from harness.machine.doctor.counters import Memory, Ticks, read_memory, read_processes, read_throttles, read_ticks
 from tests.machine.conftest import Tree
 
 STAT = """cpu  30 0 30 300 0 0 0 5 10 0

@@ -4,15 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.machine.doctor.surroundings import (
-    SPARE_BYTES,
-    buildx,
-    disk_room,
-    docker,
-    gpu,
-    gpu_access,
-    gpu_driver,
-)
+from harness.machine.doctor.surroundings import SPARE_BYTES, buildx, disk_room, docker, gpu, gpu_access, gpu_driver
 from harness.model.gpu import Card, GpuHost, Process
 
 CARD = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)

@@ -18,7 +18,7 @@ from tests.machine.conftest import Tree
 SECONDS = 10.0
 ALL = round(SECONDS * os.sysconf("SC_CLK_TCK"))
 
-PLENTY = Memory(total=8 * 2**30, available=4 * 2**30, swap_total=2**30, swap_free=2**30, swapped_pages=7)
+PLENTY = Memory(total=8 * 2**30, available=4 * 2**30, swap_total=2**30, swap_used=0, swapped_pages=7)
 
 
 def machine(*cores: tuple[int, ...], known: bool = True, virtual: bool | None = False) -> Topology:
@@ -339,12 +339,12 @@ def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, limit: str 
     ("after", "level"),
     [
         (PLENTY, "good"),
-        (replace(PLENTY, swap_free=0), "good"),
+        (replace(PLENTY, swap_used=2**30), "good"),
         (replace(PLENTY, swapped_pages=8), "warn"),
         (replace(PLENTY, available=PLENTY.total // 11), "warn"),
         (replace(PLENTY, available=PLENTY.total // 11, swapped_pages=8), "bad"),
         (replace(PLENTY, swapped_pages=None), "unknown"),
-        (replace(PLENTY, swapped_pages=None, swap_total=0, swap_free=0), "good"),
+        (replace(PLENTY, swapped_pages=None, swap_total=0), "good"),
         (None, "unknown"),
     ],
 )
@@ -356,7 +356,7 @@ def test_swapping_and_short_memory_are_not_good(after: Memory | None, level: str
 
 
 def test_memory_is_said_in_gibibytes() -> None:
-    after = replace(PLENTY, available=2**28, swap_free=0, swapped_pages=19)
+    after = replace(PLENTY, available=2**28, swap_used=2**30, swapped_pages=19)
     check = system.memory(period(before={"memory": PLENTY}, after={"memory": after}))
     assert check.value == "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages swapped while listening"
 

@@ -94,7 +94,4 @@ OLD: Mapping[str, Any] = {
     "nvmlSystemGetCudaDriverVersion_v2": 11040,
     "nvmlSystemGetProcessName": "/home/somebody/venv/bin/python /home/somebody/train.py",
 }
-NEW: Mapping[str, Any] = {
-    "nvmlSystemGetDriverVersion": "550.54.15",
-    "nvmlSystemGetCudaDriverVersion_v2": 12040,
-}
+NEW: Mapping[str, Any] = {"nvmlSystemGetDriverVersion": "550.54.15", "nvmlSystemGetCudaDriverVersion_v2": 12040}
