@@ -2,12 +2,28 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+from pydantic import TypeAdapter
+
+from harness.model import launch, run
 from harness.report.formats import json_
-from harness.store import codec
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schemas of run.json and of a line of launches.jsonl, by file name."""
+    documents = {
+        f"run.v{run.SCHEMA}.schema.json": ("run.json", run.Run),
+        f"launch.v{launch.SCHEMA}.schema.json": ("a line of launches.jsonl", launch.Launch),
+    }
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {
+        name: {**draft, **TypeAdapter(kind).json_schema(), "title": title} for name, (title, kind) in documents.items()
+    }
+
+
 if __name__ == "__main__":
-    for name, document in {**codec.schemas(), **json_.schemas()}.items():
+    for name, document in {**schemas(), **json_.schemas()}.items():
         (FOLDER / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -20,10 +20,10 @@ Search = Callable[[str], Iterator[Path]]
 def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
     """A CPython X.Y that runs. Raises UnavailableError, with the ways to get one, where there is none.
 
-    `searches` are tried in order; by default what is here, then what uv finds, then what uv can fetch.
+    `searches` are tried in order; by default what is here, then what uv can fetch.
     """
     reasons = []
-    for search in searches if searches is not None else (installed, known_to_uv, fetched_by_uv):
+    for search in searches if searches is not None else (installed, from_uv):
         try:
             for candidate in search(version):
                 if (python := probe(candidate, version)) is not None:
@@ -56,7 +56,7 @@ def probe(candidate: Path, version: str) -> Path | None:
 
 
 def installed(version: str) -> Iterator[Path]:
-    """Interpreters whose names allow the version: pyenv's, asdf's, those on the PATH, conda's environments."""
+    """Interpreters whose names allow the version: pyenv's, asdf's, uv's, those on the PATH, conda's environments."""
     from findpython.providers import ALL_PROVIDERS
 
     # `python` and `python3` may be any version, and there are many: those that name the version come first
@@ -84,16 +84,11 @@ def _conda(version: str) -> Iterator[Path]:
             yield python
 
 
-def known_to_uv(version: str) -> Iterator[Path]:
-    """What uv has fetched before, or finds by itself."""
-    found = run_uv(["python", "find", "--system", "--no-project", version], {"UV_PYTHON_DOWNLOADS": "never"})
+def from_uv(version: str) -> Iterator[Path]:
+    """What uv has, or can download: 3.8 and later. Raises UnavailableError with its words where it cannot."""
+    fetched = run_uv(["python", "install", "--no-bin", version])
+    if fetched.returncode:
+        raise UnavailableError(f"uv cannot fetch it: {last_words(fetched.stderr, 2)}")
+    found = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if found.returncode == 0:
         yield Path(found.stdout.strip())
-
-
-def fetched_by_uv(version: str) -> Iterator[Path]:
-    """What uv can download: 3.8 and later. Raises UnavailableError with its words where it cannot."""
-    done = run_uv(["python", "install", "--no-bin", version])
-    if done.returncode:
-        raise UnavailableError(f"uv cannot fetch it: {last_words(done.stderr, 2)}")
-    yield from known_to_uv(version)

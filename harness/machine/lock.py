@@ -42,18 +42,15 @@ def exclusive(
         os.close(handle)
 
 
-def machine_lock() -> Path:
-    """The lock that keeps two runs on one machine from measuring each other; `HARNESS_MACHINE_LOCK` names another."""
-    named = os.environ.get("HARNESS_MACHINE_LOCK")
-    return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"
-
-
 def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
-    """Hold the machine: two runs would measure each other, and so would a run and another one's builds."""
-    busy = "Another run is measuring on this machine."
+    """Hold the machine: two runs would measure each other, and so would a run and another one's builds.
+
+    `HARNESS_MACHINE_LOCK` names another lock file than the one that all users share.
+    """
+    named = os.environ.get("HARNESS_MACHINE_LOCK")
     return exclusive(
-        machine_lock(),
-        busy,
+        Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock",
+        "Another run is measuring on this machine.",
         "Wait for it, then type this again; `harness matrix` and `profile` do so with --wait.",
         waiting,
     )

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -47,23 +47,22 @@ def find_uv() -> Path:
     return Path(found)
 
 
-def environ(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables (this process's by default) with uv on the PATH and without what would change its work."""
-    given = os.environ if variables is None else variables
+def environ() -> dict[str, str]:
+    """This process's variables with uv on the PATH and without what would change its work."""
     kept = {
         name: value
-        for name, value in given.items()
+        for name, value in os.environ.items()
         if name not in _DROPPED and (not name.startswith("UV_") or name.startswith(_KEPT))
     }
     path = [str(find_uv().parent), kept.get("PATH", os.defpath)]
     return kept | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
 
 
-def run_uv(arguments: Sequence[str], variables: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run uv to its end, with what it prints captured. `variables` come on top of the clean ones."""
+def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run uv to its end, with what it prints captured."""
     return subprocess.run(
         [str(find_uv()), *arguments],
-        env=environ() | dict(variables or {}),
+        env=environ(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

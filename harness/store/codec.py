@@ -74,19 +74,3 @@ def load_profile(data: bytes, where: object) -> Profile:
         if not 0.0 <= seconds < math.inf or not all(place in places for place in stack):
             raise DamagedError(where, "a stack has a function or a time that cannot be")
     return profile
-
-
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schemas of run.json and of a line of launches.jsonl, by file name."""
-    documents = {
-        f"run.v{runs.SCHEMA}.schema.json": ("run.json", Run),
-        f"launch.v{launches.SCHEMA}.schema.json": ("a line of launches.jsonl", Launch),
-    }
-    return {
-        name: {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **_adapter(kind).json_schema(),
-            "title": title,
-        }
-        for name, (title, kind) in documents.items()
-    }

@@ -68,7 +68,7 @@ def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
     def cannot(version):
         raise UnavailableError("uv cannot fetch it: no download")
 
-    monkeypatch.setattr(interpreters, "fetched_by_uv", cannot)
+    monkeypatch.setattr(interpreters, "from_uv", cannot)
     with pytest.raises(UnavailableError) as error:
         find_python("3.7")
     assert error.value.message == "Python 3.7 is not on this machine.\nuv cannot fetch it: no download"
@@ -78,4 +78,4 @@ def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
 
 def test_uv_itself_says_that_it_has_no_3_7(bare):
     with pytest.raises(UnavailableError, match=r"uv cannot fetch it: .*3\.7"):
-        list(interpreters.fetched_by_uv("3.7"))
+        list(interpreters.from_uv("3.7"))

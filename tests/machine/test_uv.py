@@ -2,7 +2,6 @@ import os
 
 import pytest
 
-from harness.machine import uv
 from harness.machine.uv import environ, find_uv, last_words, run_uv
 from harness.model.errors import CannotRunHereError
 
@@ -21,7 +20,7 @@ def test_uv_runs():
     assert done.stdout.startswith("uv ")
 
 
-def test_only_where_things_come_from_is_taken_from_the_user():
+def test_only_where_things_come_from_is_taken_from_the_user(monkeypatch):
     given = {
         "PATH": "/bin",
         "HOME": "/home/someone",
@@ -34,7 +33,8 @@ def test_only_where_things_come_from_is_taken_from_the_user():
         "VIRTUAL_ENV": "/venv",
         "PYTHONPATH": "/x",
     }
-    assert environ(given) == {
+    monkeypatch.setattr(os, "environ", given)
+    assert environ() == {
         "PATH": os.pathsep.join([str(find_uv().parent), "/bin"]),
         "HOME": "/home/someone",
         "HTTPS_PROXY": "http://proxy",
@@ -57,4 +57,4 @@ def test_without_the_package_the_path_is_searched(tmp_path, monkeypatch):
 
 def test_last_words_are_the_end():
     assert last_words("a\n\nb\nc \n", 2) == "b\nc"
-    assert uv.last_words("") == ""
+    assert last_words("") == ""

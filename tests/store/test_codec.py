@@ -1,18 +1,16 @@
 import json
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-from harness.store.codec import dump, schemas
+from harness.store.codec import dump
 from tests.runs import launch, run
-
-DOCS = Path(__file__).parents[2] / "docs" / "schema"
+from tests.schemas import FOLDER, schemas
 
 
 @pytest.mark.parametrize("name", sorted(schemas()))
 def test_the_schemas_in_the_docs_are_those_of_the_dataclasses(name: str) -> None:
-    assert json.loads((DOCS / name).read_text()) == schemas()[name], "make schema writes them again"
+    assert json.loads((FOLDER / name).read_text()) == schemas()[name], "make schema writes them again"
 
 
 def test_what_is_written_keeps_the_schema() -> None:

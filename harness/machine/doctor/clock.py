@@ -4,7 +4,6 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from harness.machine import sysfs
@@ -15,58 +14,40 @@ Work = Callable[[int], object]
 
 #: A block of work is as long as the shortest sample of a launch.
 BLOCK_SECONDS = 0.05
+#: Three blocks are the fewest that have a scatter around a line.
+FEWEST_BLOCKS = 3
+# with its numbers, about as large as a core's own cache
+_TABLE = 2**15
 
 #: Below this the machine is quiet: launches of one thing on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
-
 #: From this on it is noisy: one sample is off by as much as the margin within which two cells count as the same.
 NOISY_PERCENT = 3.0
 
 #: A drift that is smaller than this is lost in what launches differ by.
 DRIFT_PERCENT = 1.0
-
 #: How many standard errors make a drift more than scatter. More than the usual two, because blocks that follow one
 #: another are disturbed together.
 DRIFT_ERRORS = 4.0
-
 #: With fewer blocks than this, nothing is said about drift: the errors of so short a line are themselves unsure.
 DRIFT_BLOCKS = 20
 
-#: Three blocks are the fewest that have a scatter around a line.
-FEWEST_BLOCKS = 3
-
 #: A pause this long is no timer tick, which takes some microseconds: something else ran.
 GAP_SECONDS = 100e-6
-
 #: Percent of the time lost to pauses: from here on the loss is worth a look, and a third of the margin of 3 %, which no
 #: number should owe to chance.
 LOST_WARN, LOST_BAD = 0.1, 1.0
 
 #: Clock sources that are read through the kernel or a slow bus, which the kernel takes where it trusts no better one.
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "xen"}
-
 #: A reading that costs more goes through the kernel. It does not spoil samples of 50 ms, and does spoil profiles.
 COST_SECONDS = 1e-6
-
 #: A thousandth of the shortest sample. A coarser timer is seen in the numbers.
 COARSE_SECONDS = 50e-6
-
 #: So many batches of readings of the clock are timed.
 BATCHES = 10
-
 #: Of so many steps of the clock the smallest is taken; the coarsest timer makes one in 10 ms.
 STEPS = 100
-
-# with its numbers, about as large as a core's own cache
-_TABLE = 2**15
-
-
-class Grade(StrEnum):
-    """How quiet a CPU is."""
-
-    QUIET = "quiet"
-    USABLE = "usable"
-    NOISY = "noisy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +69,11 @@ class Noise:
     drift_errors: float
     median_seconds: float
     blocks: int
+
+    @property
+    def level(self) -> Level:
+        """How much the score disturbs measuring."""
+        return graded(self.score_percent, QUIET_PERCENT, NOISY_PERCENT)
 
 
 def work(size: int) -> int:
@@ -151,12 +137,6 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
     return rise, line.slope / line.stderr if line.stderr else math.copysign(math.inf, rise) if rise else 0.0
 
 
-def grade(score_percent: float) -> Grade:
-    """What a score is called."""
-    grades = {Level.GOOD: Grade.QUIET, Level.WARN: Grade.USABLE, Level.BAD: Grade.NOISY}
-    return grades[graded(score_percent, QUIET_PERCENT, NOISY_PERCENT)]
-
-
 def noise(found: Noise) -> CheckResult:
     """By how much the times of the same work vary."""
     facts = asdict(found)
@@ -168,7 +148,7 @@ def noise(found: Noise) -> CheckResult:
         value += f"; 1 % of the blocks take {found.p99:.3g}× the median or longer"
     return checked(
         "noise",
-        graded(found.score_percent, QUIET_PERCENT, NOISY_PERCENT),
+        found.level,
         f"{value}; the longest takes {found.longest:.3g}×",
         facts,
         advice="Do what the checks below advise, then run the doctor again. More rounds make up for the rest.",

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 
 from harness.machine.cpus import describe, running_on
 from harness.machine.doctor import clock, counters, system
-from harness.machine.doctor.check import CheckResult, short
-from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Grade, Noise, Timer, Work
+from harness.machine.doctor.check import CheckResult, Level, short
+from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
 from harness.machine.doctor.counters import Period, Place
 
 #: Of the time to listen, this share is spent on blocks of work, and the rest on interruptions.
 WORK_SHARE = 0.75
 
-#: What follows from a score, by its grade.
-_MEANING = {
-    Grade.QUIET: "Differences of a few percent can be measured here.",
-    Grade.USABLE: "To see differences of a few percent, measure more rounds or remove noise.",
-    Grade.NOISY: "That is more than the 3 % within which two times count as the same: do what is advised below before "
-    "you measure.",
+#: What a score is called, and what follows from it, by how much it disturbs measuring.
+_GRADES = {
+    Level.GOOD: ("quiet", "Differences of a few percent can be measured here."),
+    Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
+    Level.BAD: (
+        "noisy",
+        "That is more than the 3 % within which two times count as the same: do what is advised below before you "
+        "measure.",
+    ),
 }
 
 
@@ -43,9 +46,9 @@ class Diagnosis:
         ]
 
     @property
-    def grade(self) -> Grade:
+    def grade(self) -> str:
         """What the score is called."""
-        return clock.grade(self.noise.score_percent)
+        return _GRADES[self.noise.level][0]
 
     def headline(self, *, pinned: bool) -> str:
         """The score in words; `pinned`: a launch runs on no other CPUs."""
@@ -55,7 +58,7 @@ class Diagnosis:
             where = f"the machine's {len(place.cpus)} CPUs"
         return (
             f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed again and again, varies "
-            f"by {short(self.noise.score_percent)} % on {where}. {_MEANING[self.grade]}"
+            f"by {short(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
         )
 
 

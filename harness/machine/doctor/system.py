@@ -22,13 +22,10 @@ STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
 
 #: Other processes' use of the CPUs that are measured, in CPUs. Less than the first is within what ticks can tell.
 HERE_WARN, HERE_BAD = 0.02, 0.05
-
 #: Other processes' use of the whole machine, in CPUs: a tenth of one shows in shared caches and in the frequency.
 MACHINE_WARN = 0.1
-
 #: Their use of the whole machine as a share of it, from which nothing measured is trusted.
 MACHINE_BAD = 0.5
-
 #: So many of the busiest processes are named, of those that used at least so much of one CPU.
 NAMED, FEWEST_PERCENT = 3, 1.0
 

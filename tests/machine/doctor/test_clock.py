@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine.doctor import clock as doctor
-from harness.machine.doctor.clock import Gaps, Noise, Timer, calibrate, gaps, grade, look, summary, times, work
+from harness.machine.doctor.clock import Gaps, Noise, Timer, calibrate, gaps, look, summary, times, work
 from tests.machine.conftest import Tree
 from tests.machine.doctor.clocks import Clock, pausing
 
@@ -63,12 +63,7 @@ def test_no_times_break_the_summary(blocks: list[float]) -> None:
     assert doctor.drift(found).facts["errors"] != math.inf
 
 
-@pytest.mark.parametrize(("score", "name"), [(0.0, "quiet"), (0.99, "quiet"), (1.0, "usable"), (3.0, "noisy")])
-def test_the_grade_of_a_score(score: float, name: str) -> None:
-    assert grade(score) == name
-
-
-@pytest.mark.parametrize(("score", "level"), [(0.9, "good"), (1.0, "warn"), (12.0, "bad")])
+@pytest.mark.parametrize(("score", "level"), [(0.0, "good"), (0.99, "good"), (1.0, "warn"), (3.0, "bad")])
 def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: str) -> None:
     check = doctor.noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 150))
     assert check.level == level
