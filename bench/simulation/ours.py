@@ -7,8 +7,8 @@ import numpy as np
 
 from bench.simulation.machine import Floats, Table, launches
 from harness.analysis.control import pooled
-from harness.analysis.precision import FIRST_LOOK
 from harness.analysis.shape import outliers
+from harness.analysis.sizing import FIRST_LOOK
 from harness.analysis.verdicts import ALPHA, Logs, Verdict, half_widths, judge, moderated
 
 MARGIN = math.log1p(0.03)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from harness.analysis.columns import ScenarioColumn, Side
+from harness.analysis.columns import ScenarioColumn
 from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
@@ -88,18 +88,16 @@ def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
 def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     along_environments = entry.along == ENVIRONMENT
-    ratios = [(row, row.values[index].compared) for row in table.rows]
-    # a column holds time(other) / time(side): along the environments the sentence is about `side`
-    findings = [
-        Finding(row, compared.estimate.inverse, compared.verdict, compared)
-        if along_environments
-        else Finding(row, compared.estimate, compared.verdict and compared.verdict.turned, compared)
-        for row, compared in ratios
-        if compared
-    ]
-    subject, base = (
-        _facts(side) for side in ((head.side, head.other) if along_environments else (head.other, head.side))
-    )
+    findings = []
+    for row in table.rows:
+        compared = row.values[index].compared
+        # a column holds time(other) / time(side): along the environments the sentence is about `side`
+        if compared and along_environments:
+            findings.append(Finding(row, compared.takes, compared.verdict, compared))
+        elif compared:
+            findings.append(Finding(row, compared.estimate, compared.verdict and compared.verdict.turned, compared))
+    sides = (head.side, head.other) if along_environments else (head.other, head.side)
+    subject, base = (side.values for side in sides)
     differing = [axis for axis in subject if subject[axis] != base[axis]]
     return Answer(
         table=table,
@@ -111,7 +109,3 @@ def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioC
         base_has=[base[axis] for axis in differing if axis != entry.along],
         findings=sorted(findings, key=lambda finding: finding.ratio.value),
     )
-
-
-def _facts(side: Side) -> dict[str, str]:
-    return {ENVIRONMENT: side.environment, **side.axes}

@@ -1,13 +1,14 @@
 """What accounts for a gap: the cells of a table that are a designed experiment, and the effects of its axes."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.analysis.effects import Effect, effects
-from harness.analysis.factorial import largest
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import FEWEST
 from harness.analysis.tables import ScenarioTable
@@ -19,6 +20,12 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
 #: More interactions than this are not told: those that are, are beyond the margin, or else farthest from 1.
 INTERACTIONS = 12
+
+#: So many boxes are looked at, at most, for the largest complete factorial. Designs with slabs missing need some tens.
+MOST_BOXES = 1000
+
+# by axis, the indices of the levels that are kept, ascending
+_Box = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +96,7 @@ def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribut
 
 
 def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) -> Attribution | None:
-    measured = _measured(table, device)
+    measured = [cell for cell, value in table.cells().items() if cell.device is device and value.estimate]
     usable = _usable(measured, _odd(table), found)
     axes = _axes(run, table.scenario, usable)
     points = {tuple(_facts(cell)[axis] for axis in axes): cell for cell in usable}
@@ -116,17 +123,6 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) 
     )
 
 
-def _measured(table: ScenarioTable, device: Device) -> list[Cell]:
-    """The device's cells that have a number."""
-    return [
-        table.cell(row, head.side)
-        for row in table.rows
-        if row.device is device
-        for head, value in zip(table.columns, row.values, strict=True)
-        if head.other is None and value.estimate
-    ]
-
-
 def _usable(cells: Sequence[Cell], odd: set[Cell], found: Lookup) -> list[Cell]:
     """Those that did the work of the others in their row, in four rounds, or in the most that any cell has."""
     enough = min(FEWEST_ROUNDS, max((len(found.series[cell]) for cell in cells), default=0))
@@ -138,9 +134,9 @@ def _odd(table: ScenarioTable) -> set[Cell]:
     odd: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
-        apart = {cell for each in compared if each.work.work is Work.DIFFERENT for cell in (each.cell, each.other)}
+        apart = {cell for each in compared if each.work.differs for cell in (each.cell, each.other)}
         if apart:
-            agreeing = _joined([{each.cell, each.other} for each in compared if each.work.work is not Work.DIFFERENT])
+            agreeing = _joined([{each.cell, each.other} for each in compared if not each.work.differs])
             odd |= apart - max(agreeing, key=len, default=set())
     return odd
 
@@ -177,3 +173,69 @@ def _axes(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> dict[str, list
 
 def _facts(cell: Cell) -> dict[str, str]:
     return {ENVIRONMENT: cell.environment, **cell.axes}
+
+
+def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
+    """The largest complete factorial among `points`, as the levels kept of each axis; None where there is none.
+
+    `axes` maps each axis to its levels; a point has a level of each, in their order. At least two axes keep two levels.
+    Most points win; of equally many, most axes with two levels or more, then most levels of the axes named first, then
+    the levels named first. It is the largest as long as a thousand boxes are enough to find it, else that of those.
+    """
+    places = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
+    indexed = {tuple(place[level] for place, level in zip(places, point, strict=True)) for point in points}
+    box = _search(tuple(tuple(range(len(levels))) for levels in axes.values()), sorted(indexed))
+    if box is None:
+        return None
+    return {axis: [levels[index] for index in kept] for (axis, levels), kept in zip(axes.items(), box, strict=True)}
+
+
+def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
+    """Depth first: of a combination that is missing, one level must go, whichever leaves most points first.
+
+    No complete box within a box has more points than that has, so one with fewer than the best is given up.
+    """
+    known, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
+    best: _Box | None = None
+    waiting, met = [(whole, table)], {whole}
+    looked = 0
+    while waiting and looked < MOST_BOXES:
+        box, inside = waiting.pop()
+        looked += 1
+        if _varying(box) < 2 or (best and len(inside) < _size(best)):
+            continue
+        if len(inside) == _size(box):
+            best = min(box, best or box, key=_rank)
+            continue
+        missing = next(point for point in product(*box) if point not in known)
+        smaller = [each for each in _without(box, inside, missing) if each[0] not in met]
+        met.update(each[0] for each in smaller)
+        # the last one is looked at next
+        waiting += sorted(smaller, key=lambda each: len(each[1]))
+    return best
+
+
+def _without(
+    box: _Box, inside: npt.NDArray[np.intp], missing: tuple[int, ...]
+) -> list[tuple[_Box, npt.NDArray[np.intp]]]:
+    """The box without one of the levels of `missing`, for each axis that has another; and the points left inside."""
+    return [
+        (
+            (*box[:axis], tuple(each for each in box[axis] if each != level), *box[axis + 1 :]),
+            inside[inside[:, axis] != level],
+        )
+        for axis, level in enumerate(missing)
+        if len(box[axis]) > 1
+    ]
+
+
+def _rank(box: _Box) -> tuple[int, int, list[tuple[int, tuple[int, ...]]]]:
+    return -_size(box), -_varying(box), [(-len(kept), kept) for kept in box]
+
+
+def _size(box: _Box) -> int:
+    return math.prod(len(kept) for kept in box)
+
+
+def _varying(box: _Box) -> int:
+    return sum(len(kept) > 1 for kept in box)

@@ -1,5 +1,6 @@
-"""What a run says of each of its cells: its time per step, or why there is none."""
+"""What a run says of each of its cells: its time per step, or why there is none; and all that have none, by reason."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,12 +8,16 @@ from typing import Any
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import observations
-from harness.analysis.phases import Used, used
-from harness.analysis.shape import Shape
+from harness.analysis.shape import Shape, Used, used
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status
 from harness.model.scenario import Cell
+
+#: How much of a process's standard error, and of a reason, is kept.
+STDERR_LINES = 20
+STDERR_CHARACTERS = 4000
+REASON_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,22 @@ class CellResult:
     observations: Mapping[str, Sequence[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Cells that have no number for one and the same reason.
+
+    `partial`: they have a number, and some of their launches gave none. `reason` may be empty: nothing was launched.
+    `stderr` is the end of the standard error of one of the launches.
+    """
+
+    status: Status
+    reason: str
+    advice: str
+    stderr: str
+    partial: bool
+    cells: Sequence[Cell]
+
+
 def cell_name(cell: Cell) -> str:
     """All that identifies a cell, whatever else its run has: `step tf1.14 cpu call=fit mode=graph`."""
     axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
@@ -59,7 +80,7 @@ def cell_name(cell: Cell) -> str:
 
 def cell_results(found: Lookup, tables: Sequence[ScenarioTable]) -> list[CellResult]:
     """Every cell of the run, in the plan's order, then those known to be unavailable."""
-    values = {table.cell(row, head.side): value for table in tables for row, head, value in table.times()}
+    values = {cell: value for table in tables for cell, value in table.cells().items()}
 
     def result(cell: Cell) -> CellResult:
         value, launches = values.get(cell), found.numbers.get(cell, ())
@@ -92,3 +113,41 @@ def _centre(launch: Launch) -> Centre:
         samples=len(launch.samples),
         disturbed=disturbed(launch),
     )
+
+
+def missing(found: Lookup) -> list[Missing]:
+    """Every cell of the run without a number, or with launches that gave none; equal reasons together.
+
+    Cells that only observe lack nothing. Those with no number at all come first; then in the statuses' own order.
+    """
+    by_cause: dict[tuple[bool, Status, str, str], list[Cell]] = defaultdict(list)
+    for cell in found.cells:
+        has_number = cell in found.series
+        if cell in found.lost or not (has_number or cell in found.observed):
+            status = found.status(cell) or Status.INTERRUPTED
+            by_cause[has_number, status, *_reason(cell, found)].append(cell)
+    order = list(Status)
+    causes = sorted(by_cause.items(), key=lambda item: (item[0][0], order.index(item[0][1])))
+    return [
+        Missing(status, reason, advice, _stderr(cells, found), partial, cells)
+        for (partial, status, reason, advice), cells in causes
+    ]
+
+
+def _reason(cell: Cell, found: Lookup) -> tuple[str, str]:
+    """Why the cell has no number, and the advice; both empty where nothing was launched."""
+    if known := found.unavailable.get(cell):
+        return known.reason[:REASON_CHARACTERS], known.advice
+    launch = found.culprit(cell)
+    return (launch.error[:REASON_CHARACTERS], launch.advice) if launch else ("", "")
+
+
+def _stderr(cells: Sequence[Cell], found: Lookup) -> str:
+    """The end of the standard error of the first cell that has any."""
+    launches = (found.culprit(cell) for cell in cells)
+    return next(filter(None, (tail(launch.stderr) for launch in launches if launch)), "")
+
+
+def tail(text: str) -> str:
+    """The end of a text: at most 20 lines and 4,000 characters."""
+    return "\n".join(text[-STDERR_CHARACTERS:].rstrip().splitlines()[-STDERR_LINES:])

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.environments import pins
 from harness.model.environment import unmet
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, Cell, Comparison, Scenario
+from harness.model.scenario import ENVIRONMENT, Cell, Comparison, Scenario, matches
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,11 @@ class Side:
 
     environment: str
     axes: Mapping[str, str]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The environment and the axes' values, by name."""
+        return {ENVIRONMENT: self.environment, **self.axes}
 
 
 @dataclass(frozen=True)
@@ -31,18 +37,24 @@ class ScenarioColumn:
 def columns(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> list[ScenarioColumn]:
     """The times, then the ratios in the header's order, for those of the scenario's `cells` that the run has."""
     sides = _sides(run, scenario, cells)
-    ratios = [column for entry in scenario.compare for column in _ratios(run, scenario, entry, sides)]
-    return [ScenarioColumn(side) for side in sides] + ratios
+    return [
+        *(ScenarioColumn(side) for side in sides),
+        *(
+            ScenarioColumn(side, other, entry)
+            for entry in scenario.compare
+            for side, other in _pairs(run, scenario, entry, sides)
+            if other in sides
+        ),
+    ]
 
 
 def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     """Environment × values of the compared axes, as far as they occur, in the order of the run and of the header."""
     compared = scenario.compared_axes
     occurring = {(cell.environment, *(cell.axes[axis] for axis in compared)) for cell in cells}
-    environments = [environment.name for environment in run.environments]
+    known = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
 
     def place(values: tuple[str, ...]) -> list[int]:
-        known = [environments, *(list(scenario.axes[axis]) for axis in compared)]
         # what run.json does not list comes last
         return [
             names.index(value) if value in names else len(names) for names, value in zip(known, values, strict=True)
@@ -54,65 +66,42 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     ]
 
 
-def _ratios(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
+def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+    """The sides that an entry of the header compares, each with what it is compared with; `sides` may lack that.
+
+    Along an axis: `plus` with each other value (or `against` alone), all else equal, environment by environment. Along
+    the environments: each with the run's reference, within each combination of the compared axes.
+    """
     if entry.along != ENVIRONMENT:
-        return _along_axis(scenario, entry, sides)
-    if not entry.pick:
-        return _along_environment(run, entry, sides)
-    return _picked(run, entry, sides)
+        others = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
+        return [
+            (side, Side(side.environment, {**side.axes, entry.along: other}))
+            for other in others
+            for side in sides
+            if side.axes[entry.along] == entry.plus
+        ]
+    if entry.pick:
+        return _picked(run, entry, sides)
+    return [(side, Side(run.reference, side.axes)) for side in sides if side.environment != run.reference]
 
 
-def _along_axis(scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
-    """`plus` against each other value (or `against` alone), all else equal, environment by environment."""
-    others = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
-    candidates = [
-        ScenarioColumn(side, Side(side.environment, {**side.axes, entry.along: other}), entry)
-        for other in others
-        for side in sides
-        if side.axes[entry.along] == entry.plus
-    ]
-    return [column for column in candidates if column.other in sides]
-
-
-def _along_environment(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
-    """Each environment against the run's reference, within each combination of the compared axes."""
-    candidates = [
-        ScenarioColumn(side, Side(run.reference, side.axes), entry)
-        for side in sides
-        if side.environment != run.reference
-    ]
-    return [column for column in candidates if column.other in sides]
-
-
-def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[ScenarioColumn]:
-    """Each environment against the reference, each with the axis values that the first fitting pick gives it.
+def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+    """Each environment with the reference, each with the axis values that the first fitting pick gives it.
 
     Compared axes that no pick names must be equal on both sides.
     """
-    chosen = {side.environment: _pick(run, entry, side.environment) for side in sides}
-    fitting = [side for side in sides if _fits(side, chosen[side.environment])]
+
+    def fits(side: Side) -> bool:
+        installed = pins(run, side.environment)
+        picked = next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)
+        return picked is not None and matches(picked, side.axes)
+
+    fitting = [side for side in sides if fits(side)]
     named = {axis for pick in entry.pick for axis in pick.axes}
     return [
-        ScenarioColumn(side, other, entry)
+        (side, other)
         for side in fitting
         for other in fitting
         if side.environment != run.reference == other.environment
         and all(side.axes[axis] == other.axes[axis] for axis in side.axes if axis not in named)
     ]
-
-
-def _fits(side: Side, chosen: Mapping[str, str] | None) -> bool:
-    return chosen is not None and all(side.axes[axis] == value for axis, value in chosen.items())
-
-
-def _pick(run: Run, entry: Comparison, environment: str) -> Mapping[str, str] | None:
-    installed = pins(run, environment)
-    return next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)
-
-
-def pins(run: Run, environment: str) -> Mapping[str, str]:
-    """The environment's packages; where none were recorded, those that its line of the catalogue names."""
-    if run.pins.get(environment):
-        return run.pins[environment]
-    known = next((known for known in run.environments if known.name == environment), None)
-    return {name: getattr(known, name) for name in ("tensorflow", "keras") if known and getattr(known, name)}

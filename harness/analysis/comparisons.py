@@ -3,33 +3,28 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from statistics import fmean
 
 import numpy as np
 
 from harness.analysis import work
-from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
-from harness.analysis.statistics import Estimate, exp, interval, log_ratios, variance
+from harness.analysis.statistics import Estimate, log_ratios, variance
 from harness.analysis.verdicts import (
     ALPHA,
     FEWEST_ROUNDS,
-    Judged,
+    Judgement,
     Logs,
     Verdict,
+    Withheld,
     half_widths,
     judge,
+    judgements,
     moderated,
     rounds_to_settle,
+    unjudged,
 )
 from harness.model.scenario import Cell
-
-
-class Withheld(StrEnum):
-    """Why a comparison has no verdict."""
-
-    FEW_ROUNDS = "few rounds"
-    CONTROL = "control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ class _Pair:
     @property
     def judged(self) -> bool:
         """Whether it is of those that get a verdict from their times: decided without looking at these."""
-        return len(self.logs) >= FEWEST_ROUNDS and self.work.work is not work.Work.DIFFERENT
+        return len(self.logs) >= FEWEST_ROUNDS and not self.work.differs
 
 
 def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) -> list[Compared | None]:
@@ -92,15 +87,16 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
-    logs = _logs(family)
-    log_margin = math.log1p(margin)
+    logs, log_margin = _logs(family), math.log1p(margin)
     judged = judge(logs, log_margin)
+    said = judgements(logs, judged, [len(pair.logs) for pair in family], [found.control], log_margin)
     unclear = [index for index, verdict in enumerate(judged.verdicts) if verdict is Verdict.UNCLEAR]
-    rounds = rounds_to_settle(logs.take(unclear), judged.alpha[unclear], log_margin).tolist()
-    settle = dict(zip(unclear, rounds, strict=True))
+    settled_by = dict(
+        zip(unclear, rounds_to_settle(logs.take(unclear), judged.alpha[unclear], log_margin).tolist(), strict=True)
+    )
     results = (
-        _judged(pair, judged, index, settle=settle.get(index, 0), found=found, margin=log_margin)
-        for index, pair in enumerate(family)
+        _compared(pair, judgement, found, settled_by.get(index, 0))
+        for index, (pair, judgement) in enumerate(zip(family, said, strict=True))
     )
     return [None if pair is None else next(results) if pair.judged else _unjudged(pair, found) for pair in known]
 
@@ -114,78 +110,40 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[fl
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     widths = iter(half_widths(_logs(family), ALPHA / max(1, len(family))).tolist())
-    return [
-        None if pair is None or pair.work.work is work.Work.DIFFERENT else next(widths) if pair.judged else math.inf
-        for pair in known
-    ]
+    return [None if pair is None or pair.work.differs else next(widths) if pair.judged else math.inf for pair in known]
 
 
 def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
-    series = found.series.get(cell), found.series.get(other)
-    logs = log_ratios(series[1], series[0]) if series[0] and series[1] else []
-    if not logs:
-        return None
-    return _Pair(cell, other, logs, work.compare(found.numbers[other], found.numbers[cell]))
+    logs = log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
+    return _Pair(cell, other, logs, work.compare(found.numbers[other], found.numbers[cell])) if logs else None
 
 
 def _logs(family: Sequence[_Pair]) -> Logs:
     return moderated(
-        mean=np.array([math.fsum(pair.logs) / len(pair.logs) for pair in family], np.float64),
+        mean=np.array([fmean(pair.logs) for pair in family], np.float64),
         variance=np.array([variance(pair.logs) for pair in family], np.float64),
         rounds=np.array([len(pair.logs) for pair in family], np.float64),
     )
 
 
-def _judged(pair: _Pair, judged: Judged, index: int, *, settle: int, found: Lookup, margin: float) -> Compared:
-    n = len(pair.logs)
-    mean, half = math.fsum(pair.logs) / n, float(judged.half[index])
-    verdict = judged.verdicts[index]
-    withheld = Withheld.CONTROL if lost_in(found.control, verdict, mean, half, margin) else None
-    more = settle - n
-    settling = None
-    if verdict is Verdict.UNCLEAR and more > 0:
-        settling = Settling(more, more * found.seconds_per_round(pair.cell))
-    return Compared(
-        cell=pair.cell,
-        other=pair.other,
-        estimate=Estimate(exp(mean), n, interval(mean, half)),
-        level=1.0 - float(judged.alpha[index]),
-        verdict=None if withheld else verdict,
-        withheld=withheld,
-        settling=None if withheld else settling,
-        work=pair.work,
-        pythons=found.pythons(pair.cell.environment, pair.other.environment),
-    )
-
-
-def lost_in(control: Control | None, verdict: Verdict, mean: float, half: float, margin: float) -> bool:
-    """Whether the control takes the verdict away.
-
-    All of them where its whole interval lies beyond the margin: this run calls a thing different from itself. Where it
-    only reaches beyond, those whose own interval does not lie farther out than that.
-    """
-    if control is None or control.estimate.interval is None:
-        return False
-    if control.beyond(margin):
-        return True
-    if control.reach <= margin or verdict is Verdict.UNCLEAR:
-        return False
-    return abs(mean) - half <= control.reach
-
-
 def _unjudged(pair: _Pair, found: Lookup) -> Compared:
     n = len(pair.logs)
-    mean = math.fsum(pair.logs) / n
     half = float(half_widths(_logs([pair]), ALPHA)[0]) if n > 1 else None
-    different = pair.work.work is work.Work.DIFFERENT
+    return _compared(pair, unjudged(fmean(pair.logs), half, n, different_work=pair.work.differs), found)
+
+
+def _compared(pair: _Pair, said: Judgement, found: Lookup, settled_by: int = 0) -> Compared:
+    """What is shown of a pair; so many rounds in all would settle it, 0 where none would."""
+    more = settled_by - len(pair.logs)
+    settles = said.verdict is Verdict.UNCLEAR and more > 0
     return Compared(
         cell=pair.cell,
         other=pair.other,
-        estimate=Estimate(exp(mean), n, None if half is None else interval(mean, half)),
-        level=1.0 - ALPHA,
-        verdict=Verdict.DIFFERENT_WORK if different else None,
-        withheld=None if different else Withheld.FEW_ROUNDS,
-        settling=None,
+        estimate=said.ratio,
+        level=said.level,
+        verdict=said.verdict,
+        withheld=said.withheld,
+        settling=Settling(more, more * found.seconds_per_round(pair.cell)) if settles else None,
         work=pair.work,
         pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )

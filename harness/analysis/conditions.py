@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from harness.analysis.columns import pins
+from harness.analysis.environments import pins
 from harness.model.run import Run
 from harness.model.scenario import Cell
 

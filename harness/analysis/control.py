@@ -4,9 +4,10 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from harness.analysis.rounds import gave_number
-from harness.analysis.statistics import Estimate, exp, interval, student, variance
+from harness.analysis.statistics import Estimate, student, variance
 from harness.model.launch import Launch, Role
 
 
@@ -52,16 +53,15 @@ def pooled(pairs: Sequence[Sequence[float]]) -> Control:
     """
     # one whose control kept failing has no spread, and must not take away what the others show
     groups = [logs for logs in pairs if len(logs) > 1] or pairs
-    means = [math.fsum(logs) / len(logs) for logs in groups]
-    mean = math.fsum(means) / len(means)
+    mean = fmean(map(fmean, groups))
     rounds = max(len(logs) for logs in groups)
     parts = [(variance(logs) / len(logs), len(logs) - 1) for logs in groups if len(logs) > 1]
     if not parts:
-        return Control(Estimate(exp(mean), rounds), len(groups))
+        return Control(Estimate.from_log(mean, rounds), len(groups))
     total = math.fsum(part for part, _ in parts)
     freedom = total**2 / math.fsum(part**2 / d for part, d in parts) if total > 0.0 else 1.0
     half = student(freedom) * math.sqrt(total) / len(groups)
-    return Control(Estimate(exp(mean), rounds, interval(mean, half)), len(groups))
+    return Control(Estimate.from_log(mean, rounds, half), len(groups))
 
 
 def _logs(counting: Sequence[Launch]) -> list[list[float]]:

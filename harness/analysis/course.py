@@ -1,14 +1,14 @@
-"""How a run went: where its groups ended, how long launches measured, and which rounds others disturbed."""
+"""How a run went: where its groups ended, how long launches measured, and its launches in order of time."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.disturbance import disturbed_rounds, is_watched
+from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
-from harness.analysis.precision import FIRST_LOOK
-from harness.analysis.rounds import counted
-from harness.analysis.sizing import samplings
+from harness.analysis.rounds import gave_number
+from harness.analysis.sizing import FIRST_LOOK, samplings
+from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Run, StopReason
 
@@ -36,27 +36,19 @@ class Endings:
 
 
 @dataclass(frozen=True, slots=True)
-class DisturbedRound:
-    """One attempt at a round of a group, how it was disturbed, and whether a later attempt counts in its place."""
+class Moment:
+    """One launch that gave a number: the `place`-th of its table, and its centre as a factor of its cell's mean.
 
-    group: str
-    round: int
-    reason: str
-    repeated: bool
+    `mean` is that mean in seconds per step. `counts`: it is in the numbers; else its round was done again, or more than
+    once. `disturbed`: others disturbed it.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Disturbance:
-    """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them."""
-
-    told: bool
-    rounds: int
-    disturbed: Sequence[DisturbedRound]
-
-    @property
-    def repeated(self) -> int:
-        """How many of the disturbed ones were repeated."""
-        return sum(each.repeated for each in self.disturbed)
+    launch: Launch
+    place: int
+    mean: float
+    factor: float
+    counts: bool
+    disturbed: bool
 
 
 def ended(run: Run) -> Endings:
@@ -85,21 +77,24 @@ def samplings_used(run: Run, launches: Sequence[Launch], found: Lookup) -> list[
     return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
 
 
-def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
-    """Which rounds were disturbed."""
-    measured = [launch for launch in launches if launch.role is not Role.PILOT]
-    found = disturbed_rounds(measured)
-    counts = _attempts(run, launches) if found else {}
-    return Disturbance(
-        told=any(is_watched(launch) for launch in measured),
-        rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
-        disturbed=[
-            DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
-            for (group, number, attempt), reason in found.items()
-        ],
-    )
-
-
-def _attempts(run: Run, launches: Sequence[Launch]) -> Mapping[tuple[str, int], int]:
-    """By group and round, the attempt that counts."""
-    return {(launch.group, launch.round): launch.attempt for launch in counted(run.plan, launches)}
+def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
+    """The measured and control launches of the table's cells that have a mean, in the order in which they began."""
+    means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
+    known = [
+        launch
+        for launch in launches
+        if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and gave_number(launch)
+    ]
+    counting = {id(launch) for cell in means for launch in found.numbers[cell]}
+    return [
+        Moment(
+            launch=launch,
+            place=place,
+            mean=means[launch.cell],
+            factor=launch.centre / means[launch.cell],
+            counts=id(launch) in counting,
+            disturbed=bool(disturbed(launch)),
+        )
+        # all instants are UTC, written in one way; what is not told keeps the order in which launches ended
+        for place, launch in enumerate(sorted(known, key=lambda launch: launch.started), 1)
+    ]

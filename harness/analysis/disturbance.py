@@ -1,12 +1,15 @@
-"""Which launches were disturbed: judged by what else the machine did meanwhile, never by the times.
+"""Which launches and rounds were disturbed: judged by what else the machine did meanwhile, never by the times.
 
 All of it is of the steady state, the timed part alone: what the worker saw of the CPUs from inside, and what was seen
 of its GPUs from outside. See docs/contracts.md.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from harness.analysis.rounds import counted
 from harness.model.launch import Launch, Role
+from harness.model.run import Run
 
 #: Others, and the hypervisor, may take this share of the launch's own CPUs: it is what a verdict's margin is.
 OWN_SHARE = 0.03
@@ -25,6 +28,30 @@ _SLOWED_BY = {
     "gpu_power_brake_share": "its power supply",
     "gpu_hw_slowdown_share": "its hardware",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbedRound:
+    """One attempt at a round of a group, how it was disturbed, and whether a later attempt counts in its place."""
+
+    group: str
+    round: int
+    reason: str
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them."""
+
+    told: bool
+    rounds: int
+    disturbed: Sequence[DisturbedRound]
+
+    @property
+    def repeated(self) -> int:
+        """How many of the disturbed ones were repeated."""
+        return sum(each.repeated for each in self.disturbed)
 
 
 def disturbed(launch: Launch) -> str:
@@ -80,3 +107,19 @@ def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], s
         if reason:
             found.setdefault((launch.group, launch.round, launch.attempt), f"{launch.cell}: {reason}")
     return found
+
+
+def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
+    """Which rounds were disturbed."""
+    measured = [launch for launch in launches if launch.role is not Role.PILOT]
+    found = disturbed_rounds(measured)
+    # by group and round, the attempt that counts
+    counts = {(each.group, each.round): each.attempt for each in counted(run.plan, launches)} if found else {}
+    return Disturbance(
+        told=any(is_watched(launch) for launch in measured),
+        rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
+        disturbed=[
+            DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
+            for (group, number, attempt), reason in found.items()
+        ],
+    )

@@ -18,20 +18,22 @@ from itertools import combinations, product
 
 import numpy as np
 
-from harness.analysis.comparisons import Withheld, lost_in
 from harness.analysis.control import Control
 from harness.analysis.moderation import Floats
-from harness.analysis.statistics import Estimate, exp, interval
+from harness.analysis.statistics import Estimate, exp
 from harness.analysis.verdicts import (
     ALPHA,
     FEWEST_ROUNDS,
     RESOLUTION,
-    Judged,
+    Judgement,
     Logs,
     Verdict,
+    Withheld,
     half_widths,
     judge,
+    judgements,
     moderated,
+    unjudged,
 )
 
 
@@ -97,16 +99,10 @@ def effects(
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [each for block in blocks for each in block.changes]
     parts = [each for block in blocks for each in block.parts]
-    rounds, log_margin = len(logs), math.log1p(margin)
-    if rounds == 1:
-        return [
-            Effect(change, Estimate(exp(value), 1), 1.0 - ALPHA, None, Withheld.FEW_ROUNDS, part)
-            for change, value, part in zip(changes, values[0].tolist(), parts, strict=True)
-        ]
-    judged = _judge(values, size, log_margin)
+    # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
     return [
-        _effect(judged, index, float(mean), rounds, changes=change, parts=part, control=control, margin=log_margin)
-        for index, (change, part, mean) in enumerate(zip(changes, parts, values.mean(axis=0), strict=True))
+        Effect(change, said.ratio, said.level, said.verdict and said.verdict.turned, said.withheld, part)
+        for change, part, said in zip(changes, parts, _judged(values, size, control, math.log1p(margin)), strict=True)
     ]
 
 
@@ -153,36 +149,19 @@ def _parts(means: Floats) -> list[Parts]:
     ]
 
 
-def _judge(values: Floats, size: Floats, margin: float) -> Judged:
-    """Intervals and verdicts, without any verdict of fewer than four rounds.
+def _judged(values: Floats, size: Floats, control: Control | None, margin: float) -> list[Judgement]:
+    """What is said of each effect, without any verdict of fewer than four rounds.
 
     A main effect averages over more cells than an interaction, so what moderation compares are variances of one cell.
     """
-    rounds = np.full(values.shape[1], float(len(values)))
-    mean, variance = values.mean(axis=0), values.var(axis=0, ddof=1) / size
-    if len(values) < FEWEST_ROUNDS:
+    n, mean = len(values), values.mean(axis=0)
+    if n == 1:
+        return [unjudged(each, None, n) for each in mean.tolist()]
+    rounds, variance = np.full(mean.shape, float(n)), values.var(axis=0, ddof=1) / size
+    if n < FEWEST_ROUNDS:
         logs = Logs(mean, np.maximum(variance, RESOLUTION**2) * size, rounds, rounds - 1.0)
-        return Judged(half_widths(logs, ALPHA), np.full(rounds.shape, ALPHA), [])
+        halves = half_widths(logs, ALPHA).tolist()
+        return [unjudged(each, half, n) for each, half in zip(mean.tolist(), halves, strict=True)]
     logs = moderated(mean, variance, rounds)
-    return judge(replace(logs, variance=logs.variance * size), margin)
-
-
-def _effect(
-    judged: Judged,
-    index: int,
-    mean: float,
-    rounds: int,
-    *,
-    changes: tuple[Change, ...],
-    parts: Parts | None,
-    control: Control | None,
-    margin: float,
-) -> Effect:
-    half = float(judged.half[index])
-    # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
-    verdict = judged.verdicts[index].turned if judged.verdicts else None
-    withheld = None if verdict else Withheld.FEW_ROUNDS
-    if verdict and lost_in(control, verdict, mean, half, margin):
-        verdict, withheld = None, Withheld.CONTROL
-    estimate = Estimate(exp(mean), rounds, interval(mean, half))
-    return Effect(changes, estimate, 1.0 - float(judged.alpha[index]), verdict, withheld, parts)
+    logs = replace(logs, variance=logs.variance * size)
+    return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)

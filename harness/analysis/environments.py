@@ -1,10 +1,9 @@
-"""What the environments of a run hold: every version by environment."""
+"""What the environments of a run hold: their packages, and every version by environment."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.columns import pins
-from harness.model.environment import TENSORFLOW, Environment, installed
+from harness.model.environment import TENSORFLOW, installed
 from harness.model.run import Run
 
 #: Where nothing was recorded of an environment's packages.
@@ -37,40 +36,37 @@ class Software:
         return next((version for version in self.versions if version not in {"", NOT_KNOWN}), "")
 
 
+def pins(run: Run, environment: str) -> Mapping[str, str]:
+    """The environment's packages; where none were recorded, those that its line of the catalogue names."""
+    if run.pins.get(environment):
+        return run.pins[environment]
+    known = next((known for known in run.environments if known.name == environment), None)
+    return {name: getattr(known, name) for name in ("tensorflow", "keras") if known and getattr(known, name)}
+
+
 def software(run: Run) -> list[Software]:
     """All that is known of the run's environments: what leads, then the other packages by name."""
-    return [*_leading(run), *_packages(run)]
+    environments, on_gpu = run.environments, bool(run.plan.limits.gpus)
 
+    def versions(package: str) -> list[str]:
+        return [_version(package, run, environment.name) for environment in environments]
 
-def _leading(run: Run) -> list[Software]:
-    def each(version: Callable[[Environment], str]) -> list[str]:
-        return [version(environment) for environment in run.environments]
-
-    def of(name: str) -> list[str]:
-        return each(lambda environment: _version(name, run, environment.name))
-
-    on_gpu = bool(run.plan.limits.gpus)
-    by_name = {
-        "TensorFlow": of("tensorflow"),
-        "TensorFlow's package": each(lambda environment: _package(pins(run, environment.name))),
-        "Keras": of("keras"),
-        "Python": each(lambda environment: environment.python),
-        "NumPy": of("numpy"),
-        "CUDA, of TensorFlow's build": each(lambda environment: environment.cuda) if on_gpu else [],
-        "cuDNN, of TensorFlow's build": each(lambda environment: environment.cudnn) if on_gpu else [],
+    leading = {
+        "TensorFlow": versions("tensorflow"),
+        "TensorFlow's package": [
+            next((name for name in TENSORFLOW if name in pins(run, each.name)), "") for each in environments
+        ],
+        "Keras": versions("keras"),
+        "Python": [each.python for each in environments],
+        "NumPy": versions("numpy"),
+        "CUDA, of TensorFlow's build": [each.cuda for each in environments if on_gpu],
+        "cuDNN, of TensorFlow's build": [each.cudnn for each in environments if on_gpu],
     }
-    return [Software(name, versions, leads=True) for name, versions in by_name.items()]
-
-
-def _packages(run: Run) -> list[Software]:
-    known = {name for packages in run.pins.values() for name in packages}
-    names = sorted(known - {"keras", "numpy", *TENSORFLOW})
-    environments = [environment.name for environment in run.environments]
-    return [Software(name, [_version(name, run, each) for each in environments], leads=False) for name in names]
-
-
-def _package(packages: Mapping[str, str]) -> str:
-    return next((name for name in TENSORFLOW if name in packages), "")
+    others = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
+    return [
+        *(Software(name, each, leads=True) for name, each in leading.items()),
+        *(Software(name, versions(name), leads=False) for name in sorted(others)),
+    ]
 
 
 def _version(name: str, run: Run, environment: str) -> str:

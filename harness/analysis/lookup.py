@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.control import Control, control
-from harness.analysis.cost import seconds_per_round
-from harness.analysis.rounds import Series, counted, gave_number, pilots, series
+from harness.analysis.rounds import Series, counted, gave_number, pilots, seconds_per_round, series
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Unavailable
 from harness.model.scenario import Cell
@@ -34,6 +33,10 @@ class Lookup:
     groups: Mapping[Cell, str]
     costs: Mapping[str, float]
     interpreters: Mapping[str, str]
+
+    def cells_of(self, scenario: str) -> list[Cell]:
+        """The run's cells of a scenario."""
+        return [cell for cell in self.cells if cell.scenario == scenario]
 
     def seconds_per_round(self, cell: Cell) -> float:
         """What one more round of the cell's group takes; 0 where that is not known."""

@@ -1,15 +1,18 @@
-"""What cells observed: the values that are no times, from the launches that count."""
+"""What cells observed, the values that are no times, and what a scenario's source states of them."""
 
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from harness.analysis.environments import pins
 from harness.analysis.lookup import Lookup
-from harness.model.environment import installed, normalise
+from harness.model.environment import installed, normalise, unmet
 from harness.model.launch import Status
-from harness.model.scenario import Cell
+from harness.model.run import Run
+from harness.model.scenario import Cell, Expectation, Scenario, matches
 
 #: What the kit itself observes of every launch on a GPU (docs/contracts.md).
 KIT = frozenset({"placed on"})
@@ -30,6 +33,33 @@ class Observed:
     def varies(self) -> bool:
         """Whether the launches disagree."""
         return len(self.values) > 1
+
+
+class Standing(StrEnum):
+    """How a statement stands in one cell."""
+
+    AS_STATED = "as stated"
+    DIFFERS = "differs"
+    VARIES = "varies"
+    NOT_OBSERVED = "not observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One statement in one cell that was launched; `observed` is None where its launches did not observe that."""
+
+    cell: Cell
+    standing: Standing
+    observed: Observed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One expectation of a scenario's header, in every cell that it is about and that has launches that tell."""
+
+    scenario: Scenario
+    expectation: Expectation
+    checks: Sequence[Check]
 
 
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
@@ -78,3 +108,31 @@ def tells_version(name: str, observed: Observed, pins: Mapping[str, str]) -> boo
     """Whether an observation tells the version of an installed package of that name: the environments' table has it."""
     texts = [value for value in observed.values if isinstance(value, str) and _VERSION.fullmatch(value)]
     return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
+
+
+def statements(run: Run, found: Lookup) -> list[Statement]:
+    """What the sources of the run's scenarios state, in the headers' order, as far as any cell can tell."""
+    checked = [
+        Statement(scenario, expectation, _checks(run, scenario, expectation, found))
+        for scenario in run.scenarios
+        for expectation in scenario.expect
+    ]
+    return [statement for statement in checked if statement.checks]
+
+
+def _checks(run: Run, scenario: Scenario, expectation: Expectation, found: Lookup) -> list[Check]:
+    cells = [
+        cell for cell in found.cells_of(scenario.name) if matches(expectation.when, cell.axes) and has_told(cell, found)
+    ]
+    meant = {name for name in {cell.environment for cell in cells} if not unmet(expectation.requires, pins(run, name))}
+    return [_check(cell, expectation, found) for cell in cells if cell.environment in meant]
+
+
+def _check(cell: Cell, expectation: Expectation, found: Lookup) -> Check:
+    observed = observations(cell, found).get(expectation.observation)
+    if observed is None:
+        return Check(cell, Standing.NOT_OBSERVED, None)
+    if observed.varies:
+        return Check(cell, Standing.VARIES, observed)
+    (value,) = observed.values
+    return Check(cell, Standing.AS_STATED if alike(value, expectation.value) else Standing.DIFFERS, observed)

@@ -1,13 +1,15 @@
 """What a profile says: which functions take the time, the document's classes, the share of data handling, what moved.
 
+Samples of the stack become a tree of functions: what an icicle or flame graph draws.
+
 Functions nest, so shares of cumulative time overlap; shares of own time add up to the whole. All are of the time in all
 of a profile's functions, the profiler's own left out.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -19,6 +21,9 @@ BUILD_CALLS = 2
 
 #: How often the share of time that is already data handling is handed on to callees: deeper than stacks are.
 ROUNDS = 100
+
+#: No picture of the stacks is deeper than this.
+DEEPEST = 250
 
 # functions written in C, as cProfile names them
 _BUILT_IN = re.compile(r"<built-in method (.+)>")
@@ -83,6 +88,29 @@ class Move:
     def by(self) -> float:
         """By how much the share is larger in the first."""
         return self.share - self.other_share
+
+
+@dataclass(slots=True)
+class Node:
+    """A function where it was called from: its seconds with all that it called, and what it called."""
+
+    name: str
+    seconds: float = 0.0
+    children: dict[str, "Node"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One box of the picture: from `left`, `width` wide, both as shares of the whole, `depth` functions deep.
+
+    `own` is the share in which no function that is drawn was below it.
+    """
+
+    name: str
+    depth: int
+    left: float
+    width: float
+    own: float
 
 
 def name(function: Function) -> str:
@@ -202,6 +230,37 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
     return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
 
 
+def tree(profile: Profile) -> Node:
+    """The stacks put together; the root stands for all of them."""
+    names = [name(function) for function in profile.functions]
+    root = Node("")
+    for seconds, stack in profile.stacks:
+        node = root
+        node.seconds += seconds
+        for place in stack[:DEEPEST]:
+            label = names[place]
+            if label not in node.children:
+                node.children[label] = Node(label)
+            node = node.children[label]
+            node.seconds += seconds
+    return root
+
+
+def frames(root: Node, least: float) -> list[Frame]:
+    """The tree laid out from the outermost function down, without what is narrower than the share `least`.
+
+    What takes longest stands left, so that the same work has the same shape in every run.
+    """
+    if root.seconds <= 0:
+        return []
+    return list(_lay(_widest(root.children), 0, 0.0, root.seconds, least))
+
+
+def depth(laid: Sequence[Frame]) -> int:
+    """How many functions deep the picture is."""
+    return max((frame.depth + 1 for frame in laid), default=0)
+
+
 def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
     """Which part of each function's time has a function that is `inside` above it."""
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
@@ -239,3 +298,19 @@ def _part(each: Taken | None, *, own: bool) -> float:
 
 def _seconds(each: Taken | None, *, own: bool) -> float:
     return 0.0 if each is None else each.own if own else each.cumulative
+
+
+def _lay(nodes: Sequence[Node], level: int, left: float, whole: float, least: float) -> Iterator[Frame]:
+    for node in nodes:
+        width = node.seconds / whole
+        if width < least:
+            return  # and those that follow are narrower
+        children = _widest(node.children)
+        drawn = sum(child.seconds for child in children if child.seconds / whole >= least)
+        yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn) / whole)
+        yield from _lay(children, level + 1, left, whole, least)
+        left += width
+
+
+def _widest(children: Mapping[str, Node]) -> list[Node]:
+    return sorted(children.values(), key=lambda node: (-node.seconds, node.name))

@@ -7,15 +7,14 @@ from functools import cached_property
 from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
-from harness.analysis.cells import CellResult, cell_results
-from harness.analysis.course import Disturbance, Endings, disturbance, ended, samplings_used
+from harness.analysis.cells import CellResult, Missing, cell_results, missing
+from harness.analysis.course import Endings, Moment, ended, samplings_used, timeline
+from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
-from harness.analysis.expectations import Statement, statements
 from harness.analysis.lookup import Lookup, lookup
-from harness.analysis.missing import Missing, missing
+from harness.analysis.observations import Statement, statements
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
-from harness.analysis.timeline import Moment, timeline
 from harness.model.launch import Launch, Sampling
 from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.model.scenario import Cell
@@ -79,7 +78,7 @@ class Results:
 
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""
-        return [cell for cell in self.found.cells if cell.scenario == scenario]
+        return self.found.cells_of(scenario)
 
     @cached_property
     def disturbance(self) -> Disturbance:

@@ -1,11 +1,11 @@
-"""Which of the stored launches count."""
+"""Which of the stored launches count, each cell's centres by round, and what a round costs."""
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from harness.model.launch import Launch, Role, Status
-from harness.model.run import Group, Plan
+from harness.model.run import Plan
 from harness.model.scenario import Cell
 
 #: A cell's centres by round, in seconds per step.
@@ -30,18 +30,18 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     of groups that the plan lacks do not count.
     """
     first = pilots(launches)
-    by_group: dict[str, list[Launch]] = defaultdict(list)
+    # by group, round and attempt
+    rounds: dict[str, dict[int, dict[int, list[Launch]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for launch in launches:
         if launch.role is not Role.PILOT:
-            by_group[launch.group].append(launch)
+            rounds[launch.group][launch.round][launch.attempt].append(launch)
     chosen: list[Launch] = []
     for group in plan.groups:
-        measured = _measured(group, first)
-        rounds: dict[int, dict[int, list[Launch]]] = defaultdict(lambda: defaultdict(list))
-        for launch in by_group[group.name]:
-            rounds[launch.round][launch.attempt].append(launch)
-        for number in sorted(rounds):
-            chosen += _one_attempt(rounds[number], measured)
+        slots = {(cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell])}
+        for number in sorted(rounds[group.name]):
+            attempts = rounds[group.name][number]
+            complete = [each for each, made in attempts.items() if slots <= {(one.cell, one.role) for one in made}]
+            chosen += attempts[max(complete or attempts)]
     return chosen
 
 
@@ -70,12 +70,9 @@ def is_to_measure(pilot: Launch) -> bool:
     return pilot.status is Status.OK and not pilot.only_observed
 
 
-def _measured(group: Group, first: Mapping[Cell, Launch]) -> frozenset[tuple[Cell, Role]]:
-    return frozenset((cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell]))
-
-
-def _one_attempt(attempts: Mapping[int, list[Launch]], measured: frozenset[tuple[Cell, Role]]) -> list[Launch]:
-    complete = [
-        number for number, entries in attempts.items() if measured <= {(entry.cell, entry.role) for entry in entries}
-    ]
-    return attempts[max(complete or attempts)]
+def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:
+    """By group, the mean over its rounds of what its launches took, in seconds; 0 in runs that did not record it."""
+    rounds: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    for launch in launches:
+        rounds[launch.group][launch.round, launch.attempt] += launch.seconds
+    return {group: sum(each.values()) / len(each) for group, each in rounds.items()}

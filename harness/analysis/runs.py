@@ -10,31 +10,31 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
 
 from harness.analysis import work
-from harness.analysis.comparisons import Withheld, lost_in
 from harness.analysis.conditions import Difference, differences, machines, same_software
+from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate, combine, exp, interval
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Verdict, half_widths, judge
-from harness.analysis.welch import FEWEST_CELLS, Means, means, median, minus, minus_others
+from harness.analysis.statistics import Estimate, combine
+from harness.analysis.verdicts import (
+    ALPHA,
+    FEWEST_ROUNDS,
+    Judgement,
+    Logs,
+    Verdict,
+    half_widths,
+    judge,
+    judgements,
+    unjudged,
+)
+from harness.analysis.welch import FEWEST_CELLS, means, medians, minus, minus_others
 from harness.model.launch import BROKEN, Status
-from harness.model.run import Run
 from harness.model.scenario import Cell
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A ratio time(first) / time(second), above 1 when the second run is faster, and what is said of the second.
-
-    The interval is the one that the verdict was taken from, `level` wide; where `verdict` is None, `withheld` says why.
-    """
-
-    ratio: Estimate
-    level: float
-    verdict: Verdict | None
-    withheld: Withheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class CellChange:
     @property
     def judged(self) -> bool:
         """Whether its level was divided with the others'."""
-        return self.change.withheld is not Withheld.FEW_ROUNDS and self.change.verdict is not Verdict.DIFFERENT_WORK
+        return self.change.judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class _Both:
     @property
     def judged(self) -> bool:
         """Whether it gets a verdict from its times: decided without looking at these."""
-        return self.rounds >= FEWEST_ROUNDS and self.work.work is not work.Work.DIFFERENT
+        return self.rounds >= FEWEST_ROUNDS and not self.work.differs
 
 
 class Pair:
@@ -148,16 +148,15 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
     `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, and those that did different work,
     are not judged and are in no shift.
     """
-    found = one, other = first.found, second.found
-    both = [
-        _both(cell, first.run, second.run, found) for cell in one.cells if cell in one.series and cell in other.series
-    ]
+    one, other = first.found, second.found
+    cells = [cell for cell in one.cells if cell in one.series and cell in other.series]
+    both = [_both(cell, first, second) for cell in cells]
     family = [each for each in both if each.judged]
-    log_margin = math.log1p(margin)
+    controls, log_margin = [one.control, other.control], math.log1p(margin)
     differences = _differences(family)
-    changed = _judgements(family, differences, found, log_margin)
+    changed = _judgements(family, differences, controls, log_margin)
     base, unchanged = _base(family)
-    moved = _judgements(family, minus_others(differences, base), found, log_margin) if base else {}
+    moved = _judgements(family, minus_others(differences, base), controls, log_margin) if base.size else {}
     return Changes(
         cells=[
             CellChange(
@@ -171,71 +170,57 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
             )
             for each in both
         ],
-        shift=_shift(differences.take(base), family, unchanged, log_margin) if base else None,
+        shift=_shift(differences, base, family, unchanged, log_margin) if base.size else None,
         only_first=_lone(one, other),
         only_second=_lone(other, one),
     )
 
 
-def _both(cell: Cell, first: Run, second: Run, found: tuple[Lookup, Lookup]) -> _Both:
-    one, other = found
+def _both(cell: Cell, first: Results, second: Results) -> _Both:
+    one, other = first.found, second.found
     return _Both(
         cell=cell,
         first=[math.log(centre) for centre in one.series[cell].values()],
         second=[math.log(centre) for centre in other.series[cell].values()],
         work=work.compare(one.numbers[cell], other.numbers[cell]),
-        same_software=same_software(cell, first, second),
+        same_software=same_software(cell, first.run, second.run),
     )
 
 
-def _differences(cells: Sequence[_Both]) -> Means:
+def _differences(cells: Sequence[_Both]) -> Logs:
     """log(time(first) / time(second)) of each."""
     return minus(means([each.first for each in cells]), means([each.second for each in cells]))
 
 
-def _base(family: Sequence[_Both]) -> tuple[list[int], bool]:
+def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     """The cells that a shift is taken from: those with the same software, else all; none of too few."""
-    unchanged = [index for index, each in enumerate(family) if each.same_software]
-    if len(unchanged) >= FEWEST_CELLS:
+    unchanged = np.flatnonzero([each.same_software for each in family])
+    if unchanged.size >= FEWEST_CELLS:
         return unchanged, True
-    return (list(range(len(family))) if len(family) >= FEWEST_CELLS else []), False
+    return np.arange(len(family) if len(family) >= FEWEST_CELLS else 0), False
 
 
 def _judgements(
-    family: Sequence[_Both], differences: Means, found: tuple[Lookup, Lookup], margin: float
+    family: Sequence[_Both], differences: Logs, controls: Sequence[Control | None], margin: float
 ) -> dict[Cell, Judgement]:
-    judged = judge(differences.logs, margin)
-    judgements = {}
-    for index, each in enumerate(family):
-        mean, half, verdict = float(differences.mean[index]), float(judged.half[index]), judged.verdicts[index]
-        lost = any(lost_in(run.control, verdict, mean, half, margin) for run in found)
-        ratio = Estimate(exp(mean), each.rounds, interval(mean, half))
-        level = 1.0 - float(judged.alpha[index])
-        withheld = Withheld.CONTROL if lost else None
-        judgements[each.cell] = Judgement(ratio, level, None if lost else verdict, withheld)
-    return judgements
+    rounds = [each.rounds for each in family]
+    said = judgements(differences, judge(differences, margin), rounds, controls, margin)
+    return {each.cell: judgement for each, judgement in zip(family, said, strict=True)}
 
 
 def _unjudged(each: _Both) -> Judgement:
     """Its 95 % interval, where both runs have two rounds, and why there is no verdict on its times."""
-    if each.rounds > 1:
-        difference = _differences([each])
-        mean, half = float(difference.mean[0]), float(half_widths(difference.logs, ALPHA)[0])
-        ratio = Estimate(exp(mean), each.rounds, interval(mean, half))
-    else:
-        mean = math.fsum(each.first) / len(each.first) - math.fsum(each.second) / len(each.second)
-        ratio = Estimate(exp(mean), each.rounds)
-    if each.work.work is work.Work.DIFFERENT:
-        return Judgement(ratio, 1.0 - ALPHA, Verdict.DIFFERENT_WORK)
-    return Judgement(ratio, 1.0 - ALPHA, None, Withheld.FEW_ROUNDS)
+    half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
+    difference = fmean(each.first) - fmean(each.second)
+    return unjudged(difference, half, each.rounds, different_work=each.work.differs)
 
 
-def _shift(base: Means, family: Sequence[_Both], unchanged: bool, margin: float) -> Shift:
-    shift = median(base)
-    judged = judge(shift.logs, margin)
-    mean, half = float(shift.mean[0]), float(judged.half[0])
-    ratio = Estimate(exp(mean), min(each.rounds for each in family), interval(mean, half))
-    return Shift(Judgement(ratio, 1.0 - ALPHA, judged.verdicts[0]), base.mean.size, unchanged)
+def _shift(
+    differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_Both], unchanged: bool, margin: float
+) -> Shift:
+    shift, rounds = medians(differences, [base]), min(each.rounds for each in family)
+    (change,) = judgements(shift, judge(shift, margin), [rounds], (), margin)
+    return Shift(change, base.size, unchanged)
 
 
 def _lone(one: Lookup, other: Lookup) -> list[Lone]:

@@ -1,11 +1,15 @@
-"""The shape of a cell's times: within its launches, and from one launch to the next. Nothing is dropped here."""
+"""What one cell's launches show: the shape of its times, the phases that launches went through, and what they used.
+
+The shape is that within launches, and from one launch to the next. Nothing is dropped here.
+"""
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from harness.analysis.statistics import variance
 from harness.model.launch import Launch
@@ -20,6 +24,12 @@ OUTLYING = 3.5
 APART = math.log(1.05)
 #: Fewer launches than this have no median deviation to speak of.
 FEWEST_LAUNCHES = 5
+
+#: The phases in the order in which a launch goes through them; others follow as they were met.
+BEFORE = ("container start", "interpreter start", "import", "device", "first fill", "build", "first call")
+TIMED = ("warm up", "steady state")
+
+Of = TypeVar("Of")
 
 
 class Quantity(StrEnum):
@@ -47,13 +57,13 @@ class Times:
     @cached_property
     def samples(self) -> list[float]:
         """Seconds per step of every sample of all launches, sorted."""
-        return sorted(rate for launch in self.launches for rate in _rates(launch))
+        return sorted(rate for launch in self.launches for rate in rates(launch))
 
     @property
     def within(self) -> float | None:
         """The launches' median of the standard deviation of a launch's samples, as a share of its centre."""
         scatters = [
-            math.sqrt(variance(rates)) / launch.centre for launch in self.launches if len(rates := _rates(launch)) > 1
+            math.sqrt(variance(each)) / launch.centre for launch in self.launches if len(each := rates(launch)) > 1
         ]
         return statistics.median(scatters) if scatters else None
 
@@ -64,7 +74,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(Generic[Of]):
     """A number that a report has of every cell: its name, what it is of, and how it is made; None where there is none.
 
     `legend` is a sentence on what it means; empty where the legend of one before it says that.
@@ -72,12 +82,12 @@ class Statistic:
 
     name: str
     quantity: Quantity
-    calculate: Callable[[Times], float | None]
+    calculate: Callable[[Of], float | None]
     legend: str = ""
 
 
 #: The statistics of a cell. One more is one more line here: tables, page and JSON have it then.
-STATISTICS = (
+STATISTICS: tuple[Statistic[Times], ...] = (
     Statistic(
         "mean",
         Quantity.STEP,
@@ -109,6 +119,29 @@ STATISTICS = (
 )
 
 
+def _cores(launch: Launch) -> float | None:
+    cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
+    return cpu / wall if cpu is not None and wall else None
+
+
+#: What is told of a cell's launches. One more is one more line here: tables, page and JSON have it then.
+RESOURCES: tuple[Statistic[Launch], ...] = (
+    Statistic(
+        "cores in the steady state",
+        Quantity.NUMBER,
+        _cores,
+        "Cores: CPU seconds over wall seconds while steps were timed.",
+    ),
+    Statistic(
+        "CPU of the launch",
+        Quantity.SECONDS,
+        lambda launch: launch.resources.get("cpu_seconds"),
+        "CPU seconds and peak memory are those of the whole launch, the import included.",
+    ),
+    Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """How many of a cell's launches something holds for."""
@@ -129,14 +162,76 @@ class Shape:
     outliers: Share
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, p10 and p90 over launches, of `launches` of them."""
+
+    median: float
+    low: float
+    high: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A cell's phases and resources. What no launch told is not there.
+
+    `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
+    end of the first call. `resources` are the RESOURCES by name.
+    """
+
+    phases: Mapping[str, Spread]
+    cold: Spread | None
+    resources: Mapping[str, Spread]
+
+
 def shape(launches: Sequence[Launch]) -> Shape:
     """The shape of one cell, from its launches that gave a number (one at least)."""
     times = Times(launches)
     return Shape(
         statistics={each.name: each.calculate(times) for each in STATISTICS},
-        uneven=uneven(launches),
+        uneven=Share(sum(map(is_uneven, launches)), len(launches)),
         outliers=Share(sum(outliers(times.logs)), len(launches)),
     )
+
+
+def used(launches: Sequence[Launch]) -> Used:
+    """What one cell's launches that gave a number went through and used."""
+    untimed = [
+        {name: seconds for name, seconds in launch.phases.items() if name not in TIMED}
+        for launch in launches
+        if launch.phases
+    ]
+    names = in_order(name for phases in untimed for name in phases)
+    return Used(
+        phases=_spreads({name: [phases[name] for phases in untimed if name in phases] for name in names}),
+        cold=spread([sum(phases.values()) for phases in untimed]),
+        resources=_spreads(
+            {
+                each.name: [value for launch in launches if (value := each.calculate(launch)) is not None]
+                for each in RESOURCES
+            }
+        ),
+    )
+
+
+def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
+    """Of each name that has values."""
+    return {name: known for name, each in values.items() if (known := spread(each))}
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Each phase once: the known ones as launches go through them, then the others as they were met."""
+    met = dict.fromkeys(names)
+    return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Median, p10 and p90 of values; None of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return Spread(statistics.median(ordered), quantile(ordered, 0.1), quantile(ordered, 0.9), len(ordered))
 
 
 def is_uneven(launch: Launch) -> bool:
@@ -144,14 +239,9 @@ def is_uneven(launch: Launch) -> bool:
 
     Timings of one process often switch between two speeds; a mean far from the median gives that away.
     """
-    rates = _rates(launch)
-    median = statistics.median(rates) if rates else 0.0
+    each = rates(launch)
+    median = statistics.median(each) if each else 0.0
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
-
-
-def uneven(launches: Sequence[Launch]) -> Share:
-    """How many of one cell's launches have uneven samples."""
-    return Share(count=sum(is_uneven(launch) for launch in launches), of=len(launches))
 
 
 def outliers(logs: Sequence[float]) -> list[bool]:
@@ -171,6 +261,6 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
-def _rates(launch: Launch) -> list[float]:
+def rates(launch: Launch) -> list[float]:
     """Seconds per step of each sample."""
     return [sample.seconds / sample.steps for sample in launch.samples if sample.steps]

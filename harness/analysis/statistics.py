@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 
 #: How often an interval contains the true value.
 LEVEL = 0.95
@@ -35,6 +36,12 @@ class Estimate:
     rounds: int
     interval: Interval | None = None
 
+    @classmethod
+    def from_log(cls, mean: float, rounds: int, half: float | None = None) -> "Estimate":
+        """exp(mean), with the interval exp(mean ± half)."""
+        # two rounds far apart give a half-width that a float cannot hold
+        return cls(exp(mean), rounds, None if half is None else Interval(exp(mean - half), exp(mean + half)))
+
     @property
     def inverse(self) -> "Estimate":
         """The ratio seen from the other side; its interval is the same one, turned over."""
@@ -43,8 +50,13 @@ class Estimate:
 
 
 def combine(centres: Sequence[float]) -> Estimate:
-    """The geometric mean of one cell's centres (seconds per step, at least one), with its t interval."""
-    return _estimate([math.log(centre) for centre in centres])
+    """The geometric mean of one cell's centres (seconds per step, at least one), with its t interval.
+
+    exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df.
+    """
+    logs = [math.log(centre) for centre in centres]
+    n = len(logs)
+    return Estimate.from_log(fmean(logs), n, student(n - 1) * math.sqrt(variance(logs) / n) if n > 1 else None)
 
 
 def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> list[float]:
@@ -59,12 +71,6 @@ def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> lis
 def exp(log: float) -> float:
     """A log as a positive number, kept to what a float can hold, and its inverse too."""
     return math.exp(min(max(log, -700.0), 700.0))
-
-
-def interval(mean: float, half: float) -> Interval:
-    """exp of mean ± half: what a log-ratio's interval is as a ratio's."""
-    # two rounds far apart give a half-width that a float cannot hold
-    return Interval(exp(mean - half), exp(mean + half))
 
 
 def percent(ratio: float) -> float:
@@ -84,17 +90,7 @@ def student(freedom: float, level: float = LEVEL) -> float:
     return float(stdtrit(freedom, 0.5 + level / 2.0))
 
 
-def _estimate(logs: Sequence[float]) -> Estimate:
-    """exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df."""
-    n = len(logs)
-    mean = math.fsum(logs) / n
-    if n == 1:
-        return Estimate(exp(mean), rounds=1)
-    half = student(n - 1) * math.sqrt(variance(logs) / n)
-    return Estimate(exp(mean), rounds=n, interval=interval(mean, half))
-
-
 def variance(values: Sequence[float]) -> float:
     """The sample variance of two values or more, with n - 1 degrees of freedom."""
-    mean = math.fsum(values) / len(values)
+    mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

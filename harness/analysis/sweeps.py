@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis import work
 from harness.analysis.columns import ScenarioColumn, Side
+from harness.analysis.comparisons import Compared
 from harness.analysis.crossings import Crossing, Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import Floats
-from harness.analysis.rounds import Series
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.tables import Row, ScenarioTable
+from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.scenario import Scenario
@@ -109,12 +108,15 @@ def sweeps(table: ScenarioTable, found: Lookup, margin: float) -> list[MeasuredS
 
 
 def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, *, withheld: bool) -> MeasuredSweep:
+    by_column = [
+        (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
+    ]
     curves = [
         Curve(head.side, points)
-        for index, head in enumerate(table.columns)
-        if head.other is None and (points := _points(axis, rows, index))
+        for head, values in by_column
+        if not head.other and (points := [Point(size, each.estimate) for size, each in values if each.estimate])
     ]
-    races = [race for head in table.columns if head.other and (race := _race(table, axis, rows, head, found))]
+    races = [race for head, values in by_column if head.other and (race := _race(head, values, found))]
     return MeasuredSweep(
         scenario=table.scenario,
         axis=axis,
@@ -127,33 +129,21 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, 
     )
 
 
-def _points(axis: str, rows: Sequence[Row], index: int) -> list[Point]:
-    found = ((float(row.axes[axis]), row.values[index].estimate) for row in rows)
-    return [Point(size, estimate) for size, estimate in found if estimate]
-
-
-def _race(table: ScenarioTable, axis: str, rows: Sequence[Row], head: ScenarioColumn, found: Lookup) -> Race | None:
-    """One comparison along the rows; None where fewer than two of them have it."""
-    assert head.other is not None, "a comparison has two sides"
-    times: dict[float, dict[int, tuple[float, float]]] = {}
-    different = ""
-    for row in rows:
-        cell, other = table.cell(row, head.side), table.cell(row, head.other)
-        pairs = _pairs(found.series.get(other, {}), found.series.get(cell, {}))
-        if pairs:
-            times[float(row.axes[axis])] = pairs
-            checked = work.compare(found.numbers[other], found.numbers[cell])
-            different = different or (checked.reason if checked.work is work.Work.DIFFERENT else "")
-    sizes, values = _together(times)
+def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lookup) -> Race | None:
+    """One comparison, by size; None where fewer than two sizes have it."""
+    compared = {size: each.compared for size, each in values if each.compared}
+    different = next((each.work.reason for each in compared.values() if each.work.differs), "")
+    sizes, times = _together({size: _times(each, found) for size, each in compared.items()})
     if len(sizes) < 2:
         return None
-    longer, shorter = (along(sizes, values[:, :, side]) for side in (0, 1))
+    longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
     ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter))
-    return Race(head, sizes, len(values), ahead, different)
+    return Race(head, sizes, len(times), ahead, different)
 
 
-def _pairs(longer: Series, shorter: Series) -> dict[int, tuple[float, float]]:
-    """Both times by round, of every round that both have."""
+def _times(compared: Compared, found: Lookup) -> dict[int, tuple[float, float]]:
+    """Both times of a comparison by round, the other's first, of every round that both have."""
+    longer, shorter = found.series[compared.other], found.series[compared.cell]
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 

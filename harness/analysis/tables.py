@@ -1,14 +1,12 @@
 """A run's tables: one a scenario, rows of groups, columns of times and ratios. Data only; the report formats it."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup
-from harness.analysis.phases import Spread, Used, spread, used
-from harness.analysis.shape import Shape, shape
+from harness.analysis.shape import Shape, Spread, Used, shape, spread, used
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work import steps
 from harness.model.environment import Device
@@ -58,7 +56,7 @@ class ScenarioTable:
 
     def cell(self, row: Row, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
-        return _cell(self.scenario, row.device, row.axes, side)
+        return Cell(self.scenario.name, side.environment, row.device, {**row.axes, **side.axes})
 
     def values(self, row: Row) -> list[tuple[ScenarioColumn, Value]]:
         """A row's values, each with its column."""
@@ -67,6 +65,10 @@ class ScenarioTable:
     def times(self) -> list[tuple[Row, ScenarioColumn, Value]]:
         """Every time of the table, row by row."""
         return [(row, head, value) for row in self.rows for head, value in self.values(row) if head.other is None]
+
+    def cells(self) -> dict[Cell, Value]:
+        """Every time of the table by its cell, row by row."""
+        return {self.cell(row, head.side): value for row, head, value in self.times()}
 
     @property
     def rounds(self) -> int:
@@ -89,6 +91,10 @@ class Measured:
     used: Used
 
 
+# what the cells of a row share: the device, and the values of the row axes
+_Key = tuple[Device, tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What one scenario's table sets where: heads of columns and keys of rows, before anything is computed."""
@@ -96,39 +102,33 @@ class Layout:
     scenario: Scenario
     cells: Sequence[Cell]
     heads: Sequence[ScenarioColumn]
-    keys: Sequence[tuple[Device, tuple[str, ...]]]
+    keys: Sequence[_Key]
 
-    def cell(self, key: tuple[Device, tuple[str, ...]], side: Side) -> Cell:
+    def axes(self, key: _Key) -> dict[str, str]:
+        """The axis values of a row."""
+        return dict(zip(self.scenario.row_axes, key[1], strict=True))
+
+    def cell(self, key: _Key, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
-        device, shared = key
-        return _cell(self.scenario, device, dict(zip(self.scenario.row_axes, shared, strict=True)), side)
+        return Cell(self.scenario.name, side.environment, key[0], {**self.axes(key), **side.axes})
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
         """All comparisons of the table, row by row: those that are judged together, each once."""
-        pairs = (
-            (self.cell(key, head.side), self.cell(key, head.other))
-            for key in self.keys
-            for head in self.heads
-            if head.other
-        )
+        sides = [(head.side, head.other) for head in self.heads if head.other]
         # two entries of a header may ask for the same one
-        return list(dict.fromkeys(pairs))
+        return list(
+            dict.fromkeys((self.cell(key, side), self.cell(key, other)) for key in self.keys for side, other in sides)
+        )
 
 
 def layouts(run: Run, found: Lookup) -> list[Layout]:
     """The run's tables in the run's order, as what they set side by side."""
-    cells: dict[str, list[Cell]] = defaultdict(list)
-    for cell in found.cells:
-        cells[cell.scenario].append(cell)
-    return [
-        Layout(
-            scenario=scenario,
-            cells=cells[scenario.name],
-            heads=columns(run, scenario, cells[scenario.name]),
-            keys=list(dict.fromkeys(_row_key(scenario, cell) for cell in cells[scenario.name])),
-        )
-        for scenario in run.scenarios
-    ]
+    made = []
+    for scenario in run.scenarios:
+        cells = found.cells_of(scenario.name)
+        keys = dict.fromkeys((cell.device, tuple(cell.axes[axis] for axis in scenario.row_axes)) for cell in cells)
+        made.append(Layout(scenario, cells, columns(run, scenario, cells), list(keys)))
+    return made
 
 
 def tables(run: Run, found: Lookup) -> list[ScenarioTable]:
@@ -138,70 +138,43 @@ def tables(run: Run, found: Lookup) -> list[ScenarioTable]:
 
 def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
     """The table's cells that have a number, row by row."""
-    members = [(table.cell(row, head.side), row, head.side, value.shape) for row, head, value in table.times()]
-    return [
-        Measured(
-            cell=cell,
-            row=row,
-            side=side,
-            step=spread([launch.centre for launch in found.numbers[cell]]),
-            shape=shape_,
-            used=used(found.numbers[cell]),
-        )
-        for cell, row, side, shape_ in members
-        if shape_
-    ]
+    made = []
+    for row, head, value in table.times():
+        if value.shape:
+            cell = table.cell(row, head.side)
+            launches = found.numbers[cell]
+            step = spread([launch.centre for launch in launches])
+            made.append(Measured(cell, row, head.side, step, value.shape, used(launches)))
+    return made
 
 
 def _table(layout: Layout, found: Lookup, margin: float) -> ScenarioTable:
-    pairs = layout.pairs()
+    pairs, scenario, heads = layout.pairs(), layout.scenario, layout.heads
     compared = dict(zip(pairs, compare(pairs, found, margin), strict=True))
-    scenario, cells, heads = layout.scenario, layout.cells, layout.heads
-    rows = [_row(layout, key, found, compared) for key in layout.keys]
+
+    def value(key: _Key, head: ScenarioColumn) -> Value:
+        cell = layout.cell(key, head.side)
+        if head.other is None:
+            return _time(cell, found)
+        both = compared[cell, layout.cell(key, head.other)]
+        return Value(both.estimate if both else None, compared=both)
+
+    def is_shown(axis: str) -> bool:
+        """An axis with a default is shown only where some cell of the run has another value."""
+        default = scenario.default.get(axis)
+        return default is None or any(cell.axes[axis] != default for cell in layout.cells)
+
+    rows = [Row(key[0], layout.axes(key), [value(key, head) for head in heads]) for key in layout.keys]
+    rows = [row for row in rows if any(value.estimate for value in row.values)]
     filled = [index for index in range(len(heads)) if any(row.values[index].estimate for row in rows)]
-    rows = [
-        Row(row.device, row.axes, [row.values[index] for index in filled])
-        for row in rows
-        if any(value.estimate for value in row.values)
-    ]
     return ScenarioTable(
         scenario=scenario,
-        row_axes=[axis for axis in scenario.row_axes if _shown(scenario, axis, cells)],
-        column_axes=[axis for axis in scenario.compared_axes if _shown(scenario, axis, cells)],
+        row_axes=[axis for axis in scenario.row_axes if is_shown(axis)],
+        column_axes=[axis for axis in scenario.compared_axes if is_shown(axis)],
         several_devices=len({row.device for row in rows}) > 1,
         columns=[heads[index] for index in filled],
-        rows=rows,
+        rows=[replace(row, values=[row.values[index] for index in filled]) for row in rows],
     )
-
-
-def _cell(scenario: Scenario, device: Device, axes: Mapping[str, str], side: Side) -> Cell:
-    return Cell(scenario.name, side.environment, device, {**axes, **side.axes})
-
-
-def _row_key(scenario: Scenario, cell: Cell) -> tuple[Device, tuple[str, ...]]:
-    return cell.device, tuple(cell.axes[axis] for axis in scenario.row_axes)
-
-
-def _shown(scenario: Scenario, axis: str, cells: Sequence[Cell]) -> bool:
-    """An axis with a default is shown only where some cell of the run has another value."""
-    return axis not in scenario.default or any(cell.axes[axis] != scenario.default[axis] for cell in cells)
-
-
-def _row(
-    layout: Layout,
-    key: tuple[Device, tuple[str, ...]],
-    found: Lookup,
-    compared: Mapping[tuple[Cell, Cell], Compared | None],
-) -> Row:
-    values = []
-    for head in layout.heads:
-        cell = layout.cell(key, head.side)
-        if head.other:
-            judged = compared[cell, layout.cell(key, head.other)]
-            values.append(Value(judged.estimate if judged else None, compared=judged))
-        else:
-            values.append(_time(cell, found))
-    return Row(key[0], dict(zip(layout.scenario.row_axes, key[1], strict=True)), values)
 
 
 def _time(cell: Cell, found: Lookup) -> Value:
@@ -209,5 +182,5 @@ def _time(cell: Cell, found: Lookup) -> Value:
     if not centres:
         return Value(None, found.status(cell))
     launches = found.numbers[cell]
-    undone = next((reason for launch in launches if (reason := steps(launch))), "")
+    undone = next(filter(None, map(steps, launches)), "")
     return Value(combine(list(centres.values())), shape=shape(launches), undone=undone)

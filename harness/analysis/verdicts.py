@@ -12,14 +12,17 @@ rest get that one's. (That it also covers on which side a rejection lies is J. P
 docs/simulation.md has what came of it.) An interval that is shown is the one that its verdict was taken from.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.control import Control
 from harness.analysis.moderation import Floats, moderate
+from harness.analysis.statistics import Estimate
 
 #: The chance that a table holds any wrong verdict.
 ALPHA = 0.05
@@ -50,9 +53,34 @@ class Verdict(StrEnum):
         return {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}.get(self, self)
 
 
+class Withheld(StrEnum):
+    """Why a comparison has no verdict."""
+
+    FEW_ROUNDS = "few rounds"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A ratio time(other) / time(cell), above 1 when the cell is faster, and what is said of the cell.
+
+    The interval is the one that the verdict was taken from, `level` wide; where `verdict` is None, `withheld` says why.
+    """
+
+    ratio: Estimate
+    level: float
+    verdict: Verdict | None
+    withheld: Withheld | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether its level was divided with the others' that were judged together."""
+        return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
+
+
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The paired log-ratios of a table's comparisons, each of shape (m,).
+    """Differences of log times, such as the paired log-ratios of a table's comparisons, each of shape (m,).
 
     `mean` and `variance` (above 0) are over `rounds` rounds; the variance, moderated or not, has `freedom` degrees.
     """
@@ -102,6 +130,38 @@ def judge(logs: Logs, margin: float) -> Judged:
     low, high = logs.mean - half, logs.mean + half
     verdicts = [_verdict(float(a), float(b), margin) for a, b in zip(low, high, strict=True)]
     return Judged(half, alpha, verdicts)
+
+
+def judgements(
+    logs: Logs, judged: Judged, rounds: Sequence[int], controls: Iterable[Control | None], margin: float
+) -> list[Judgement]:
+    """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of."""
+    known = [control for control in controls if control]
+    made = []
+    values = zip(logs.mean.tolist(), judged.half.tolist(), judged.alpha.tolist(), judged.verdicts, rounds, strict=True)
+    for mean, half, alpha, verdict, count in values:
+        lost = any(_is_lost(control, verdict, abs(mean) - half, margin) for control in known)
+        given, withheld = (None, Withheld.CONTROL) if lost else (verdict, None)
+        made.append(Judgement(Estimate.from_log(mean, count, half), 1.0 - alpha, given, withheld))
+    return made
+
+
+def unjudged(mean: float, half: float | None, rounds: int, *, different_work: bool = False) -> Judgement:
+    """What is said where the times give no verdict: a 95 % interval, `half` as wide, and why."""
+    verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, Withheld.FEW_ROUNDS)
+    return Judgement(Estimate.from_log(mean, rounds, half), 1.0 - ALPHA, verdict, withheld)
+
+
+def _is_lost(control: Control, verdict: Verdict, nearest: float, margin: float) -> bool:
+    """Whether the control takes away the verdict on an interval whose nearest end lies `nearest` off 0.
+
+    It takes all of them where its whole interval lies beyond the margin: this run calls a thing different from itself.
+    Where it only reaches beyond, those whose own interval does not lie farther out than that.
+    """
+    if control.beyond(margin):
+        return True
+    reaches = margin < control.reach < math.inf
+    return reaches and verdict is not Verdict.UNCLEAR and nearest <= control.reach
 
 
 def _verdict(low: float, high: float, margin: float) -> Verdict:

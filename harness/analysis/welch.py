@@ -6,14 +6,12 @@ population variances are involved", Biometrika 34, 1947. Variances are not moder
 in the spread of every cell of that run, so the cells' variances are no independent samples of one.
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.moderation import Floats
 from harness.analysis.statistics import variance
 from harness.analysis.verdicts import RESOLUTION, Logs
 
@@ -21,35 +19,15 @@ from harness.analysis.verdicts import RESOLUTION, Logs
 FEWEST_CELLS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """Means on the log scale, each of shape (m,): their standard `error`, which has `freedom` degrees."""
-
-    mean: Floats
-    error: Floats
-    freedom: Floats
-
-    @property
-    def logs(self) -> Logs:
-        """What `verdicts.judge` takes: one round each, of that spread."""
-        return Logs(self.mean, self.error**2, np.ones_like(self.mean), self.freedom)
-
-    def take(self, indices: Sequence[int] | npt.NDArray[np.intp]) -> "Means":
-        """Some of them."""
-        at = np.asarray(indices, np.intp)
-        return Means(self.mean[at], self.error[at], self.freedom[at])
-
-
-def means(logs: Sequence[Sequence[float]]) -> Means:
+def means(logs: Sequence[Sequence[float]]) -> Logs:
     """The mean of each cell's logs of centres, two at least of each."""
     counts = np.array([len(values) for values in logs], np.float64)
     spread = np.array([max(variance(values), RESOLUTION**2) for values in logs], np.float64)
-    mean = np.array([math.fsum(values) / len(values) for values in logs], np.float64)
-    return Means(mean, np.sqrt(spread / counts), counts - 1.0)
+    return Logs(np.array([fmean(values) for values in logs], np.float64), spread, counts, counts - 1.0)
 
 
-def minus(one: Means, other: Means) -> Means:
-    """`one` minus `other`, which is independent of it.
+def minus(one: Logs, other: Logs) -> Logs:
+    """`one` minus `other`, which is independent of it: one round each, of the spread of both.
 
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
@@ -57,29 +35,27 @@ def minus(one: Means, other: Means) -> Means:
     parts, others = one.error**2, other.error**2
     total = parts + others
     freedom = total**2 / (parts**2 / one.freedom + others**2 / other.freedom)
-    return Means(one.mean - other.mean, np.sqrt(total), freedom)
+    return Logs(one.mean - other.mean, total, np.ones_like(total), freedom)
 
 
-def median(of: Means) -> Means:
-    """The median of the means (one at least), of shape (1,).
+def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
+    """The medians of the means of some sets (indices, one at least of each), of shape (sets,).
 
-    Its error is that of a median of normal values, √(π/2 · e² / m), of which e² is the median of the errors' squares:
+    The error is that of a median of m normal values, √(π/2 · e² / m), of which e² is the median of the errors' squares:
     some wild cells move neither.
     """
-    error = np.sqrt(np.pi / 2.0 * np.median(of.error**2) / of.mean.size)
-    return Means(np.array([np.median(of.mean)]), np.array([error]), np.array([of.freedom.sum()]))
+    return Logs(
+        mean=np.array([np.median(of.mean[at]) for at in sets]),
+        variance=np.array([np.pi / 2.0 * np.median(of.error[at] ** 2) / at.size for at in sets]),
+        rounds=np.ones(len(sets)),
+        freedom=np.array([of.freedom[at].sum() for at in sets]),
+    )
 
 
-def minus_others(of: Means, base: Sequence[int]) -> Means:
+def minus_others(of: Logs, base: npt.NDArray[np.intp]) -> Logs:
     """Each mean minus the median of the others of `base` (indices, `FEWEST_CELLS` at least); the same shape.
 
     The cells' errors are taken as independent. What moves a whole round moves all cells, so it cancels here, and is in
     the errors all the same: the intervals are rather too wide than too narrow.
     """
-    known = np.asarray(base, np.intp)
-    parts = [minus(of.take([index]), median(of.take(known[known != index]))) for index in range(of.mean.size)]
-    return Means(
-        np.concatenate([part.mean for part in parts]),
-        np.concatenate([part.error for part in parts]),
-        np.concatenate([part.freedom for part in parts]),
-    )
+    return minus(of, medians(of, [base[base != index] for index in range(of.mean.size)]))

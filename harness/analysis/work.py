@@ -33,6 +33,11 @@ class WorkCheck:
     work: Work
     reason: str = ""
 
+    @property
+    def differs(self) -> bool:
+        """Whether they are known to have done different work."""
+        return self.work is Work.DIFFERENT
+
 
 def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     """What the launches of two cells say of their work; launches of one cell must agree with one another too."""

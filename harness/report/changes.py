@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.comparisons import Withheld
 from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.results import Results
-from harness.analysis.runs import CellChange, Judgement, Lone, Pair, Shift
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.analysis.runs import CellChange, Lone, Pair, Shift
+from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld
 from harness.analysis.welch import FEWEST_CELLS
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.comparisons import Compared, Withheld
+from harness.analysis.comparisons import Compared
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.scenario import Comparison
 from harness.report import names
 

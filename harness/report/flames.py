@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from harness.analysis.flames import Frame, depth
+from harness.analysis.profiles import Frame, depth
 
 #: In the units of the picture, which is scaled to the page's width.
 WIDTH, ROW = 1200.0, 18.0

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.phases import Spread
+from harness.analysis.shape import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value

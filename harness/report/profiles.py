@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from harness.analysis import flames as trees
 from harness.analysis.columns import columns as compared_columns
-from harness.analysis.profiles import Class, Filed, Move, Taken, filed, matching, moves, name, top
+from harness.analysis.profiles import Class, Filed, Move, Taken, filed, frames, matching, moves, name, top, tree
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
@@ -184,11 +183,11 @@ class ProfileReport:
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Strong(_head_of(profile))], where=FILES)
-        frames = trees.frames(trees.tree(profile), LEAST)
-        if frames:
+        laid = frames(tree(profile), LEAST)
+        if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
             yield Drawing(
-                flames.draw(frames, title, lambda name: _matches(name, self.patterns(cell)), escape.plain),
+                flames.draw(laid, title, lambda name: _matches(name, self.patterns(cell)), escape.plain),
                 _caption(profile, marked=bool(self.patterns(cell))),
                 where=Where.PAGE,
             )

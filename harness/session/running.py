@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.analysis import precision
+from harness.analysis import sizing
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.registry import AUTO
@@ -185,7 +185,7 @@ def _changed(path: Path, what: str) -> UsageError:
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Launch what is not finished, write how it ended, and report."""
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
-    widths = partial(precision.widths, ready.run)
+    widths = partial(sizing.widths, ready.run)
     ended, interrupted = ready.run, False
     with exclusive(folder.path / ".lock", f"{folder.path} is being measured."):
         if finished is None:

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.attribution import attributions
-from harness.analysis.comparisons import Withheld
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.environment import Device
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, rounds, run, scenario

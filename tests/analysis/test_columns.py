@@ -1,6 +1,7 @@
 """What the header sets side by side."""
 
-from harness.analysis.columns import Side, columns, pins
+from harness.analysis.columns import Side, columns
+from harness.analysis.environments import pins
 from harness.model.scenario import Comparison, Pick
 from tests.factories import cell, cells, run, scenario
 

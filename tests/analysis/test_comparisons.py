@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.comparisons import Settling, Withheld, compare, half_widths_of
+from harness.analysis.comparisons import Settling, compare, half_widths_of
 from harness.analysis.moderation import FEWEST
 from harness.analysis.statistics import student
 from harness.analysis.tables import layouts
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair

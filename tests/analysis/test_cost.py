@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.cost import seconds_per_round
+from harness.analysis.rounds import seconds_per_round
 from harness.model.launch import Role
 from tests.factories import cell, launch
 

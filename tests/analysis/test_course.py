@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from harness.analysis.course import disturbance, ended, samplings_used
+from harness.analysis.course import ended, samplings_used
+from harness.analysis.disturbance import disturbance
 from harness.analysis.lookup import lookup
 from harness.model.launch import Sampling
 from harness.model.run import Stop, StopReason

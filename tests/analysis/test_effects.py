@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.comparisons import Withheld
 from harness.analysis.control import pooled
 from harness.analysis.effects import Change, effects
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 
 MARGIN = 0.03
 MODES = {"environment": ["tf1.14", "tf2.0"], "mode": ["graph", "eager"]}

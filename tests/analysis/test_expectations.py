@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.analysis.expectations import Standing, statements
 from harness.analysis.lookup import lookup
+from harness.analysis.observations import Standing, statements
 from harness.model.launch import Status
 from harness.model.scenario import Expectation
 from tests.factories import broken, cell, cells, launch, run, scenario

@@ -6,7 +6,7 @@ from itertools import chain, combinations, product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.analysis.factorial import largest
+from harness.analysis.attribution import largest
 
 AXES = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager"], "call": ["fit", "step"]}
 

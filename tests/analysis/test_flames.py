@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.flames import DEEPEST, depth, frames, tree
+from harness.analysis.profiles import DEEPEST, depth, frames, tree
 from tests.profiles import function, profile
 
 FUNCTIONS = [function(name) for name in "abc"]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.folding import fold
+from harness.analysis.behaviour import fold
 
 
 def lines(said, axes, environments=("a", "b")):

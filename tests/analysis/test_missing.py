@@ -1,7 +1,7 @@
 """What has no number."""
 
+from harness.analysis.cells import STDERR_CHARACTERS, missing, tail
 from harness.analysis.lookup import lookup
-from harness.analysis.missing import STDERR_CHARACTERS, missing, tail
 from harness.model.launch import Status
 from harness.model.run import Unavailable
 from tests.factories import broken, cell, cells, launch, rounds, run

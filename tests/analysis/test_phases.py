@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.analysis.phases import RESOURCES, Spread, Used, spread, used
+from harness.analysis.shape import RESOURCES, Spread, Used, spread, used
 from tests.factories import cell, launch
 
 CORES, CPU, MEMORY = (each.name for each in RESOURCES)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.comparisons import half_widths_of
-from harness.analysis.precision import FIRST_LOOK, widths
+from harness.analysis.sizing import FIRST_LOOK, widths
 from harness.analysis.statistics import student
 from harness.model.launch import Status
 from tests.analysis.paired import around, family

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.comparisons import Withheld
 from harness.analysis.runs import Lone
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, launch, run

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, is_uneven, outliers, quantile, shape, uneven
+from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, is_uneven, outliers, quantile, shape
 from harness.model.launch import Sample
 from tests.factories import cell, launch
 
@@ -25,7 +25,7 @@ def test_mean_and_median_part_where_a_launch_is_uneven(rates, expected):
 
 
 def test_the_share_of_a_cells_launches():
-    assert uneven([launch(cell(), STEADY), launch(cell(), JUMPING)]) == Share(1, 2)
+    assert shape([launch(cell(), STEADY), launch(cell(), JUMPING)]).uneven == Share(1, 2)
 
 
 def test_an_outlier_by_iglewicz_and_hoaglin():

@@ -13,7 +13,6 @@ from harness.analysis.statistics import (
     Interval,
     combine,
     exp,
-    interval,
     log_ratios,
     percent,
     student,
@@ -61,13 +60,15 @@ def test_two_rounds_that_are_worlds_apart_have_a_finite_interval():
 
 @given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6))
 def test_no_log_is_too_large_to_be_a_number_with_an_inverse(mean, half):
-    ends = interval(mean, half)
+    ends = Estimate.from_log(mean, 5, half).interval
     assert all(0.0 < value < math.inf and 1.0 / value < math.inf for value in (ends.low, ends.high, exp(mean)))
     assert exp(mean) in ends
 
 
 def test_an_interval_of_logs_is_turned_into_one_of_ratios():
-    assert interval(math.log(2.0), math.log(4.0)) == Interval(pytest.approx(0.5), pytest.approx(8.0))
+    assert Estimate.from_log(math.log(2.0), 5, math.log(4.0)).interval == Interval(
+        pytest.approx(0.5), pytest.approx(8.0)
+    )
 
 
 @given(pairs)
@@ -78,7 +79,7 @@ def test_swapping_the_two_sides_turns_the_logs_over(values):
 
 @given(st.floats(-9.0, 9.0), st.floats(0.0, 9.0))
 def test_the_ratio_seen_from_the_other_side(mean, half):
-    back = Estimate(exp(mean), 5, interval(mean, half)).inverse
+    back = Estimate.from_log(mean, 5, half).inverse
     assert back.value == pytest.approx(exp(-mean))
     assert (back.interval.low, back.interval.high) == pytest.approx((exp(-mean - half), exp(-mean + half)))
     assert Estimate(2.0, 1).inverse == Estimate(0.5, 1)

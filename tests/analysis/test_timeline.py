@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from harness.analysis.course import timeline
 from harness.analysis.lookup import lookup
 from harness.analysis.tables import tables
-from harness.analysis.timeline import timeline
 from harness.model.launch import Role, Status
 from tests.factories import RESOURCES, broken, cell, launch, run
 

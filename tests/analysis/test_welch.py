@@ -1,6 +1,7 @@
 """Welch's difference of unpaired launches, and what moves many cells alike."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
 from bench.simulation.machine import Drift, Spread, Table, launches
-from harness.analysis.verdicts import ALPHA, RESOLUTION, Verdict, half_widths, judge
-from harness.analysis.welch import Means, means, median, minus, minus_others
+from harness.analysis.verdicts import ALPHA, RESOLUTION, Logs, Verdict, half_widths, judge
+from harness.analysis.welch import means, medians, minus, minus_others
 
 MARGIN = math.log1p(0.03)
 DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
@@ -24,7 +25,8 @@ logs = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8)
 
 def known(values, error=0.01):
     """Means with one error each, well known."""
-    return Means(np.array(values), np.full(len(values), error), np.full(len(values), 8.0))
+    count = len(values)
+    return Logs(np.array(values), np.full(count, error**2), np.ones(count), np.full(count, 8.0))
 
 
 @given(logs, logs)
@@ -33,7 +35,7 @@ def test_a_difference_is_welchs(one, other):
     assume(min(np.ptp(one), np.ptp(other)) > 1e-3)
     found = minus(means([one]), means([other]))
     expected = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
-    half = half_widths(found.logs, ALPHA)
+    half = half_widths(found, ALPHA)
     assert [float((found.mean - half)[0]), float((found.mean + half)[0])] == pytest.approx(
         [expected.low, expected.high], abs=1e-6
     )
@@ -54,20 +56,20 @@ def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
 
 def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
     tame = known([-0.01, 0.0, 0.01, 0.02, 0.03])
-    wild = Means(tame.mean * [1.0, 1.0, 1.0, 1.0, 300.0], tame.error * [1.0, 1.0, 1.0, 1.0, 99.0], tame.freedom)
+    wild = replace(tame, mean=tame.mean * [1, 1, 1, 1, 300], variance=tame.variance * [1, 1, 1, 1, 9999])
     for of in (tame, wild):
-        found = median(of)
+        found = medians(of, [np.arange(5)])
         assert (found.mean[0], found.freedom[0]) == (0.01, 40.0)
         assert found.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
 
 
 def test_each_cell_is_set_beside_the_others_and_not_beside_itself():
-    found = minus_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=[0, 1, 2, 3, 4, 5])
+    found = minus_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
     assert found.mean == pytest.approx([0.0] * 5 + [0.9])
 
 
 def test_a_cell_outside_the_base_is_set_beside_all_of_it():
-    found = minus_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=[0, 1, 2, 3, 4])
+    found = minus_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
     assert found.mean == pytest.approx([0.0] * 5 + [0.8])
     assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
 
@@ -84,8 +86,8 @@ def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
     for _ in range(TABLES):
         one, other = days(cells, rounds, draw, **machine)
         found = minus(means(one.tolist()), means((other + shift).tolist()))
-        found = minus_others(found, range(cells)) if without_the_shift else found
-        called += bool(DIFFERENT & set(judge(found.logs, MARGIN).verdicts))
+        found = minus_others(found, np.arange(cells)) if without_the_shift else found
+        called += bool(DIFFERENT & set(judge(found, MARGIN).verdicts))
     return called / TABLES
 
 
@@ -117,9 +119,7 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
         one, other = days(8, 5, draw)
         other = other + 0.06
         other[3] += math.log(1.20)
-        verdicts = judge(
-            minus_others(minus(means(one.tolist()), means(other.tolist())), range(8)).logs, MARGIN
-        ).verdicts
+        verdicts = judge(minus_others(minus(means(one.tolist()), means(other.tolist())), np.arange(8)), MARGIN).verdicts
         found += verdicts[3] is Verdict.SLOWER
         others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
     assert found / TABLES > 0.9
@@ -131,7 +131,7 @@ def test_an_interval_of_95_percent_holds_the_truth_in_95_percent(rounds):
     draw = np.random.default_rng(5)
     one, other = (draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True))
     found = minus(means(one.tolist()), means(other.tolist()))
-    covered = np.mean(np.abs(found.mean) <= half_widths(found.logs, ALPHA))
+    covered = np.mean(np.abs(found.mean) <= half_widths(found, ALPHA))
     assert 0.94 <= covered <= 0.97
 
 
@@ -139,6 +139,6 @@ def test_so_does_the_interval_without_the_shift():
     draw, covered = np.random.default_rng(6), []
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
-        found = minus_others(minus(means(one.tolist()), means((other + 0.06).tolist())), range(8))
-        covered.append(np.abs(found.mean) <= half_widths(found.logs, ALPHA))
+        found = minus_others(minus(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
+        covered.append(np.abs(found.mean) <= half_widths(found, ALPHA))
     assert 0.93 <= np.mean(covered) <= 0.97

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.analysis.phases import Spread
+from harness.analysis.shape import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.report.format import (
     GIBIBYTES,

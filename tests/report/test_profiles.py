@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 
-from harness.analysis.flames import Frame
+from harness.analysis.profiles import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
 from harness.report import markdown

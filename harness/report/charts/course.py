@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from harness.analysis.shape import quantile
+from harness.analysis.course import Moment
+from harness.analysis.shape import quantile, rates
 from harness.analysis.statistics import Estimate, Interval
-from harness.analysis.timeline import Moment
 from harness.model.launch import Role
 from harness.model.scenario import Scenario
 from harness.model.texts import counted
@@ -96,8 +96,7 @@ def _kind(moment: Moment) -> str:
 
 
 def _samples(moment: Moment) -> Interval:
-    """From p10 to p90 of a launch's samples, as factors of its cell's mean."""
-    rates = sorted(sample.seconds / sample.steps for sample in moment.launch.samples if sample.steps)
+    ordered = sorted(rates(moment.launch))
     # a timer that saw no time in a sample is no factor
-    low, high = (max(quantile(rates, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
+    low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
     return Interval(low, high)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.phases import BEFORE, in_order
+from harness.analysis.shape import BEFORE, in_order
 from harness.analysis.tables import Measured, ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
-from harness.analysis.phases import TIMED, in_order
 from harness.analysis.results import Results
 from harness.analysis.rounds import counted
+from harness.analysis.shape import TIMED, in_order
 from harness.model.launch import Launch
 from harness.report.escape import plain
 

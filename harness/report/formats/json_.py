@@ -9,12 +9,11 @@ from typing import Any
 
 from harness.analysis.answers import Answer
 from harness.analysis.attribution import Attribution
-from harness.analysis.cells import CellResult
+from harness.analysis.cells import CellResult, Missing
 from harness.analysis.comparisons import Compared
 from harness.analysis.control import Control
-from harness.analysis.course import Disturbance
-from harness.analysis.expectations import Statement
-from harness.analysis.missing import Missing
+from harness.analysis.disturbance import Disturbance
+from harness.analysis.observations import Statement
 from harness.analysis.results import Results
 from harness.analysis.sweeps import MeasuredSweep
 from harness.model.run import Run

@@ -101,7 +101,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     run, found = results.run, results.found
     starts = {id(launch): instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
-    values = {table.cell(row, head.side): value for table in results.tables for row, head, value in table.times()}
+    values = {cell: value for table in results.tables for cell, value in table.cells().items()}
     units = {table.scenario.name: format.unit_of(table) for table in results.tables}
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate])
     absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis.answers import Answer, Finding
-from harness.analysis.columns import pins
-from harness.analysis.comparisons import Withheld
 from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
+from harness.analysis.environments import pins
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from harness.analysis.attribution import Attribution
-from harness.analysis.comparisons import Withheld
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.analysis.verdicts import FEWEST_ROUNDS, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names

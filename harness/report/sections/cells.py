@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from harness.analysis.phases import RESOURCES, Spread, in_order
 from harness.analysis.results import Results
-from harness.analysis.shape import STATISTICS, Quantity, Shape, Statistic
+from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
 from harness.analysis.tables import Measured, ScenarioTable
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
@@ -94,7 +93,7 @@ def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measur
     ]
 
 
-def _statistic(statistic: Statistic, unit: Unit) -> Column[Measured]:
+def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[Measured]:
     def value(cell: Measured) -> Entry:
         found = cell.shape.statistics[statistic.name]
         if found is None:

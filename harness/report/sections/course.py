@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.course import Disturbance, DisturbedRound, Endings, Stopped
+from harness.analysis.course import Endings, Stopped
+from harness.analysis.disturbance import Disturbance, DisturbedRound
 from harness.analysis.results import Results
 from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason

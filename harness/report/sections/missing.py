@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from harness.analysis.cells import Missing
 from harness.analysis.cover import Box, cover
-from harness.analysis.missing import Missing
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Run

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from harness.analysis.columns import ScenarioColumn
-from harness.analysis.comparisons import Compared, Withheld
+from harness.analysis.comparisons import Compared
 from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report import blocks, format, names, plots

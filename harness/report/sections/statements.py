@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from harness.analysis.expectations import Check, Standing, Statement
-from harness.analysis.folding import fold
+from harness.analysis.behaviour import fold
+from harness.analysis.observations import Check, Standing, Statement
 from harness.analysis.results import Results
 from harness.model.scenario import Scenario
 from harness.model.texts import counted

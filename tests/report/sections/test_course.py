@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.course import Disturbance, DisturbedRound
+from harness.analysis.disturbance import Disturbance, DisturbedRound
 from harness.analysis.results import Results
 from harness.model.launch import Limits, Protocol, Sampling
 from harness.model.run import Stop, StopReason

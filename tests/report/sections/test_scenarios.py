@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.comparisons import Compared, Settling, Withheld
+from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
