@@ -3,9 +3,11 @@
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from harness.backends.text import one_line
 
@@ -15,32 +17,27 @@ FILES_LIMIT = 1_000
 ENTRIES_LIMIT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Artifacts:
-    """The files by safe relative name, and a line for each thing that was refused (the first twenty)."""
+    """The files of one launch by safe relative name, and a line for each thing that was refused (the first twenty).
 
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    refused: Sequence[str] = ()
+    What it is asked and given comes from an untrusted script's folder.
+    """
 
-
-class Collector:
-    """Takes the files of one launch. What it is asked and given comes from an untrusted script's folder."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, bytes] = {}
-        self._refused: list[str] = []
-        self._entries = 0
-        self._bytes = 0
+    files: dict[str, bytes] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    _entries: int = 0
 
     def refuse(self, name: str, why: str) -> None:
         """Note what is not kept."""
-        if len(self._refused) < 20:
-            self._refused.append(f"{one_line(name, 100)}: {why}")
+        if len(self.refused) < 20:
+            self.refused.append(f"{one_line(name, 100)}: {why}")
 
     def full(self, name: str, size: int) -> bool:
         """Whether to stop at an entry of this size. To skip it would mean to read it, however large."""
         self._entries += 1
-        over = self._bytes + size > BYTES_LIMIT or len(self._files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
+        kept = sum(map(len, self.files.values()))
+        over = kept + size > BYTES_LIMIT or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
         if over:
             self.refuse(name, f"this and what follows is more than {BYTES_LIMIT >> 20} MiB or {FILES_LIMIT} files")
         return over
@@ -48,19 +45,14 @@ class Collector:
     def add(self, name: str, content: bytes) -> None:
         """Keep one file, under a name of its own."""
         safe = safe_name(name) or "unnamed"
-        while safe in self._files:
+        while safe in self.files:
             safe += "_"
-        self._files[safe] = content
-        self._bytes += len(content)
-
-    def artifacts(self) -> Artifacts:
-        """What was kept, and what was not."""
-        return Artifacts(self._files, tuple(self._refused))
+        self.files[safe] = content
 
 
 def from_folder(folder: Path) -> Artifacts:
     """The files under a folder that an untrusted script has filled and no longer touches; no link is followed."""
-    collector = Collector()
+    found = Artifacts()
     for parent, names, files in os.walk(folder, onerror=None, followlinks=False):
         names.sort()
         linked = [name for name in names if (Path(parent) / name).is_symlink()]
@@ -68,15 +60,53 @@ def from_folder(folder: Path) -> Artifacts:
             name = path.relative_to(folder).as_posix()
             try:
                 entry = path.lstat()
-                if collector.full(name, entry.st_size):
-                    return collector.artifacts()
+                if found.full(name, entry.st_size):
+                    return found
                 if stat.S_ISREG(entry.st_mode):
-                    collector.add(name, path.read_bytes())
+                    found.add(name, path.read_bytes())
                 else:
-                    collector.refuse(name, "no regular file")
+                    found.refuse(name, "no regular file")
             except OSError as error:
-                collector.refuse(name, error.strerror or "cannot be read")
-    return collector.artifacts()
+                found.refuse(name, error.strerror or "cannot be read")
+    return found
+
+
+def from_archive(chunks: Iterable[bytes]) -> Artifacts:
+    """The files in a tar archive of one folder, read as it comes and no further than the limits."""
+    found = Artifacts()
+    try:
+        with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|") as tar:
+            for member in tar:
+                if member.isdir():
+                    continue
+                name = member.name.partition("/")[2] or member.name  # without the folder's own name
+                if found.full(name, member.size):
+                    break
+                content = tar.extractfile(member) if member.isreg() else None
+                if content is None:
+                    found.refuse(name, "no regular file")
+                else:
+                    found.add(name, content.read())
+    except tarfile.TarError as error:
+        found.refuse("the archive", str(error))
+    return found
+
+
+class _Chunks:
+    """Chunks of bytes with the one method of a file that a reader of tar streams calls."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        parts, have = [self._rest], len(self._rest)
+        while have < size and (chunk := next(self._chunks, b"")):
+            parts.append(chunk)
+            have += len(chunk)
+        data = b"".join(parts)
+        self._rest = data[size:]
+        return data[:size]
 
 
 def safe_name(name: str) -> str:

@@ -23,65 +23,44 @@ print(json.dumps(found))
 
 
 @dataclass(frozen=True, slots=True)
-class LockDifferences:
-    """How an environment differs from its lock, by package.
+class Verification:
+    """How an environment with `packages` locked packages differs from its lock, and what else was looked at.
 
-    `missing` has the locked version, `extra` the installed one, `changed` first the locked and then the installed.
+    `missing` has the locked versions by package, `extra` the installed ones, `changed` first the locked and then the
+    installed. `more` are lines on what else was looked at; `is_complete`: all of that is as it should be.
     """
 
+    packages: int
     missing: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.extra or self.changed)
-
-    def lines(self) -> list[str]:
-        """A sentence for each kind of difference."""
-
-        def listed(packages: Mapping[str, str]) -> str:
-            return ", ".join(f"{name} {version}" for name, version in packages.items())
-
-        changed = [f"{name} {has} in place of {wanted}" for name, (wanted, has) in self.changed.items()]
-        said = {"missing": listed(self.missing), "not in the lock": listed(self.extra), "changed": ", ".join(changed)}
-        return [f"{what}: {packages}" for what, packages in said.items() if packages]
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What was found in an environment that has `packages` locked packages.
-
-    `more` are lines on what else was looked at, and `is_complete` says whether all of that is as it should be.
-    """
-
-    differences: LockDifferences
-    packages: int
     more: Sequence[str] = ()
     is_complete: bool = True
 
     @property
     def is_right(self) -> bool:
         """Whether everything is as it should be."""
-        return self.is_complete and not self.differences
+        return self.is_complete and not (self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:
-        """What there is to say of it, for a terminal."""
-        locked = self.differences.lines() or [f"all {self.packages} packages are as locked"]
-        return [*locked, *self.more]
+        """What there is to say of it, for a terminal: a line for each kind of difference, and what is more."""
+        kinds = {
+            "missing": [f"{name} {version}" for name, version in self.missing.items()],
+            "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
+            "changed": [f"{name} {has} in place of {wanted}" for name, (wanted, has) in self.changed.items()],
+        }
+        differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
+        return [*(differences or [f"all {self.packages} packages are as locked"]), *self.more]
 
 
-def listed(printed: str) -> dict[str, str]:
-    """What the script printed, with the names normalised. Raises CannotRunHereError where it is not its print."""
+def verified(pins: Mapping[str, str], printed: str) -> Verification:
+    """What the script printed, compared with the lock. Raises CannotRunHereError where it is not its print."""
     try:
-        packages = json.loads(printed)
-        return {normalise(name): str(version) for name, version in packages.items()}
+        installed = {normalise(name): str(version) for name, version in json.loads(printed).items()}
     except (ValueError, AttributeError):
         raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
-
-
-def compare(pins: Mapping[str, str], installed: Mapping[str, str]) -> LockDifferences:
-    """What a reader should know of an environment that should have `pins` and has `installed`."""
-    return LockDifferences(
+    return Verification(
+        packages=len(pins),
         missing={name: pins[name] for name in sorted(pins.keys() - installed.keys())},
         extra={name: installed[name] for name in sorted(installed.keys() - pins.keys())},
         changed={

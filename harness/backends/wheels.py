@@ -3,12 +3,12 @@
 The folder is flat, and has every file that the locks name which are installed from it, and those of images/uv.txt.
 """
 
-import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness.model.environment import pins
 from harness.model.errors import UsageError
@@ -27,45 +27,34 @@ def folder() -> Path | None:
     return path
 
 
-@contextlib.contextmanager
+@contextmanager
 def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     """A folder with those of the files in `path` that the locks name: a builder copies the folder that it is given.
 
     A file whose name tells no package is taken too.
     """
+    from packaging.utils import canonicalize_version
+
     locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
-    wanted = {_canonical(name, version) for name, version in locked}
-    with tempfile.TemporaryDirectory(dir=_beside(path), prefix=".harness-wheels-") as few:
+    wanted = {(name, canonicalize_version(version)) for name, version in locked}
+    # in the same file system, where that can be, so that files are linked and not copied
+    place = path.parent if os.access(path.parent, os.W_OK) else None
+    with TemporaryDirectory(dir=place, prefix=".harness-wheels-") as few:
         for file in path.iterdir():
-            if file.is_file() and _named(file.name) in wanted | {None}:
-                _link(file, Path(few) / file.name)
+            if file.is_file() and _package(file.name) in wanted | {None}:
+                try:
+                    (Path(few) / file.name).hardlink_to(file)
+                except OSError:  # another file system, or one without links
+                    shutil.copy(file, few)
         yield Path(few)
 
 
-def _beside(path: Path) -> Path | None:
-    """A folder of the same file system, so that files are linked and not copied; else the system's own choice."""
-    return path.parent if os.access(path.parent, os.W_OK) else None
-
-
-def _named(name: str) -> tuple[str, str] | None:
-    """The package and the version in a file's name."""
-    from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
+def _package(name: str) -> tuple[str, str] | None:
+    """The package and the version in a file's name, both normalised."""
+    from packaging import utils
 
     try:
-        package, version = parse_wheel_filename(name)[:2] if name.endswith(".whl") else parse_sdist_filename(name)
-    except (InvalidSdistFilename, InvalidWheelFilename):
+        parsed = utils.parse_wheel_filename(name)[:2] if name.endswith(".whl") else utils.parse_sdist_filename(name)
+    except (utils.InvalidSdistFilename, utils.InvalidWheelFilename):
         return None
-    return _canonical(package, str(version))
-
-
-def _canonical(name: str, version: str) -> tuple[str, str]:
-    from packaging.utils import canonicalize_name, canonicalize_version
-
-    return canonicalize_name(name), canonicalize_version(version)
-
-
-def _link(file: Path, name: Path) -> None:
-    try:
-        name.hardlink_to(file)
-    except OSError:  # another file system, or one without links
-        shutil.copy(file, name)
+    return parsed[0], utils.canonicalize_version(parsed[1])

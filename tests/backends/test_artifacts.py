@@ -27,7 +27,7 @@ def test_links_pipes_and_sockets_are_refused(tmp_path):
     os.mkfifo(folder / "pipe")
     found = from_folder(folder)
     assert found.files == {}
-    assert found.refused == ("file: no regular file", "folder: no regular file", "pipe: no regular file")
+    assert found.refused == ["file: no regular file", "folder: no regular file", "pipe: no regular file"]
 
 
 def test_what_is_over_the_limits_is_not_read(tmp_path):

@@ -30,9 +30,10 @@ def test_what_was_typed_is_built_from_its_lock_in_the_cache(project):
     backend = DockerBackend(project.root, "test")
     prepared = backend.prepare([requirement], lambda _: None)
     assert prepared.images[name].startswith("sha256:")
-    image = backend.images.right(requirement)
+    image = backend.images.find(requirement)
     assert image is not None
     assert image.labels["harness.environment"] == name
     assert image.labels["harness.tensorflow"] == environment.tensorflow
     assert backend.verify(requirement).is_right
-    assert backend.images.right(replace(requirement, lock=replace(requirement.lock, sha256="another"))) is None
+    changed = replace(requirement, lock=replace(requirement.lock, sha256="another"))
+    assert backend.images.unprepared([requirement, changed]) == [changed]

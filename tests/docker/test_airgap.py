@@ -49,9 +49,9 @@ def test_an_image_is_built_from_a_pack_without_a_network(packed, monkeypatch):
     monkeypatch.setenv("HARNESS_WHEELS", wheels)
     prepared = backend.prepare([requirement], lambda _: None)
     assert prepared.images[requirement.environment.name].startswith("sha256:")
-    differences = backend.verify(requirement).differences
-    assert not differences.missing
-    assert differences.extra == {"termcolor": "2.0.1"}
+    found = backend.verify(requirement)
+    assert not found.missing
+    assert found.extra == {"termcolor": "2.0.1"}
 
 
 def test_the_base_images_are_in_the_pack_and_are_not_saved_twice(packed):

@@ -15,7 +15,7 @@ from harness.backends.docker.images import Images, check_registry
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.text import Tail
-from harness.backends.verification import SCRIPT, Verification, compare, listed
+from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
 from harness.model.backend import BackendFacts, KeptImage, Preparation, Progress
@@ -157,19 +157,19 @@ class DockerBackend(ImageBackend):
 
         Raises CannotRunHereError where the image does not start.
         """
-        environment, tag, pins = requirement.environment, recipe.tag(requirement), requirement.lock.pins
+        environment, tag = requirement.environment, recipe.tag(requirement)
         image, script = self._image(requirement), SCRIPT.encode()
         stdout, stderr, ending = printed(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr}")
-        differences = compare(pins, listed(stdout))
+        found = verified(requirement.lock.pins, stdout)
         if environment.gpu_image:
             # beside what its lock names it has what NVIDIA put there
-            differences = replace(differences, extra={})
+            found = replace(found, extra={})
         if requirement.device is Device.CPU:
-            return Verification(differences, len(pins))
+            return found
         cuda = check_cuda(self.engine, tag, environment)
-        return Verification(differences, len(pins), cuda.lines(), cuda.is_complete)
+        return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run, or of all runs, by their label."""

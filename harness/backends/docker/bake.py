@@ -162,6 +162,12 @@ class _BuildStep:
     was_told: bool = False
     output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
 
+    def told(self) -> str:
+        """Its words, the first time."""
+        words = "" if self.was_told else self.words
+        self.was_told = True
+        return words
+
 
 class BuildLog:
     """One build, from its builder's lines.
@@ -190,7 +196,7 @@ class BuildLog:
     def idle(self) -> str:
         """The builder has said nothing for a while. Returns what it is doing where that is to be told, else nothing."""
         running = [step for step in self._steps.values() if not step.has_ended]
-        return _tell(running[-1]) if running else ""
+        return running[-1].told() if running else ""
 
     def failure(self) -> str:
         """What to show of a build that failed: the step, its last lines and the verdict; else the last lines of all."""
@@ -212,14 +218,7 @@ class BuildLog:
         if output is None:
             return ""
         step.output.append(output["text"])
-        return _tell(step)
-
-
-def _tell(step: _BuildStep) -> str:
-    if step.was_told:
-        return ""
-    step.was_told = True
-    return step.words
+        return step.told()
 
 
 def _words(text: str) -> str:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from harness.backends.docker.gpus import ALL, KIND, GpuWay
+from harness.backends.docker import gpus
 from harness.backends.docker.recipe import reference, target
 from harness.model.environment import Device, Environment
 from harness.model.launch import Protocol
@@ -46,7 +46,7 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
     if outside:
         words += ["-v", _mount(outside, f"/scenario/{name}"), "-e", f"PYTHONPATH={_FOLDER}"]
     words += ["-w /tmp", *(["--cpuset-cpus", ",".join(map(str, limits.cpus))] if limits.cpus else [])]
-    words += _gpus(run)
+    words += gpus.options(run.backend.gpus_by, limits.gpus)
     for axis in scenario.environ:
         if cell.axes.get(axis):
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
@@ -75,16 +75,6 @@ def _outside(run: Run, scenario: Scenario) -> str:
 def _mount(path: str, inside: str) -> str:
     quoted = shlex.quote(f"{path}:{inside}:ro")
     return quoted if PurePath(path).is_absolute() else f'"$PWD"/{quoted}'
-
-
-def _gpus(run: Run) -> list[str]:
-    """What gives a container the launches' GPUs: by CDI where that was the engine's way, else by NVIDIA's runtime."""
-    gpus = run.plan.limits.gpus
-    if not gpus:
-        return []
-    if run.backend.gpus_by == GpuWay.CDI:
-        return [f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus]
-    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
 
 
 def _device(run: Run) -> Device:

@@ -1,17 +1,20 @@
 """One container, from its creation to its removal: nothing of this machine is mounted, nothing is left."""
 
+import io
 import secrets
 import signal
+import struct
+import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from harness.backends.artifacts import Artifacts
+from harness.backends.artifacts import Artifacts, from_archive
 from harness.backends.docker.engine import Engine, sentences
-from harness.backends.docker.streams import STDERR, STDOUT, Frames, pack, unpack
 from harness.backends.text import Tail
 from harness.backends.worker import Ending
 from harness.model.launch import Limits
@@ -27,9 +30,14 @@ CELL_LABEL = "harness.cell"
 #: The folder of the images where a launch's files go and where the process starts.
 FOLDER = "/harness"
 USER = "harness"
+UID = 1000
 
 #: What a script that is no launch is called there.
 _SCRIPT = "script.py"
+
+#: The streams by their numbers in a frame, and a frame's header: the stream's number, three zeros, and the length.
+STDOUT, STDERR = 1, 2
+_HEADER = struct.Struct(">BxxxL")
 
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
@@ -102,7 +110,7 @@ class Container:
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
             except NotFound:
                 return Artifacts()
-            return unpack(chunks)
+            return from_archive(chunks)
 
     @contextmanager
     def _attached(self) -> Iterator[Callable[[int], bytes]]:
@@ -152,6 +160,55 @@ def _read(receive: Callable[[int], bytes], stdout: Read, stderr: Read) -> bool:
             elif stream == STDOUT and stdout(piece):
                 return True
     return False
+
+
+class Frames:
+    """Takes bytes in chunks of any size and gives them back as pieces of the two streams; keeps at most a header.
+
+    The SDK has a reader too; it asks the system before every few bytes, and waits for ever on an encrypted connection
+    whose library has already read the next frame.
+    """
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._stream = 0
+        self._left = 0
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
+        """The pieces in the next bytes: the stream's number and its bytes."""
+        at = 0
+        while at < len(chunk):
+            if self._left:
+                piece = chunk[at : at + self._left]
+                at += len(piece)
+                self._left -= len(piece)
+                yield self._stream, piece
+            else:
+                wanted = chunk[at : at + _HEADER.size - len(self._header)]
+                at += len(wanted)
+                self._header += wanted
+                if len(self._header) == _HEADER.size:
+                    self._stream, self._left = _HEADER.unpack(self._header)
+                    self._header = b""
+
+
+def pack(files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> bytes:
+    """A tar archive of the files and folders, all owned by the images' user."""
+    parents = {str(parent) for name in files for parent in PurePosixPath(name).parents if parent.name}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name in sorted(parents | set(folders)):
+            tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+        for name, content in files.items():
+            tar.addfile(_entry(name, tarfile.REGTYPE, 0o644, len(content)), io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _entry(name: str, kind: bytes, mode: int, size: int = 0) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode, entry.size = kind, mode, size
+    entry.uid = entry.gid = UID
+    return entry
 
 
 def printed(

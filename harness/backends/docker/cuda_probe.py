@@ -26,18 +26,7 @@ from pathlib import Path
 from typing import Any
 
 #: What TensorFlow's loader has a function for, apart from the driver and TensorRT, which is optional.
-NAMES = (
-    "CudaRuntime",
-    "Cublas",
-    "CublasLt",
-    "Cufft",
-    "Curand",
-    "Cusolver",
-    "Cusparse",
-    "Cudnn",
-    "Cupti",
-    "Nccl",
-)
+NAMES = ("CudaRuntime", "Cublas", "CublasLt", "Cufft", "Curand", "Cusolver", "Cusparse", "Cudnn", "Cupti", "Nccl")
 
 #: The loader's namespace, up to 2.10 and later.
 NAMESPACES = ("stream_executor", "tsl")
@@ -46,19 +35,10 @@ NAMESPACES = ("stream_executor", "tsl")
 LIBDEVICE = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
 
 MARK = "harness asks for "
-OPENED = re.compile(r"Successfully opened dynamic library '?(?P<soname>[\w.-]+)")
-CLOSED = re.compile(r"Could not load dynamic library '(?P<soname>[^']+)'; dlerror: (?P<words>.*)")
-
-#: Functions that give a version as major, minor and patch, by the library's name.
-PROPERTIES = {
-    "libcublas": "cublasGetProperty",
-    "libcublasLt": "cublasLtGetProperty",
-    "libcufft": "cufftGetProperty",
-    "libcurand": "curandGetProperty",
-    "libcusolver": "cusolverGetProperty",
-    "libcusparse": "cusparseGetProperty",
-    "libcudnn": "cudnnGetProperty",
-}
+TRIED = re.compile(
+    r"Successfully opened dynamic library '?(?P<opened>[\w.-]+)"
+    r"|Could not load dynamic library '(?P<closed>[^']+)'; dlerror: (?P<words>.*)"
+)
 
 
 def main(sonames: list[str]) -> None:
@@ -111,11 +91,9 @@ def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
     for line in log.splitlines():
         if line.startswith(MARK):
             name = line[len(MARK) :]
-        opened, closed = OPENED.search(line), CLOSED.search(line)
-        if name and opened:
-            found.setdefault(name, []).append((opened.group("soname"), ""))
-        elif name and closed:
-            found.setdefault(name, []).append((closed.group("soname"), closed.group("words")))
+        tried = TRIED.search(line)
+        if name and tried:
+            found.setdefault(name, []).append((tried["opened"] or tried["closed"], tried["words"] or ""))
     return found
 
 
@@ -155,17 +133,16 @@ def version(soname: str, library: ctypes.CDLL) -> str:
 def said(name: str, library: ctypes.CDLL) -> str:
     """The version by the library's own function, which some have only with a driver."""
     try:
-        if name in PROPERTIES:
-            return ".".join(str(number(getattr(library, PROPERTIES[name]), kind)) for kind in range(3))
         if name == "libcudart":
             told = number(library.cudaRuntimeGetVersion)
             return f"{told // 1000}.{told % 1000 // 10}"
         if name == "libnccl":
             told = number(library.ncclGetVersion)
             return f"{told // 10000}.{told % 10000 // 100}.{told % 100}"
+        # cublasGetProperty and so on: major, minor and patch, by their numbers
+        return ".".join(str(number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
     except (AttributeError, ValueError):
-        pass
-    return ""
+        return ""
 
 
 def number(function: Any, *arguments: int) -> int:

@@ -7,6 +7,7 @@ of the same code.
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -128,6 +129,15 @@ def requests(found: GpuAccess, gpus: Sequence[str]) -> "list[DeviceRequest]":
         return [DeviceRequest(driver="cdi", device_ids=[f"{KIND}={gpu}" for gpu in gpus])]
     which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
     return [DeviceRequest(driver="nvidia", capabilities=[list(CAPABILITIES)], **which)]
+
+
+def options(way: str, gpus: Sequence[str]) -> list[str]:
+    """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell."""
+    if not gpus:
+        return []
+    if way == GpuWay.CDI:
+        return [f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus]
+    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
 
 
 @contextmanager

@@ -46,11 +46,6 @@ class Images:
         """What makes an image the right one; the bases' ids are empty where the engine does not have them."""
         return recipe.labels(self._root, requirement, self._inspect)
 
-    def right(self, requirement: Requirement) -> Image | None:
-        """The image, where the engine has it and it is what a build would make."""
-        found = self.find(requirement)
-        return found if found is not None and found.is_right(self.labels(requirement)) else None
-
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Of each what the engine has, by one question for all."""
         names = {recipe.tag(each) for each in requirements}
@@ -89,8 +84,8 @@ class Images:
         `jobs` are made at a time, as many as there are CPUs by default. One that fails leaves the others to go on.
         Raises CannotRunHereError where there is no builder, or no image at all.
         """
-        missing = [each for each in requirements if self.right(each) is None]
-        failed = self._make(missing, progress, jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME))
+        at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
+        failed = self._make(self.unprepared(requirements), progress, at_a_time)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for each in requirements:
@@ -219,7 +214,7 @@ class Images:
         except CannotRunHereError as error:
             say(Step(name, f"{one_line(error.message)}; it will be built"))
             return False
-        return self.right(requirement) is not None
+        return not self.unprepared([requirement])
 
     def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Pull or push an image, until that is done or `is_stopped`. Raises CannotRunHereError in the registry's words.

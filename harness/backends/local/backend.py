@@ -17,7 +17,7 @@ from harness.backends.local.environments import Environments
 from harness.backends.local.process import run as run_process
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
-from harness.backends.verification import SCRIPT, Verification, compare, listed
+from harness.backends.verification import SCRIPT, Verification, verified
 from harness.backends.worker import outcome
 from harness.files import cache_dir
 from harness.model.backend import BackendFacts, Preparation, Progress
@@ -97,7 +97,7 @@ class LocalBackend(RegisteredBackend):
         if done.returncode:
             name = requirement.environment.name
             raise CannotRunHereError(f"The environment {name} could not list its packages:\n{done.stderr.strip()}")
-        return Verification(compare(requirement.lock.pins, listed(done.stdout)), len(requirement.lock.pins))
+        return verified(requirement.lock.pins, done.stdout)
 
     def clean(self, run: str) -> int:
         """Remove the scratch folders of a run, or of all runs; their processes ended with the harness."""

@@ -163,7 +163,7 @@ def test_a_base_that_is_not_here_is_not_compared(world):
     del world.api.images["python:3.11-slim-bookworm"]
     world.prepare(world.one)
     assert world.built == ["cpu-one"]
-    assert world.images.right(world.one)
+    assert world.images.unprepared([world.one]) == []
 
 
 def test_of_several_the_broken_one_is_unavailable(world):

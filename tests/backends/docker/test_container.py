@@ -5,7 +5,8 @@ import tarfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.streams import Frames, pack, unpack
+from harness.backends.artifacts import from_archive
+from harness.backends.docker.container import Frames, pack
 
 
 def test_what_is_packed_belongs_to_the_images_user():
@@ -20,7 +21,7 @@ def test_what_is_packed_belongs_to_the_images_user():
 def test_files_survive_the_way_in_and_out(files, size):
     data = pack({f"artifacts/{name}": content for name, content in files.items()}, ("artifacts",))
     chunks = [data[start : start + size] for start in range(0, len(data), size)]
-    assert unpack(chunks).files == files
+    assert from_archive(chunks).files == files
 
 
 def test_links_and_devices_are_refused():
@@ -30,18 +31,18 @@ def test_links_and_devices_are_refused():
             entry = tarfile.TarInfo(f"artifacts/{name}")
             entry.type, entry.linkname = kind, "/etc/passwd"
             tar.addfile(entry)
-    found = unpack([buffer.getvalue()])
+    found = from_archive([buffer.getvalue()])
     assert found.files == {}
     assert [line.split(":")[0] for line in found.refused] == ["link", "hard", "device"]
 
 
 def test_a_hostile_name_stays_inside():
-    assert list(unpack([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
+    assert list(from_archive([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
 
 
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_read_as_an_archive(data):
-    unpack([data])
+    from_archive([data])
 
 
 pieces = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=50)), max_size=20)
