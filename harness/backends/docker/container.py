@@ -7,7 +7,7 @@ import struct
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -79,7 +79,7 @@ class Container:
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
     def run(self, stdout: Read, stderr: Read) -> tuple[float, Ending]:
-        """Start it and read both streams until it has ended, or `stdout` returned True: that is enough.
+        """Start it and read both streams until it has ended, or a reader returned True: that is enough.
 
         Returns the instant at which it was asked to start, and how it ended.
         """
@@ -91,7 +91,9 @@ class Container:
                     asked = time.time()
                     self._api.start(self._name)
                     deadline.start()
-                    enough = _read(receive, stdout, stderr)
+                    chunks = iter(lambda: receive(64 * 1024), b"")
+                    reads = {STDOUT: stdout, STDERR: stderr}
+                    enough = any(reads[stream](piece) for stream, piece in frames(chunks) if stream in reads)
                 # only now: a container does not end before its output has gone where it is attached to
                 if enough:
                     self._kill()
@@ -150,46 +152,25 @@ class Container:
         return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
 
 
-def _read(receive: Callable[[int], bytes], stdout: Read, stderr: Read) -> bool:
-    """Read both streams to their end; True where `stdout` returned True before that."""
-    frames = Frames()
-    while chunk := receive(64 * 1024):
-        for stream, piece in frames.feed(chunk):
-            if stream == STDERR:
-                stderr(piece)
-            elif stream == STDOUT and stdout(piece):
-                return True
-    return False
-
-
-class Frames:
-    """Takes bytes in chunks of any size and gives them back as pieces of the two streams; keeps at most a header.
+def frames(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The pieces of the two streams, each with its stream's number, in bytes that are cut anywhere.
 
     The SDK has a reader too; it asks the system before every few bytes, and waits for ever on an encrypted connection
     whose library has already read the next frame.
     """
-
-    def __init__(self) -> None:
-        self._header = b""
-        self._stream = 0
-        self._left = 0
-
-    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
-        """The pieces in the next bytes: the stream's number and its bytes."""
-        at = 0
-        while at < len(chunk):
-            if self._left:
-                piece = chunk[at : at + self._left]
-                at += len(piece)
-                self._left -= len(piece)
-                yield self._stream, piece
+    header, stream, left = b"", 0, 0
+    for chunk in chunks:
+        rest = memoryview(chunk)
+        while rest:
+            if left:
+                piece, rest = rest[:left], rest[left:]
+                left -= len(piece)
+                yield stream, bytes(piece)
             else:
-                wanted = chunk[at : at + _HEADER.size - len(self._header)]
-                at += len(wanted)
-                self._header += wanted
-                if len(self._header) == _HEADER.size:
-                    self._stream, self._left = _HEADER.unpack(self._header)
-                    self._header = b""
+                missing = _HEADER.size - len(header)
+                header, rest = header + rest[:missing], rest[missing:]
+                if len(header) == _HEADER.size:
+                    (stream, left), header = _HEADER.unpack(header), b""
 
 
 def pack(files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> bytes:

@@ -33,7 +33,7 @@ def run(
     stdout: Read,
     stderr: Read,
 ) -> Ending:
-    """Run a command in `folder` to its end, or until `stdout` returned True: that is enough.
+    """Run a command in `folder` to its end, or until a reader returned True: that is enough.
 
     Its whole process group is gone when this returns or raises.
     """

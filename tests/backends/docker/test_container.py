@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.artifacts import from_archive
-from harness.backends.docker.container import Frames, pack
+from harness.backends.docker.container import frames, pack
 
 
 def test_what_is_packed_belongs_to_the_images_user():
@@ -48,22 +48,19 @@ def test_any_bytes_are_read_as_an_archive(data):
 pieces = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=50)), max_size=20)
 
 
-def packed(frames):
-    return b"".join(struct.pack(">BxxxL", stream, len(data)) + data for stream, data in frames)
+def packed(sent):
+    return b"".join(struct.pack(">BxxxL", stream, len(data)) + data for stream, data in sent)
 
 
 @given(pieces, st.integers(1, 20))
-def test_the_streams_come_apart_however_the_bytes_are_cut(frames, size):
-    data, reader = packed(frames), Frames()
+def test_the_streams_come_apart_however_the_bytes_are_cut(sent, size):
+    data = packed(sent)
     got = {1: b"", 2: b""}
-    for start in range(0, len(data), size):
-        for stream, piece in reader.feed(data[start : start + size]):
-            got[stream] += piece
-    assert got == {number: b"".join(data for stream, data in frames if stream == number) for number in (1, 2)}
+    for stream, piece in frames(data[start : start + size] for start in range(0, len(data), size)):
+        got[stream] += piece
+    assert got == {number: b"".join(data for stream, data in sent if stream == number) for number in (1, 2)}
 
 
 @given(st.lists(st.binary(max_size=100)))
 def test_any_bytes_are_read_as_frames(chunks):
-    reader = Frames()
-    for chunk in chunks:
-        list(reader.feed(chunk))
+    list(frames(chunks))

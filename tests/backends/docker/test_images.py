@@ -1,3 +1,4 @@
+import dataclasses
 import shutil
 import threading
 
@@ -5,33 +6,36 @@ import pytest
 
 from harness.backends.docker import images
 from harness.backends.docker.images import Images
-from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE
-from harness.model.backend import ImageState, Preparation, Stage
+from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
+from harness.model.backend import ImageState, KeptImage, Preparation, Stage
+from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.backends.conftest import ROOT, requirement_of
 
+BASE_IMAGE = "python:3.11-slim-bookworm"
 
-class FakeApi:
-    """An engine's images by name, what a pull brings, and what was pushed."""
 
-    def __init__(self, images):
-        self.images = images
-        self.remote = {}
-        self.pushed = []
+class FakeEngine:
+    """An engine whose images are in `had`: labels by name. `remote` is what a pull brings; `asked` are the filters."""
+
+    def __init__(self, had):
+        self.api = self
+        self.had, self.remote, self.pushed, self.asked = had, {}, [], []
         self.refusal = ""
 
     def inspect_image(self, name):
         from docker.errors import ImageNotFound
 
-        if name not in self.images:
+        if name not in self.had:
             raise ImageNotFound(name)
-        return {"Id": f"sha256:{name}", "Config": {"Labels": self.images[name]}, "Size": 5}
+        return {"Id": f"sha256:{name}", "Config": {"Labels": self.had[name]}, "Size": 5}
 
-    def images_of(self, names):
+    def images(self, filters):
+        self.asked.append(filters)
         return [
-            {"Id": f"sha256:{name}", "Labels": labels, "Size": 5, "RepoTags": [name]}
-            for name, labels in self.images.items()
-            if name in names
+            {"Id": f"sha256:{name}", "Labels": labels, "Size": 5, "RepoTags": [name, f"{name}-too"]}
+            for name, labels in self.had.items()
+            if name in filters["reference"]
         ]
 
     def pull(self, name, stream, decode):
@@ -42,29 +46,13 @@ class FakeApi:
         yield {"status": "Pulling"}
         if self.refusal:
             yield {"error": self.refusal}
-        self.images[name] = self.remote[name]
+        self.had[name] = self.remote[name]
 
     def push(self, name, stream, decode):
         yield {"status": "Pushing"}
         if self.refusal:
             yield {"error": self.refusal}
         self.pushed.append(name)
-
-
-class Api:
-    """The SDK's face of it, where `images` is a question."""
-
-    def __init__(self, fake):
-        self._fake = fake
-        self.inspect_image, self.pull, self.push = fake.inspect_image, fake.pull, fake.push
-
-    def images(self, filters):
-        return self._fake.images_of(filters["reference"])
-
-
-class FakeEngine:
-    def __init__(self, fake):
-        self.api = Api(fake)
 
 
 @pytest.fixture
@@ -75,7 +63,7 @@ def world(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "images", tmp_path / "images", ignore=shutil.ignore_patterns("locks"))
     locks = tmp_path / "images" / "locks"
     locks.mkdir()
-    api = FakeApi({"python:3.11-slim-bookworm": None})
+    engine = FakeEngine({BASE_IMAGE: None})
     built, broken, interrupted = [], {}, set()
 
     class FakeBuilder:
@@ -91,7 +79,7 @@ def world(tmp_path, monkeypatch):
             if target in broken:
                 return f"ERROR: {broken[target]}"
             labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
-            api.images[f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
+            engine.had[f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
             return ""
 
         def stop(self):
@@ -103,12 +91,12 @@ def world(tmp_path, monkeypatch):
 
     class World:
         def __init__(self):
-            self.api, self.broken, self.interrupted = api, broken, interrupted
+            self.engine, self.broken, self.interrupted = engine, broken, interrupted
             self.one, self.two = requirement_of(locks, "one"), requirement_of(locks, "two")
 
         @property
         def images(self):
-            return Images(FakeEngine(api), tmp_path)
+            return Images(engine, tmp_path)
 
         @property
         def built(self):
@@ -147,20 +135,43 @@ def test_each_step_is_told(world):
 @pytest.mark.parametrize("label", [LOCK, RECIPE, PYTHON, FROM, BASE])
 def test_each_label_that_differs_makes_a_new_build(world, label):
     world.prepare(world.one, world.two)
-    world.api.images["harness/two:cpu"][label] = "another"
+    world.engine.had["harness/two:cpu"][label] = "another"
     world.prepare(world.one, world.two)
     assert world.built == ["cpu-one", "cpu-two", "cpu-two"]
 
 
 def test_states_are_told(world):
     world.prepare(world.one)
-    states = world.images.states([world.one, world.two])
-    assert [image.state for image in states] == [ImageState.BUILT, ImageState.NOT_BUILT]
+    had, never = world.images.states([world.one, world.two])
+    assert had == KeptImage(ImageState.BUILT, "sha256:harness/one:cpu", 5)
+    assert never == KeptImage(ImageState.NOT_BUILT)
+
+
+def test_an_image_that_was_built_without_the_harness_is_outdated(world):
+    world.engine.had["harness/one:cpu"] = None
+    assert [image.state for image in world.images.states([world.one])] == [ImageState.OUTDATED]
+
+
+def test_one_question_is_asked_for_images_and_bases(world, monkeypatch):
+    monkeypatch.setenv("REGISTRY", "example.org/team/")
+    world.images.states([world.one, world.two])
+    names = [f"example.org/team/harness/{name}:cpu" for name in ("one", "two")]
+    assert world.engine.asked == [{"reference": [*names, BASE_IMAGE]}]
+
+
+def test_what_cuda_is_copied_from_counts(world):
+    environment = dataclasses.replace(world.one.environment, cuda_image="cuda:10")
+    on_gpu = dataclasses.replace(world.one, environment=environment, device=Device.GPU)
+    world.engine.had["cuda:10"] = None
+    made = world.images.labels(on_gpu)
+    assert (made[FROM], made[CUDA]) == (f"{BASE_IMAGE} cuda:10", "sha256:cuda:10")
+    world.engine.had["harness/one:gpu"] = {**made, CUDA: "another"}
+    assert [image.state for image in world.images.states([on_gpu])] == [ImageState.OUTDATED]
 
 
 def test_a_base_that_is_not_here_is_not_compared(world):
     world.prepare(world.one)
-    del world.api.images["python:3.11-slim-bookworm"]
+    del world.engine.had[BASE_IMAGE]
     world.prepare(world.one)
     assert world.built == ["cpu-one"]
     assert world.images.unprepared([world.one]) == []
@@ -181,12 +192,12 @@ def test_where_every_build_fails_nothing_runs(world):
 
 
 def test_a_base_that_cannot_be_had_is_named_with_the_ways_to_get_it(world):
-    base = "python:3.11-slim-bookworm"
+    base = BASE_IMAGE
     world.broken["cpu-one"] = f"{base}: failed to resolve source metadata for registry/{base}"
     with pytest.raises(CannotRunHereError) as had:
         world.prepare(world.one)
     assert "docker pull" not in had.value.advice  # the engine has it: something else is wrong
-    del world.api.images[base]
+    del world.engine.had[base]
     with pytest.raises(CannotRunHereError) as lacking:
         world.prepare(world.one)
     assert f"docker pull {base}" in lacking.value.advice
@@ -230,7 +241,7 @@ def test_a_lock_outside_the_project_is_given_to_the_builder(world, tmp_path_fact
 
 def test_with_a_registry_images_are_pulled_before_they_are_built(world, monkeypatch):
     monkeypatch.setenv("REGISTRY", "example.org/")
-    world.api.remote["example.org/harness/one:cpu"] = world.images.labels(world.one)
+    world.engine.remote["example.org/harness/one:cpu"] = world.images.labels(world.one)
     assert world.prepare(world.one).images == {"one": "sha256:example.org/harness/one:cpu"}
     assert world.built == []
 
@@ -239,8 +250,8 @@ def test_with_a_registry_images_are_pulled_before_they_are_built(world, monkeypa
 def test_what_cannot_be_pulled_is_built(world, monkeypatch, refusal):
     monkeypatch.setenv("REGISTRY", "example.org/")
     if refusal:
-        world.api.remote["example.org/harness/one:cpu"] = {}
-        world.api.refusal = refusal
+        world.engine.remote["example.org/harness/one:cpu"] = {}
+        world.engine.refusal = refusal
     # the builder of the test makes images without a registry's name: that it was asked is what counts
     with pytest.raises(CannotRunHereError, match="the builder left no image"):
         world.prepare(world.one)
@@ -257,45 +268,18 @@ def test_pushing_needs_a_registry(world):
 def test_images_are_pushed(world, monkeypatch):
     monkeypatch.setenv("REGISTRY", "example.org/")
     world.images.push([world.one, world.two], print)
-    assert world.api.pushed == ["example.org/harness/one:cpu", "example.org/harness/two:cpu"]
+    assert world.engine.pushed == ["example.org/harness/one:cpu", "example.org/harness/two:cpu"]
 
 
 def test_a_refused_push_is_a_sentence(world, monkeypatch):
     monkeypatch.setenv("REGISTRY", "example.org/")
-    world.api.refusal = "denied: who are you?"
-    with pytest.raises(CannotRunHereError, match=r"would not push example\.org/harness/one:cpu: denied: who are you\?"):
+    world.engine.refusal = "denied:\n\x1b[31mwho"
+    with pytest.raises(CannotRunHereError, match=r"would not push example\.org/harness/one:cpu: denied: \\x1b\[31mwho"):
         world.images.push([world.one], print)
-    assert world.api.pushed == []
+    assert world.engine.pushed == []
 
 
-class Engine:
-    """Sends messages; `left` are those that were not asked for."""
-
-    def __init__(self, *messages):
-        self.left = list(messages)
-        self.api = self
-
-    def pull(self, tag, stream, decode):
-        while self.left:
-            yield self.left.pop(0)
-
-    push = pull
-
-
-@pytest.mark.parametrize("way", ["push", "pull"])
-def test_an_error_on_the_way_is_a_sentence(way):
-    engine = Engine({"status": "layer 1"}, {"error": "unexpected\n\x1b[31mEOF"})
-    with pytest.raises(CannotRunHereError, match=rf"would not {way} harness/x:cpu: unexpected \\x1b\[31mEOF"):
-        Images(engine, ROOT)._transfer(way, "harness/x:cpu")
-
-
-def test_a_pull_can_be_stopped():
-    engine = Engine({"status": "layer 1"}, {"status": "layer 2"})
-    Images(engine, ROOT)._transfer("pull", "harness/x:cpu", lambda: True)
-    assert engine.left == [{"status": "layer 2"}]
-
-
-def test_a_transfer_goes_to_its_end():
-    engine = Engine({"status": "layer 1"}, {"status": "layer 2"})
-    Images(engine, ROOT)._transfer("push", "harness/x:cpu")
-    assert engine.left == []
+def test_a_pull_that_is_stopped_takes_no_more(world):
+    world.engine.remote["harness/x:cpu"] = {}
+    world.images._transfer("pull", "harness/x:cpu", lambda: True)
+    assert "harness/x:cpu" not in world.engine.had

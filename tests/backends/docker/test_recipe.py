@@ -1,18 +1,12 @@
 import dataclasses
 import shutil
-from types import SimpleNamespace
 
 import pytest
 
 from harness.backends.docker import recipe
-from harness.backends.docker.images import Images
-from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, Image, labels
-from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device
 from harness.model.errors import HarnessError
 from tests.backends.conftest import ROOT, requirement_of
-
-PYTHON_BASE = "python:3.11-slim-bookworm"
 
 
 @pytest.fixture(autouse=True)
@@ -112,71 +106,6 @@ def test_its_cuda_is_copied_where_no_packages_have_it(root, make):
     copied = recipe.settings(root, make(Device.GPU, asked="x", cuda_image="cuda:10"))
     assert (copied["args.CUDA"], copied["args.CUDA_IMAGE"]) == ("image", "cuda:10")
     assert "args.CUDA" not in recipe.settings(root, make(Device.GPU, asked="x"))
-
-
-@pytest.fixture
-def requirement(tmp_path):
-    return requirement_of(tmp_path, "one")
-
-
-def found(requirement, had, asked=None):
-    """What is found of one image, where the engine lists `had`: labels by name."""
-
-    def ask(filters):
-        if asked is not None:
-            asked.append(filters)
-        return [
-            {"Id": f"id of {name}", "Labels": had[name], "Size": 5, "RepoTags": [name, f"{name}-too"]} for name in had
-        ]
-
-    (image,) = Images(SimpleNamespace(api=SimpleNamespace(images=ask)), ROOT).states([requirement])
-    return image
-
-
-def wanted(requirement):
-    return labels(ROOT, requirement, lambda name: Image(f"id of {name}", {}))
-
-
-def test_what_is_not_listed_is_not_built(requirement):
-    assert found(requirement, {}) == KeptImage(ImageState.NOT_BUILT)
-    assert found(requirement, {"harness/two:cpu": None, PYTHON_BASE: None}) == KeptImage(ImageState.NOT_BUILT)
-
-
-def test_what_has_the_labels_is_built(requirement):
-    image = found(requirement, {"harness/one:cpu": wanted(requirement), PYTHON_BASE: None})
-    assert image == KeptImage(ImageState.BUILT, "id of harness/one:cpu", 5)
-
-
-@pytest.mark.parametrize("label", [LOCK, FROM, BASE])
-def test_a_label_that_differs_makes_it_outdated(requirement, label):
-    had = {"harness/one:cpu": {**wanted(requirement), label: "another"}, PYTHON_BASE: None}
-    assert found(requirement, had).state is ImageState.OUTDATED
-
-
-def test_an_image_that_was_built_without_the_harness_is_outdated(requirement):
-    assert found(requirement, {"harness/one:cpu": None, PYTHON_BASE: None}).state is ImageState.OUTDATED
-
-
-def test_a_base_that_the_engine_does_not_have_is_not_compared(requirement):
-    had = {"harness/one:cpu": {**wanted(requirement), BASE: "pulled long ago"}}
-    assert found(requirement, had).state is ImageState.BUILT
-
-
-def test_one_question_is_asked_for_images_and_bases(requirement, monkeypatch):
-    monkeypatch.setenv("REGISTRY", "example.org/team/")
-    asked = []
-    image = found(requirement, {"example.org/team/harness/one:cpu": wanted(requirement)}, asked)
-    assert image.state is ImageState.BUILT
-    assert asked == [{"reference": ["example.org/team/harness/one:cpu", PYTHON_BASE]}]
-
-
-def test_what_cuda_is_copied_from_counts(requirement):
-    environment = dataclasses.replace(requirement.environment, cuda_image="cuda:10")
-    on_gpu = dataclasses.replace(requirement, environment=environment, device=Device.GPU)
-    made = wanted(on_gpu)
-    assert (made[FROM], made[CUDA]) == (f"{PYTHON_BASE} cuda:10", "id of cuda:10")
-    had = {"harness/one:gpu": {**made, CUDA: "another"}, "cuda:10": None, PYTHON_BASE: None}
-    assert found(on_gpu, had).state is ImageState.OUTDATED
 
 
 def test_a_build_needs_the_environments_python_and_the_one_that_uv_has(root, make):
