@@ -10,12 +10,15 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from harness.backends.text import shown
+from harness.backends.text import one_line
 from harness.model.launch import Sample, Status
 
 #: The longest line that is read, and the most that a launch may send, in bytes.
 LINE_LIMIT = 1024**2
 TOTAL_LIMIT = 16 * 1024**2
+
+#: What an error shows of a line that was not understood, in bytes.
+LINE_SHOWN = 200
 
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
@@ -104,7 +107,8 @@ class Events:
                 self._fail(str(error), line)
 
     def _fail(self, what: str, line: bytes) -> None:
-        self.error = f"in its results, {what}: {shown(line)}"
+        start = one_line(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
+        self.error = f"in its results, {what}: {start}"
         self._partial.clear()
 
     def _take(self, event: Event) -> None:

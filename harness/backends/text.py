@@ -1,8 +1,5 @@
 """Untrusted bytes as text that is safe to keep and to show."""
 
-#: What a message shows of a line that was not understood, in characters.
-SHOWN = 200
-
 
 def escaped(text: str, keep: str = "") -> str:
     r"""The text with each control character that is not in `keep`, and what is no character, written like `\x1b`."""
@@ -15,12 +12,6 @@ def one_line(text: str, limit: int = 500) -> str:
     """The text's words on one line of at most `limit` characters."""
     line = escaped(" ".join(text[: 10 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def shown(line: bytes) -> str:
-    """The start of a line of bytes, for an error that says what was read."""
-    text = escaped(line[: 4 * SHOWN].decode("utf-8", "backslashreplace"))
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 class Tail:

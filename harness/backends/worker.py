@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -20,6 +20,9 @@ ARGUMENTS = ("-u", "-m", "kit", "job.json")
 
 #: TensorFlow's chatter is silenced below errors; nothing is compiled to disk in a folder that is thrown away.
 ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"}
+
+#: Takes the next bytes of a stream; True where that is enough, and the process may be ended.
+Read = Callable[[bytes], object]
 
 
 def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.backends.artifacts import Artifacts, from_archive
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.text import Tail
-from harness.backends.worker import Ending
+from harness.backends.worker import Ending, Read
 from harness.model.launch import Limits
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ _HEADER = struct.Struct(">BxxxL")
 _SIGNALS = 128
 
 _CONFLICT = 409
-
-#: Takes the next bytes of a stream.
-Read = Callable[[bytes], object]
 
 
 @dataclass(frozen=True, slots=True)

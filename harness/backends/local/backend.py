@@ -13,15 +13,14 @@ from pathlib import Path
 from harness.backends import worker
 from harness.backends.artifacts import from_folder
 from harness.backends.events import Events
+from harness.backends.local import process
 from harness.backends.local.environments import Environments
-from harness.backends.local.process import run as run_process
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
-from harness.backends.worker import outcome
 from harness.files import cache_dir
 from harness.model.backend import BackendFacts, Preparation, Progress
-from harness.model.environment import Device, Requirement
+from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
 
@@ -83,11 +82,10 @@ class LocalBackend(RegisteredBackend):
         python = self._python(requirement)
         events, stderr = Events(), Tail()
         with self._scratch(worker.files(job, die_with_parent=True)) as folder:
-            command: list[str | Path] = [python, *worker.ARGUMENTS]
-            variables = _variables(python, folder, job)
-            ending = run_process(command, folder, variables, job.limits, stdout=events.feed, stderr=stderr.feed)
+            command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
+            ending = process.run(command, folder, variables, job.limits, stdout=events.feed, stderr=stderr.feed)
             artifacts = from_folder(folder / worker.ARTIFACTS)
-        return outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
+        return worker.outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the environment with the lock."""
@@ -148,14 +146,13 @@ def _scratch(run: str) -> Path:
 
 def _variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
     """All that a launch sees of the environment: nothing of the user's shell comes in."""
-    hidden = {"CUDA_VISIBLE_DEVICES": "-1"} if job.cell.device is Device.CPU else {}
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LANG": "C.UTF-8",
         "PYTHONNOUSERSITE": "1",
-        **hidden,
+        "CUDA_VISIBLE_DEVICES": "-1",
         **worker.ENVIRON,
         **job.environ,
     }

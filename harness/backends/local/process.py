@@ -6,14 +6,12 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.backends.worker import Ending
+from harness.backends.worker import Ending, Read
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
-
-Read = Callable[[bytes], object]
 
 _CHUNK = 64 * 1024
 
@@ -25,13 +23,7 @@ _LOOK = 0.05
 
 
 def run(
-    command: Sequence[str | Path],
-    folder: Path,
-    variables: Mapping[str, str],
-    limits: Limits,
-    *,
-    stdout: Read,
-    stderr: Read,
+    command: Sequence[str], folder: Path, variables: Mapping[str, str], limits: Limits, *, stdout: Read, stderr: Read
 ) -> Ending:
     """Run a command in `folder` to its end, or until a reader returned True: that is enough.
 
