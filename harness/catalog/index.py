@@ -6,15 +6,16 @@ The index is the one that uv is set up for, so no host is named here.
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+
+from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock, PylockValidationError
 
 from harness.machine.uv import last_words, run_uv
 from harness.model.errors import CannotRunHereError
+
+File = PackageWheel | PackageSdist
 
 #: The images' base is Debian 12 on x86-64; the newest wheels ask for a C library of 2.28.
 PLATFORM = "x86_64-manylinux_2_28"
@@ -23,38 +24,19 @@ PLATFORM = "x86_64-manylinux_2_28"
 NO_SOLUTION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a package; `uploaded` is when it appeared, None where the index does not tell."""
-
-    url: str
-    sha256: str
-    uploaded: datetime | None = None
-
-    @property
-    def name(self) -> str:
-        """The file's own name, as the index writes it."""
-        return unquote(urlsplit(self.url).path.rpartition("/")[2])
+def files(package: Package) -> Sequence[File]:
+    """What an installer takes: one of the wheels that fit the Python and the platform, the source where none does."""
+    return package.wheels or ([package.sdist] if package.sdist else [])
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
-    """One version of a package: the wheels that fit the Python and the platform, and its source, None without one."""
+def address(file: File) -> str:
+    """Where a file is: on a server, or in a folder as a `file:` address."""
+    return file.url or Path(file.path or "").absolute().as_uri()
 
-    name: str
-    version: str
-    wheels: Sequence[File] = ()
-    source: File | None = None
 
-    @property
-    def files(self) -> Sequence[File]:
-        """What an installer takes: one of the wheels, the source where there is none."""
-        return self.wheels or ([self.source] if self.source else [])
-
-    @property
-    def uploaded(self) -> datetime | None:
-        """When the last of its files appeared."""
-        return max((file.uploaded for file in self.files if file.uploaded), default=None)
+def uploaded(package: Package) -> datetime | None:
+    """When the last of its files appeared; None where the index does not say."""
+    return max((file.upload_time for file in files(package) if file.upload_time), default=None)
 
 
 def find(requirement: str, python: str, *, lowest: bool = False) -> Package | None:
@@ -65,22 +47,22 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.txt"
         asked.write_text(f"{requirement}\n", encoding="utf-8")
-        _, found = _look_up(asked, python, [f"--resolution={'lowest' if lowest else 'highest'}"])
-    return next((package for package in found if package.files), None)
+        _, found = _look_up(asked, python, f"--resolution={'lowest' if lowest else 'highest'}")
+    return next((package for package in found if files(package)), None)
 
 
-def files(requirements: Path, python: str) -> list[Package]:
+def locked(requirements: Path, python: str) -> Sequence[Package]:
     """The packages of a requirements file, exactly those that it names, for Python X.Y.
 
     Raises CannotRunHereError, with uv's words, where the index does not answer or does not have one of them.
     """
-    words, found = _look_up(requirements, python, [])
+    words, found = _look_up(requirements, python)
     if words:
         raise CannotRunHereError(f"The package index does not have all of {requirements}:\n{words}")
     return found
 
 
-def _look_up(requirements: Path, python: str, options: Sequence[str]) -> tuple[str, list[Package]]:
+def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
     """uv's words where nothing fits, and the packages where something does."""
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "pylock.toml"
@@ -101,7 +83,7 @@ def _look_up(requirements: Path, python: str, options: Sequence[str]) -> tuple[s
             ]
         )
         if done.returncode == 0:
-            return "", parse(lock.read_text(encoding="utf-8"))
+            return "", _packages(lock.read_text(encoding="utf-8"))
     words = last_words(done.stderr, 12)
     if done.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
@@ -111,23 +93,9 @@ def _look_up(requirements: Path, python: str, options: Sequence[str]) -> tuple[s
     return words, []
 
 
-def parse(text: str) -> list[Package]:
+def _packages(pylock: str) -> Sequence[Package]:
     """The packages of a pylock.toml's text (PEP 751)."""
-    return [_package(table) for table in tomllib.loads(text).get("packages", [])]
-
-
-def _package(table: Mapping[str, Any]) -> Package:
-    source = table.get("sdist")
-    return Package(
-        name=str(table["name"]),
-        version=str(table.get("version", "")),
-        wheels=list(_files(table.get("wheels", []))),
-        source=next(iter(_files([source])), None) if source else None,
-    )
-
-
-def _files(tables: Iterable[Mapping[str, Any]]) -> Iterable[File]:
-    for table in tables:
-        url = table.get("url") or Path(table["path"]).absolute().as_uri()
-        uploaded = table.get("upload-time")
-        yield File(url, str(table["hashes"]["sha256"]), uploaded if isinstance(uploaded, datetime) else None)
+    try:
+        return Pylock.from_dict(tomllib.loads(pylock)).packages
+    except PylockValidationError as error:
+        raise CannotRunHereError(f"The package index has files that packaging cannot read: {error}.") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from harness.catalog import adhoc, index
-from harness.catalog.asked import NIGHTLIES, Asked, parse
+from harness.catalog.adhoc import NIGHTLIES, Asked, parse
 from harness.catalog.index import PLATFORM
 from harness.catalog.project import Project
 from harness.files import write_atomically
@@ -98,7 +98,7 @@ def inputs(environment: Environment, device: Device) -> list[str]:
         # TensorFlow and what it needs are in the image, and are to stay as they are
         return [*keras, "keras-applications", "keras-preprocessing"]
     release = _asked(asked, environment, device) if asked else _tensorflow(environment, device)
-    return [*release, *keras, *(asked.others if asked else ()), "setuptools", "wheel"]
+    return [*release, *(asked.others if asked else keras), "setuptools", "wheel"]
 
 
 def _asked(asked: Asked, environment: Environment, device: Device) -> list[str]:

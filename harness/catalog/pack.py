@@ -83,13 +83,8 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Compare every file with the manifest. Raises UsageError, which names those that are missing or were changed."""
-    problems = []
-    for name, wanted in sorted(manifest.files.items()):
-        path = folder / name
-        if not path.is_file():
-            problems.append(f"{name} is missing")
-        elif sha256(path) != wanted:
-            problems.append(f"{name} was changed")
+    faults = {name: _fault(folder / name, wanted) for name, wanted in sorted(manifest.files.items())}
+    problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         raise UsageError(f"{folder} is not as it was packed: {first}.", "Carry it again, or pack it again.")
@@ -167,14 +162,8 @@ def _wheels(
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
     sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
-    files = [
-        file
-        for path, python in sources
-        if path.is_file()
-        for package in index.files(path, python)
-        for file in package.files
-    ]
-    return download(files, folder, say)
+    packages = [package for path, python in sources if path.is_file() for package in index.locked(path, python)]
+    return download([file for package in packages for file in index.files(package)], folder, say)
 
 
 def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, str]:
@@ -197,21 +186,25 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     `progress` is called with a line for each file that was fetched. Raises CannotRunHereError where a file cannot be
     had, or is not the one that the lock names.
     """
-    wanted = {file.name: file for file in files}
+    wanted = {file.filename: file for file in files}
+    hashes = {name: file.hashes["sha256"] for name, file in wanted.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [file for name, file in wanted.items() if not _is_there(folder / name, file.sha256)]
+    missing = [name for name in wanted if _fault(folder / name, hashes[name])]
     stop = threading.Event()
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        fetching = {pool.submit(_fetch, file, folder, stop): file for file in missing}
+        fetching = {
+            pool.submit(_fetch, index.address(wanted[name]), folder / name, hashes[name], stop): name
+            for name in missing
+        }
         try:
             for count, done in enumerate(as_completed(fetching), 1):
                 size = done.result()
-                progress(f"{count} of {len(missing)}: {fetching[done].name} ({size / 1e6:.1f} MB)")
+                progress(f"{count} of {len(missing)}: {fetching[done]} ({size / 1e6:.1f} MB)")
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return {name: file.sha256 for name, file in wanted.items()}
+    return hashes
 
 
 def sha256(path: Path) -> str:
@@ -220,21 +213,23 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _is_there(path: Path, wanted: str) -> bool:
-    return path.is_file() and sha256(path) == wanted
+def _fault(path: Path, wanted: str) -> str:
+    """What is wrong with a file whose hash should be `wanted`; empty where it is right."""
+    if not path.is_file():
+        return "is missing"
+    return "" if sha256(path) == wanted else "was changed"
 
 
-def _fetch(file: File, folder: Path, stop: threading.Event) -> int:
+def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:
     """Bring one file; returns its bytes. Nothing of it is left where it cannot be had."""
-    path = folder / file.name
     try:
         with replacing(path) as part:
-            _copy(file.url, part, stop)
-            if sha256(part) != file.sha256:
-                raise CannotRunHereError(f"{file.url} is not the file that the lock names: its hash differs.")
+            _copy(url, part, stop)
+            if sha256(part) != wanted:
+                raise CannotRunHereError(f"{url} is not the file that the lock names: its hash differs.")
             return part.stat().st_size
     except OSError as error:
-        raise CannotRunHereError(f"{file.url} could not be brought into {folder}: {error}.") from None
+        raise CannotRunHereError(f"{url} could not be brought into {path.parent}: {error}.") from None
 
 
 def _copy(url: str, path: Path, stop: threading.Event) -> None:

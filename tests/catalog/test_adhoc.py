@@ -97,7 +97,7 @@ def test_a_nightly_of_today_that_is_typed_again_is_the_same(
 ) -> None:
     package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"), datetime.now(UTC).isoformat())
     first = asked("tf-nightly")
-    monkeypatch.setattr(adhoc, "_as_of", lambda _: "2100-01-01T00:00:00Z")
+    monkeypatch.setattr(adhoc, "_as_of", lambda _: datetime(2100, 1, 1, tzinfo=UTC))
     assert asked("tf-nightly") == first
 
 

@@ -5,30 +5,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.asked import Asked, is_asked, parse
+from harness.catalog.adhoc import Asked, is_asked, parse
 from harness.model.errors import UsageError
 
 
 @pytest.mark.parametrize(
     ("text", "asked", "name"),
     [
-        ("tensorflow==2.7.1", Asked("tensorflow", "2.7.1"), "tensorflow-2.7.1"),
-        (" TensorFlow == 2.7.01 ", Asked("tensorflow", "2.7.1"), "tensorflow-2.7.1"),
-        ("tensorflow_cpu==2.7.1", Asked("tensorflow-cpu", "2.7.1"), "tensorflow-cpu-2.7.1"),
-        ("tf-nightly", Asked("tf-nightly", ""), None),
+        ("tensorflow==2.7.1", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
+        (" TensorFlow == 2.7.01 ", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
+        ("tensorflow_cpu==2.7.1", Asked("tensorflow-cpu", "2.7.1", []), "tensorflow-cpu-2.7.1"),
+        ("tf-nightly", Asked("tf-nightly", "", []), None),
         (
             "tensorflow==2.0.0,keras==2.3.1",
-            Asked("tensorflow", "2.0.0", "2.3.1"),
+            Asked("tensorflow", "2.0.0", ["keras==2.3.1"]),
             "tensorflow-2.0.0-keras-2.3.1",
         ),
         (
             "tensorflow==2.0.0, numpy==1.16.4, keras==2.3.1",
-            Asked("tensorflow", "2.0.0", "2.3.1", ("numpy==1.16.4",)),
+            Asked("tensorflow", "2.0.0", ["keras==2.3.1", "numpy==1.16.4"]),
             "tensorflow-2.0.0-keras-2.3.1-numpy-1.16.4",
         ),
-        ("tensorflow==2.0.0,numpy>=1.16,<1.18", Asked("tensorflow", "2.0.0", "", ("numpy<1.18,>=1.16",)), None),
-        ("tensorflow==2.0.0,keras<2.4", Asked("tensorflow", "2.0.0", "", ("keras<2.4",)), None),
-        ("tensorflow==2.0.0,a[x,y]==1,b", Asked("tensorflow", "2.0.0", "", ("a[x,y]==1", "b")), None),
+        ("tensorflow==2.0.0,numpy>=1.16,<1.18", Asked("tensorflow", "2.0.0", ["numpy<1.18,>=1.16"]), None),
+        ("tensorflow==2.0.0,keras<2.4", Asked("tensorflow", "2.0.0", ["keras<2.4"]), None),
+        ("tensorflow==2.0.0,a[x,y]==1,b", Asked("tensorflow", "2.0.0", ["a[x,y]==1", "b"]), None),
     ],
 )
 def test_what_is_asked_is_read_and_named(text: str, asked: Asked, name: str | None) -> None:
@@ -65,9 +65,10 @@ def test_names_and_globs_are_not_requirements() -> None:
 
 _VERSION = st.from_regex(r"[0-9]\.[0-9]", fullmatch=True)
 _REQUIREMENT = st.builds(
-    "".join, st.tuples(st.sampled_from(["a", "b", "a-b", "b-1"]), st.sampled_from(["==1", "==1.1", ">=1", "<2", ""]))
+    "".join,
+    st.tuples(st.sampled_from(["a", "b", "a-b", "b-1", "keras"]), st.sampled_from(["==1", "==1.1", ">=1", "<2", ""])),
 )
-_ASKED = st.builds(Asked, st.just("tensorflow"), _VERSION, st.just("") | _VERSION, st.lists(_REQUIREMENT).map(tuple))
+_ASKED = st.builds(Asked, st.just("tensorflow"), _VERSION, st.lists(_REQUIREMENT))
 
 
 @given(_ASKED, _ASKED)

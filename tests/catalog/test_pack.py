@@ -1,10 +1,11 @@
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from packaging.pylock import PackageWheel
 
 from harness.catalog import pack
-from harness.catalog.index import File
 from harness.catalog.pack import Manifest, download, sha256
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.packageindex import PackageIndex
@@ -59,15 +60,15 @@ def test_a_folder_that_is_no_pack_gets_a_sentence(tmp_path: Path, text: str | No
         pack.read(tmp_path)
 
 
-def of(path: Path, url: str = "") -> File:
-    return File(url or path.as_uri(), hashlib.sha256(path.read_bytes()).hexdigest())
+def of(path: Path, url: str = "") -> PackageWheel:
+    return PackageWheel(url=url or path.as_uri(), hashes={"sha256": hashlib.sha256(path.read_bytes()).hexdigest()})
 
 
 def test_files_come_from_folders_and_from_servers_once(package_index: PackageIndex, tmp_path: Path) -> None:
     here, there = package_index.add("one-1.0-py3-none-any"), package_index.add("two-1.0-py3-none-any")
     files, lines = [of(here), of(there, f"{package_index.url}/files/{there.name}")], list[str]()
     hashes = download(files, tmp_path / "wheels", lines.append)
-    assert hashes == {file.name: file.sha256 for file in files}
+    assert hashes == {file.filename: file.hashes["sha256"] for file in files}
     assert sorted(path.name for path in (tmp_path / "wheels").iterdir()) == sorted(hashes)
     assert len(lines) == 2
 
@@ -80,12 +81,12 @@ def test_files_come_from_folders_and_from_servers_once(package_index: PackageInd
 def test_a_file_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path: Path) -> None:
     (tmp_path / "one.whl").write_text("another")
     with pytest.raises(CannotRunHereError, match="is not the file that the lock names"):
-        download([File((tmp_path / "one.whl").as_uri(), "00")], tmp_path / "wheels", lambda _: None)
+        download([replace(of(tmp_path / "one.whl"), hashes={"sha256": "00"})], tmp_path / "wheels", print)
     assert list((tmp_path / "wheels").iterdir()) == []
 
 
 @pytest.mark.parametrize("url", ["file:///nowhere/one.whl", "http://127.0.0.1:9/one.whl"])
 def test_a_file_that_is_not_there_is_told_by_its_address(url: str, tmp_path: Path) -> None:
     with pytest.raises(CannotRunHereError, match=url):
-        download([File(url, "00")], tmp_path / "wheels", lambda _: None)
+        download([PackageWheel(url=url, hashes={"sha256": "00"})], tmp_path / "wheels", print)
     assert list((tmp_path / "wheels").iterdir()) == []
