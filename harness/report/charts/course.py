@@ -1,18 +1,19 @@
 """How a run went: its launches in order of time, each compared with the mean of its cell, and which were disturbed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.analysis.course import Moment
+from harness.analysis.results import Results
 from harness.analysis.shape import quantile, rates
 from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Role
-from harness.model.scenario import Scenario
 from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.picture import Picture, file_name
 
 #: More launches than these are not drawn.
 LAUNCHES = 200
@@ -30,10 +31,11 @@ LOOKS = {
 _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
 
-def course(name: str, scenario: Scenario, moments: Sequence[Moment], margin: float) -> Picture | None:
-    """A table's launches, those farthest from their cells' means; None of fewer than two. `margin` is a share."""
+def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+    """A table's launches, those farthest from their cells' means; nothing of fewer than two."""
+    moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
-        return None
+        return
     kept = layout.farthest(moments, lambda each: abs(math.log(each.factor)), LAUNCHES)
     apart = sum(abs(math.log(each.factor)) > math.log1p(margin) for each in kept)
     disturbed, within = sum(each.disturbed for each in kept), format.share(margin)
@@ -48,7 +50,12 @@ def course(name: str, scenario: Scenario, moments: Sequence[Moment], margin: flo
         f"Chart of {counted(len(kept), 'launch')} of {scenario.name} in order of time: {apart or 'none'} "
         f"more than {within} from the mean of its cell, {disturbed or 'none'} disturbed.",
     )
-    return layout.picture(name, words, _layers(kept, len(moments), margin, layout.axis_title(words)), HEIGHT)
+    yield layout.picture(
+        file_name(results, "course", scenario),
+        words,
+        _layers(kept, len(moments), margin, layout.axis_title(words)),
+        HEIGHT,
+    )
 
 
 def _layers(moments: Sequence[Moment], of: int, margin: float, title: Sequence[str]) -> list[Specification]:

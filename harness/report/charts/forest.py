@@ -5,18 +5,19 @@ and the trees", BMJ 322, 2001.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.attribution import Attribution
+from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import Scenario
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.picture import Picture, file_name
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
 
 #: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
@@ -80,19 +81,20 @@ class Forest:
         return layout.extremes(self.rows, lambda row: row.takes.value, str)
 
 
-def comparisons(
-    name: str, scenario: Scenario, compared: Sequence[ComparisonLine], control: Estimate | None, margin: float
-) -> Picture | None:
-    """A table's comparisons, those farthest from 1; None where none did the same work."""
+def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
+    """A table's comparisons, those farthest from 1; nothing where none did the same work."""
+    scenario, control = table.scenario, results.found.control
+    twins = control.estimate if control and control.estimate.interval else None
     # two entries of a header may ask for the same comparison
     once = {(line.compared.cell, line.compared.other): line for line in reversed(compared)}
     same = [line for line in reversed(once.values()) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
     if not same:
-        return None
+        return
     rows = _farthest([Ratio(line.name, line.compared.takes, line.verdict) for line in same])
-    twins = control.interval if control else None
-    chart = Forest(rows, margin, control if twins else None)
-    dotted = f" Dotted lines: two identical cells (the A/A control), {format.between(twins)}×." if twins else ""
+    chart = Forest(rows, results.run.plan.margin, twins)
+    dotted = (
+        f" Dotted lines: two identical cells (the A/A control), {format.between(twins.interval)}×." if twins else ""
+    )
     different = len(once) - len(same)
     left_out = f"{counted(different, 'comparison')} of different work {'is' if different == 1 else 'are'} left out."
     words = layout.words(
@@ -107,14 +109,17 @@ def comparisons(
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, time of the first over time of the second: "
         f"{chart.ends}.",
     )
-    return layout.picture(name, words, _layers(chart, layout.axis_title(words)))
+    yield layout.picture(file_name(results, "ratios", scenario), words, _layers(chart, layout.axis_title(words)))
 
 
-def effects(name: str, made: Attribution, margin: float, device: str) -> Picture:
-    """A scenario's effects, those farthest from 1; `device` where the scenario has a chart for each of several."""
-    scenario, on = made.scenario, f" on {device}" if device else ""
+def effects(results: Results, made: Attribution) -> Iterator[Picture]:
+    """What accounts for the differences in one scenario, on one device: the effects farthest from 1."""
+    scenario = made.scenario
+    table = next(table for table in results.tables if table.scenario.name == scenario.name)
+    device = made.device.value if table.several_devices else ""
+    on = f" on {device}" if device else ""
     told = [Ratio(names.effect(scenario, each), each.estimate, each.verdict or NO_VERDICT) for each in made.told]
-    chart = Forest(_farthest(told), margin)
+    chart = Forest(_farthest(told), results.run.plan.margin)
     joined = "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
     words = layout.words(
         f"{scenario.title}: what explains the differences{on}",
@@ -128,7 +133,8 @@ def effects(name: str, made: Attribution, margin: float, device: str) -> Picture
         f"Chart of what explains the differences in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: "
         f"{chart.ends}.",
     )
-    return layout.picture(name, words, _layers(chart, layout.axis_title(words)))
+    name = file_name(results, "effects", scenario, device)
+    yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
 
 
 def _farthest(rows: Sequence[Ratio]) -> list[Ratio]:

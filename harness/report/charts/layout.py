@@ -183,24 +183,18 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
     return {"field": "name", "type": "nominal", "scale": scale, "axis": axis}
 
 
-def legend(names: Sequence[str]) -> Specification | None:
-    """The legend of a channel with these values, in as many columns as have room; none of a single one."""
+def legend(names: Sequence[str], width: float | None = None) -> Specification | None:
+    """The legend of a channel with these values, in as many columns as have room; none of a single one.
+
+    Without its `width` in pixels it is as wide as the plot.
+    """
     if len(names) < 2:
         return None
-    entries = [_entry(name) for name in names]
-    columns = f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"
-    return {"columns": {"expr": columns}}
-
-
-def columns(names: Sequence[str], width: float) -> int:
-    """How many columns of a legend with these names are so many pixels wide."""
-    entries = [_entry(name) for name in names]
-    return len(entries) if width >= sum(entries) else max(1, int(width / max(entries)))
-
-
-def _entry(name: str) -> int:
-    """Pixels that an entry of a legend takes."""
-    return int(LETTER * len(name)) + 26
+    entries = [int(LETTER * len(name)) + 26 for name in names]
+    if width is None:
+        fitting = f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"
+        return {"columns": {"expr": fitting}}
+    return {"columns": len(entries) if width >= sum(entries) else max(1, int(width / max(entries)))}
 
 
 # Marks.

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis.results import Results
 from harness.analysis.shape import BEFORE, in_order
-from harness.analysis.tables import Measured, ScenarioTable
+from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.picture import Picture, file_name
 from harness.report.format import Unit
 
 #: For each phase its colour, light and dark in turn, so that neighbours part in black and white; others share the last.
@@ -43,12 +44,13 @@ class Stack:
     total: float
 
 
-def phases(name: str, table: ScenarioTable, measured: Sequence[Measured]) -> Picture | None:
-    """The phases of a table's cells, those that are ready last; None where no launch told of any."""
+def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+    """The phases of a table's cells, those that are ready last; nothing where no launch told of any."""
+    measured = results.measured[table.scenario.name]
     told = [(each, each.used.cold) for each in measured if each.used.cold and each.used.phases]
     kept = layout.farthest(told, lambda pair: pair[1].median)
     if not kept:
-        return None
+        return
     stacks = [
         Stack(called, {phase: spread.median for phase, spread in each.used.phases.items()}, cold.median)
         for called, (each, cold) in zip(
@@ -72,7 +74,9 @@ def phases(name: str, table: ScenarioTable, measured: Sequence[Measured]) -> Pic
         f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, most "
         f"of it {longest}: {ends} in all.",
     )
-    return layout.picture(name, words, _layers(stacks, ordered, unit, layout.axis_title(words)))
+    yield layout.picture(
+        file_name(results, "phases", scenario), words, _layers(stacks, ordered, unit, layout.axis_title(words))
+    )
 
 
 def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: Sequence[str]) -> list[Specification]:

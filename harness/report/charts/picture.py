@@ -1,9 +1,16 @@
 """What every chart is made of: its words and its specification; drawn without a browser and without a network."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
+
+from harness.analysis.results import Results
+from harness.model.scenario import Scenario
+
+#: Longer names of scenarios are cut in a file's name.
+NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +56,25 @@ def _svg(specification: Mapping[str, Any]) -> str:
 
     drawn: str = vl_convert.vegalite_to_svg(dict(specification), allowed_base_urls=[])
     return drawn
+
+
+def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
+    """The name of a chart's file, without its ending: `ratios-keras_step`."""
+    stems = file_names(table.scenario.name for table in results.tables)
+    return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
+
+
+def file_names(scenarios: Iterable[str]) -> dict[str, str]:
+    """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for scenario in dict.fromkeys(scenarios):
+        plain = re.sub(r"[^A-Za-z0-9_]+", "-", scenario)[:NAME_CHARACTERS].strip("-") or "scenario"
+        name, number = plain, 1
+        # file systems that do not tell upper from lower case hold both
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name.lower())
+        found[scenario] = name
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.analysis.columns import Side
 from harness.analysis.crossings import finer
+from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, Point
 from harness.analysis.tables import ScenarioTable
@@ -15,7 +16,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.picture import Picture, file_name
 from harness.report.charts.times import LOOKS
 from harness.report.escape import plain
 from harness.report.format import Unit
@@ -58,7 +59,14 @@ class Panel:
     marks: Sequence[CrossingMark]
 
 
-def curves(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
+def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
+    """The curves of one table along each numeric axis, with their crossings."""
+    for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
+        name = file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
+        yield _picture(name, table, [each for each in swept if each.axis == axis])
+
+
+def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
     """A table's sweeps (at least one) along one axis: panels with one legend, and the same axes in all."""
     made = [panel for sweep in swept for panel in _panels(table, sweep)]
     called = layout.called((name for panel in made for name in panel.curves), layout.SERIES_CHARACTERS)
@@ -85,7 +93,7 @@ def curves(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> P
         f"Chart of the time per step of {scenario.name} by {axis}, {counted(len(panels), 'panel')} with "
         f"{', '.join(series)}{marked}.",
     )
-    legend = {"columns": layout.columns(series, layout.WIDTH // COLUMNS)} if len(series) > 1 else None
+    legend = layout.legend(series, layout.WIDTH // COLUMNS)
     looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), legend)
     x, y = _sizes(swept), layout.times(shown, unit, words.axis)
 

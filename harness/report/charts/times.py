@@ -1,17 +1,18 @@
 """Absolute times: what a step of each cell takes, with its interval."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.picture import Picture, file_name
 from harness.report.format import Unit
 
 #: For each series its shape and its colour; more than these have no series, and a line a cell.
@@ -48,11 +49,11 @@ class Time:
         return self.estimate.value
 
 
-def times(name: str, table: ScenarioTable) -> Picture | None:
-    """The times of a table, those of the lines with the longest; None of fewer than two."""
+def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+    """The times of a table, those of the lines with the longest; nothing of fewer than two."""
     found = _cells(table)
     if len(found) < 2:
-        return None
+        return
     rows, scenario, unit = _kept(found), table.scenario, format.unit_of(table)
     lines, estimates = len({row.name for row in rows}), [row.estimate for row in rows]
     log = axes.is_log(row.seconds for row in rows)
@@ -80,7 +81,9 @@ def times(name: str, table: ScenarioTable) -> Picture | None:
         f"Chart of the time per step of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
     )
     title = layout.axis_title(words)
-    return layout.picture(name, words, _layers(rows, unit, shown, title, log=log), {"step": LANE})
+    yield layout.picture(
+        file_name(results, "times", scenario), words, _layers(rows, unit, shown, title, log=log), {"step": LANE}
+    )
 
 
 def _cells(table: ScenarioTable) -> list[Time]:

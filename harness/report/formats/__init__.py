@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # `harness --help` asks for the names alone
 
 def names() -> list[str]:
     """What `--format` takes."""
-    return sorted(module.name.rstrip("_").replace("_", "-") for module in iter_modules(__path__))
+    return sorted(_modules())
 
 
 def render(format: str, results: "Results") -> str:
@@ -25,9 +25,12 @@ def render(format: str, results: "Results") -> str:
 
     Raises NothingSelectedError where that format cannot say that no cell has a number.
     """
-    modules = {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
-    text: str = import_module(f"{__name__}.{modules[format]}").render(results)
+    text: str = import_module(f"{__name__}.{_modules()[format]}").render(results)
     return text
+
+
+def _modules() -> dict[str, str]:
+    return {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
 
 
 def with_numbers(results: "Results", format: str) -> "list[CellResult]":

@@ -4,9 +4,10 @@ A cell's time is its seconds per step. `error` is a launch that went wrong, `fai
 asked, and a comparison that came out slower; `skipped` is what says nothing either way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
@@ -41,20 +42,30 @@ class _Case:
     stderr: str = ""
     seconds: float | None = None
 
+    def element(self, scenario: str) -> Element:
+        element = Element("testcase", name=plain(self.name), classname=plain(scenario))
+        if self.seconds is not None:
+            element.set("time", f"{self.seconds:.9f}")
+        if self.outcome:
+            SubElement(element, self.outcome, type=self.kind, message=self.message).text = self.message
+        if self.stderr:
+            SubElement(element, "system-err").text = clean(self.stderr)
+        return element
+
 
 def render(results: Results) -> str:
     """The run as one document, its suites in the run's order."""
     run = results.run
     compared = [line for table in results.tables for line in lines(table)]
-    root = ElementTree.Element("testsuites", name=plain(run.id))
+    root = Element("testsuites", name=plain(run.id))
     for scenario in run.scenarios:
         cells = [_measured(results, each) for each in results.cells if each.cell.scenario == scenario.name]
         judged = [_judged(results, each) for each in compared if each.table.scenario.name == scenario.name]
         root.append(_suite(run, scenario.name, [*cells, *judged]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
+    indent(root)
+    text = tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
@@ -81,43 +92,29 @@ def _measured(results: Results, result: CellResult) -> _Case:
     return _Case(result.name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)
 
 
-def _suite(run: Run, name: str, cases: Sequence[_Case]) -> ElementTree.Element:
-    outcomes = [case.outcome for case in cases]
-    suite = ElementTree.Element(
+def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
+    outcomes = Counter(case.outcome for case in cases)
+    suite = Element(
         "testsuite",
-        name=plain(name),
+        name=plain(scenario),
         tests=str(len(cases)),
-        failures=str(outcomes.count("failure")),
-        errors=str(outcomes.count("error")),
-        skipped=str(outcomes.count("skipped")),
+        failures=str(outcomes["failure"]),
+        errors=str(outcomes["error"]),
+        skipped=str(outcomes["skipped"]),
         # the schema has three decimals for a suite, and any number for a case
         time=f"{sum(case.seconds or 0.0 for case in cases):.3f}",
         timestamp=plain(run.started),
     )
-    properties = ElementTree.SubElement(suite, "properties")
-    for key, value in _properties(run):
-        ElementTree.SubElement(properties, "property", name=key, value=plain(value))
-    for case in cases:
-        suite.append(_element(case, name))
+    facts = {
+        "run": run.id,
+        "harness": run.harness,
+        "reference": run.reference,
+        "margin": format.share(run.plan.margin),
+        "seed": str(run.plan.seed),
+        "cpu": str(run.host.get("cpu") or ""),
+    }
+    properties = SubElement(suite, "properties")
+    for name, value in facts.items():
+        SubElement(properties, "property", name=name, value=plain(value))
+    suite.extend(case.element(scenario) for case in cases)
     return suite
-
-
-def _properties(run: Run) -> Iterable[tuple[str, str]]:
-    yield "run", run.id
-    yield "harness", run.harness
-    yield "reference", run.reference
-    yield "margin", format.share(run.plan.margin)
-    yield "seed", str(run.plan.seed)
-    yield "cpu", str(run.host.get("cpu") or "")
-
-
-def _element(case: _Case, scenario: str) -> ElementTree.Element:
-    element = ElementTree.Element("testcase", name=plain(case.name), classname=plain(scenario))
-    if case.seconds is not None:
-        element.set("time", f"{case.seconds:.9f}")
-    if case.outcome:
-        outcome = ElementTree.SubElement(element, case.outcome, type=case.kind, message=case.message)
-        outcome.text = case.message
-    if case.stderr:
-        ElementTree.SubElement(element, "system-err").text = clean(case.stderr)
-    return element

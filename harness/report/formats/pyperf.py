@@ -17,51 +17,45 @@ from harness.report.escape import dumps, plain
 from harness.report.formats import with_numbers
 from harness.report.sections.measured import pairs
 
+Metadata = dict[str, str | float]
+
 
 def render(results: Results) -> str:
     """A suite of the cells that have a number. Raises NothingSelectedError for none: pyperf refuses an empty suite."""
     run = results.run
     environments = {environment.name: environment for environment in run.environments}
-    numbered = with_numbers(results, "pyperf")
-    return dumps(
+    benchmarks = [
         {
-            "version": "1.0",
-            "metadata": _suite(run),
-            "benchmarks": [
-                {
-                    "metadata": _benchmark(result, environments.get(result.cell.environment), run),
-                    "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
-                }
-                for result in numbered
-            ],
+            "metadata": _benchmark(result, environments.get(result.cell.environment), run),
+            "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
+        }
+        for result in with_numbers(results, "pyperf")
+    ]
+    return dumps({"version": "1.0", "metadata": _suite(run), "benchmarks": benchmarks})
+
+
+def _suite(run: Run) -> Metadata:
+    """What all benchmarks share; pyperf compares some of these names before it adds runs to a benchmark."""
+    cores = run.host.get("cores")
+    return _metadata(
+        {
+            "unit": "second",
+            "cpu_count": cores if isinstance(cores, int) else None,
+            "cpu_model_name": str(run.host.get("cpu") or ""),
+            "cpu_affinity": cpu_list(run.plan.limits.cpus or ()),
+            "platform": str(run.host.get("kernel") or ""),
+            "harness_version": run.harness,
+            "harness_run": run.id,
+            "harness_commit": run.commit,
+            **{f"host_{name}": text for name, text in pairs(run.host)},
+            **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
         }
     )
 
 
-def _suite(run: Run) -> dict[str, str | int]:
-    """What all benchmarks share; pyperf compares some of these names before it adds runs to a benchmark."""
-    cores = run.host.get("cores")
-    return {
-        "unit": "second",
-        **({"cpu_count": cores} if isinstance(cores, int) else {}),
-        **_told(
-            {
-                "cpu_model_name": str(run.host.get("cpu") or ""),
-                "cpu_affinity": cpu_list(run.plan.limits.cpus or ()),
-                "platform": str(run.host.get("kernel") or ""),
-                "harness_version": run.harness,
-                "harness_run": run.id,
-                "harness_commit": run.commit,
-                **{f"host_{name}": text for name, text in pairs(run.host)},
-                **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
-            }
-        ),
-    }
-
-
-def _benchmark(result: CellResult, environment: Environment | None, run: Run) -> dict[str, str]:
+def _benchmark(result: CellResult, environment: Environment | None, run: Run) -> Metadata:
     cell = result.cell
-    return _told(
+    return _metadata(
         {
             "name": result.name,
             "python_version": environment.python if environment else "",
@@ -78,23 +72,21 @@ def _benchmark(result: CellResult, environment: Environment | None, run: Run) ->
 
 def _run(launch: Launch) -> dict[str, Any]:
     memory = launch.resources.get("max_rss_bytes", 0.0)
-    return {
-        "values": [launch.centre],
-        "metadata": {
-            "loops": launch.steps,
-            "harness_round": launch.round,
-            "harness_role": launch.role.value,
-            **_told({"date": _date(launch.started)}),
-            **({"duration": launch.seconds} if launch.seconds > 0.0 else {}),
-            **({"mem_max_rss": int(memory)} if memory >= 1.0 else {}),
-        },
+    metadata = {
+        "loops": launch.steps,
+        "harness_round": launch.round,
+        "harness_role": launch.role.value,
+        "date": _date(launch.started),
+        "duration": launch.seconds if launch.seconds > 0.0 else None,
+        "mem_max_rss": int(memory) if memory >= 1.0 else None,
     }
+    return {"values": [launch.centre], "metadata": _metadata(metadata)}
 
 
-def _told(texts: Mapping[str, str]) -> dict[str, str]:
-    """One line each, without those that are empty: pyperf refuses both."""
-    lines = {plain(name): plain(text) for name, text in texts.items()}
-    return {name: line for name, line in lines.items() if name and line}
+def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
+    """What is known of the facts, each text on one line: pyperf refuses names and texts that are empty."""
+    lines = {plain(name): plain(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
+    return {name: fact for name, fact in lines.items() if name and fact is not None and fact != ""}
 
 
 def _date(started: str) -> str:

@@ -3,7 +3,6 @@
 import base64
 import functools
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from harness.files import write_atomically
 from harness.report.templates import FOLDER
 
 #: Runs before the page is drawn, so that it is never drawn in the wrong colours.
@@ -86,17 +86,9 @@ def vega(cache: Path | None = None) -> Script:
 
     made = _harmless(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     if kept:
-        _keep(kept, made)
+        with suppress(OSError):
+            write_atomically(kept, made)
     return Script(made)
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write the file whole, or, where the disk refuses, not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
 
 
 def _joined(folder: Path | None, names: Sequence[str]) -> str:

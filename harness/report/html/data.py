@@ -1,22 +1,31 @@
 """What the page's scripts are given, as JSON: every cell with its launches and their samples, and the charts."""
 
 import json
+import math
+import statistics
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from harness.analysis.cells import cell_name
+from harness.analysis.disturbance import disturbed
 from harness.analysis.results import Results
-from harness.analysis.tables import Value
-from harness.model.launch import Launch
-from harness.model.scenario import ENVIRONMENT, Cell
+from harness.analysis.rounds import gave_number
+from harness.analysis.shape import rates
+from harness.model.launch import Launch, Role
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
 from harness.report.escape import plain
-from harness.report.format import Unit
 from harness.report.html import charts
-from harness.report.html.launches import LaunchData, after, exponent, instant, launch_data, rounded
+
+#: Of a launch with more samples than this, so many are in the page, evenly apart.
+SAMPLES = 200
+
+#: The significant digits of a cell's median sample.
+DIGITS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,28 @@ class ToldData:
 
     title: str
     headings: Sequence[str]
+
+
+class LaunchData(NamedTuple):
+    """One launch, as an array, for a page has thousands.
+
+    `counted`: it is in the cell's number. `started` is in seconds after the run's first launch, None where that cannot
+    be read. `centre` is in seconds per step. `samples`, of the `of` that it has, are seconds per step over
+    10**`exponent` of its cell.
+    """
+
+    round: int
+    attempt: int
+    order: int
+    role: str
+    status: str
+    counted: bool
+    started: float | None
+    disturbed: str
+    error: str
+    centre: float | None
+    of: int
+    samples: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +129,31 @@ class PageData:
 
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """The page's data; `sections` are those that it shows."""
-    run, found = results.run, results.found
-    starts = {id(launch): instant(launch.started) for launch in results.launches}
+    found = results.found
+    starts = {id(launch): _instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
     values = {cell: value for table in results.tables for cell, value in table.cells().items()}
     units = {table.scenario.name: format.unit_of(table) for table in results.tables}
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate])
     absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
-    scenarios = {scenario.name: place for place, scenario in enumerate(run.scenarios)}
+    scenarios = {scenario.name: place for place, scenario in enumerate(results.run.scenarios)}
     tables = _of_cells(sections)
     told = _told([table for _, table in tables])
     of_cell: dict[Cell, list[Launch]] = defaultdict(list)
-    for launch in results.launches:
+    for launch in sorted(results.launches, key=lambda launch: starts[id(launch)] or 0.0):
         of_cell[launch.cell].append(launch)
 
-    def data(cell: Cell) -> CellData:
-        own = sorted(of_cell[cell], key=lambda launch: starts[id(launch)] or 0.0)
+    def launches(cell: Cell, exponent: int) -> list[LaunchData]:
         counted = {id(launch) for launch in found.numbers.get(cell, ())}
-        value = values.get(cell)
-        power = exponent(own)
-        status = "ok" if value and value.estimate else found.status(cell)
+        return [
+            _launch(launch, id(launch) in counted, _after(began, starts[id(launch)]), exponent)
+            for launch in of_cell[cell]
+        ]
+
+    def data(cell: Cell) -> CellData:
+        value, own, exponent = values.get(cell), units.get(cell.scenario, unit), _exponent(of_cell[cell])
+        estimate = value.estimate if value else None
+        ends = estimate.interval if estimate else None
         return CellData(
             name=plain(cell_name(cell)),
             scenario=scenarios.get(cell.scenario, 0),
@@ -125,30 +161,31 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             device=cell.device.value,
             axes={plain(axis): plain(text) for axis, text in cell.axes.items()},
             group=plain(found.groups.get(cell, "")),
-            status=str(status or ""),
+            status="ok" if estimate else str(found.status(cell) or ""),
             absence=absences.get(cell, -1),
-            **_number(value, unit, units.get(cell.scenario, unit)),
+            seconds=_rounded(estimate.value) if estimate else None,
+            low=_rounded(ends.low) if ends else None,
+            high=_rounded(ends.high) if ends else None,
+            time=format.number(estimate.value * unit.factor) if estimate else "",
+            interval=" to ".join(format.number(end * unit.factor) for end in (ends.low, ends.high)) if ends else "",
+            number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
+            rounds=estimate.rounds if estimate else 0,
+            marks=" ".join(format.marks(value)) if value and estimate else "",
             told=told.get(cell, ()),
-            exponent=power,
-            launches=[
-                launch_data(launch, id(launch) in counted, after(began, starts[id(launch)]), power) for launch in own
-            ],
+            exponent=exponent,
+            launches=launches(cell, exponent),
         )
+
+    def scenario_data(scenario: Scenario) -> ScenarioData:
+        own = units.get(scenario.name, unit)
+        return ScenarioData(plain(scenario.name), plain(scenario.title), own.symbol, own.factor)
 
     return PageData(
         folder=plain(results.run.shown_folder),
         began=began,
         unit=unit.symbol,
         columns=_columns(found.cells),
-        scenarios=[
-            ScenarioData(
-                name=plain(scenario.name),
-                title=plain(scenario.title),
-                unit=units.get(scenario.name, unit).symbol,
-                factor=units.get(scenario.name, unit).factor,
-            )
-            for scenario in run.scenarios
-        ],
+        scenarios=[scenario_data(scenario) for scenario in results.run.scenarios],
         tables=[
             ToldData(plain(section.title), [plain(head.text) for head in table.heads if not head.is_label])
             for section, table in tables
@@ -173,21 +210,14 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def _columns(cells: Mapping[Cell, None]) -> list[str]:
+def _columns(cells: Iterable[Cell]) -> list[str]:
     """What cells differ in, by name, the axes last."""
-    parts: dict[str, Callable[[Cell], str]] = {
-        "scenario": lambda cell: cell.scenario,
-        "device": lambda cell: cell.device.value,
-        ENVIRONMENT: lambda cell: cell.environment,
-    }
-    axes: dict[str, set[str]] = defaultdict(set)
+    values: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
-        for axis, value in cell.axes.items():
-            axes[axis].add(value)
-    return [
-        *(name for name, part in parts.items() if len({part(cell) for cell in cells}) > 1),
-        *(plain(axis) for axis, values in axes.items() if len(values) > 1),
-    ]
+        facts = {"scenario": cell.scenario, "device": cell.device.value, ENVIRONMENT: cell.environment, **cell.axes}
+        for name, value in facts.items():
+            values[name].add(value)
+    return [plain(name) for name, known in values.items() if len(known) > 1]
 
 
 def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
@@ -204,31 +234,56 @@ def _told(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence
     """Of each cell its lines, without their labels, each after the place of its table."""
     found: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
     for place, table in enumerate(tables):
+        shown = [at for at, head in enumerate(table.heads) if not head.is_label]
         for line in table.lines:
             if line.cell:
-                texts = [
-                    plain(entry.text)
-                    for entry, head in zip(line.entries, table.heads, strict=True)
-                    if not head.is_label
-                ]
-                found[line.cell].append((place, texts))
+                found[line.cell].append((place, [plain(line.entries[at].text) for at in shown]))
     return found
 
 
-def _number(value: Value | None, unit: Unit, own: Unit) -> dict[str, Any]:
-    """What a cell's data say of its number, in the page's unit and in its scenario's own."""
-    estimate = value.estimate if value else None
-    if estimate is None or value is None:
-        lacking = dict.fromkeys(("seconds", "low", "high"))
-        return {**lacking, "time": "", "interval": "", "number": "", "rounds": 0, "marks": ""}
-    ends = estimate.interval
-    return {
-        "seconds": rounded(estimate.value),
-        "low": rounded(ends.low) if ends else None,
-        "high": rounded(ends.high) if ends else None,
-        "time": format.number(estimate.value * unit.factor),
-        "interval": " to ".join(format.number(end * unit.factor) for end in (ends.low, ends.high)) if ends else "",
-        "number": f"{format.time(estimate, own)} {own.symbol}",
-        "rounds": estimate.rounds,
-        "marks": " ".join(format.marks(value)),
-    }
+def _launch(launch: Launch, counted: bool, started: float | None, exponent: int) -> LaunchData:
+    samples = _finite_rates(launch)
+    step = max(1, math.ceil(len(samples) / SAMPLES))
+    return LaunchData(
+        round=launch.round,
+        attempt=launch.attempt,
+        order=launch.order,
+        role=launch.role.value,
+        status=launch.status.value,
+        counted=counted,
+        started=started,
+        disturbed="" if launch.role is Role.PILOT else disturbed(launch),
+        error=plain(launch.error),
+        centre=_rounded(launch.centre) if gave_number(launch) else None,
+        of=len(samples),
+        samples=[round(rate / 10.0**exponent) for rate in samples[::step]],
+    )
+
+
+def _finite_rates(launch: Launch) -> list[float]:
+    """Seconds per step of each sample."""
+    return [rate for rate in rates(launch) if math.isfinite(rate)]
+
+
+def _exponent(launches: Sequence[Launch]) -> int:
+    """The power of ten that samples are counted in, so that the median one has its digits; 0 without samples."""
+    known = [rate for launch in launches for rate in _finite_rates(launch) if rate > 0.0]
+    return math.floor(math.log10(statistics.median_low(known))) + 1 - DIGITS if known else 0
+
+
+def _rounded(seconds: float) -> float | None:
+    """To seven significant digits: more are noise, and take room."""
+    return float(f"{seconds:.6e}") if math.isfinite(seconds) else None
+
+
+def _instant(text: str) -> float | None:
+    """Seconds since 1970; None for what is no instant."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _after(began: float | None, start: float | None) -> float | None:
+    """Seconds from the one to the other, to a tenth; None where either is not known."""
+    return None if began is None or start is None else round(start - began, 1)

@@ -10,7 +10,7 @@ from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import REPORT, REST, Block, Column, Entry, Figure, Heading, Section, Text, Where, tabulate
-from harness.report.charts import pictures
+from harness.report.charts import forest
 from harness.report.comparisons import tally
 from harness.report.sentences import part, pythons, remarks
 
@@ -34,7 +34,7 @@ def sections(results: Results) -> Iterator[Section]:
         title = part(results, each.scenario, each.device.value if devices[each.scenario.name] else "")
         blocks += [Heading(title, where=where)] if title else []
         blocks.append(Text(sentence(each, results.run.plan.margin), where=where))
-        blocks += map(Figure, pictures.effects(results, each))
+        blocks += map(Figure, forest.effects(results, each))
         caption = ", ".join(
             ["Effects", each.scenario.title, *([each.device.value] if devices[each.scenario.name] else [])]
         )

@@ -9,7 +9,8 @@ from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Sprea
 from harness.analysis.tables import Measured, ScenarioTable
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
-from harness.report.charts import pictures
+from harness.report.charts import course
+from harness.report.charts import phases as phases_chart
 from harness.report.charts.picture import Picture
 from harness.report.format import Unit, unit_of
 from harness.report.sections.scenarios import REMARKS
@@ -38,8 +39,8 @@ class _Part:
 def sections(results: Results) -> Iterator[Section]:
     """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
     parts = {
-        "phases": _Part("Phases", phases, pictures.phases, SPREADS),
-        "shape": _Part("Shape of the times", shape, pictures.course),
+        "phases": _Part("Phases", phases, phases_chart.pictures, SPREADS),
+        "shape": _Part("Shape of the times", shape, course.pictures),
         "resources": _Part("Resources", resources, lambda *_: (), SPREADS),
     }
     for anchor, part in parts.items():

@@ -14,7 +14,8 @@ from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report import blocks, format, names, plots
 from harness.report.blocks import REPORT, Block, Column, Entry, Figure, Section, Text, Where, tabulate
-from harness.report.charts import pictures
+from harness.report.charts import forest
+from harness.report.charts import times as times_chart
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sentences import listed, pythons, remarks
@@ -53,8 +54,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
         noun="comparison",
         is_searchable=True,
     )
-    for picture in pictures.ratios(results, table, compared):
-        yield Figure(picture)
+    yield from map(Figure, forest.comparisons(results, table, compared))
     yield made
     yield Text(verdict_counts(compared, few), where=REPORT)
 
@@ -178,8 +178,7 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
         yield Text(f"In every row: {shared}.", True, where=REPORT)
     yield made
     yield Text(intervals(table, unit), True, where=REPORT)
-    for picture in pictures.times(results, table):
-        yield Figure(picture)
+    yield from map(Figure, times_chart.pictures(results, table))
     for told in marked(table):
         yield Text(told, True, where=REPORT)
 

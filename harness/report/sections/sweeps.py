@@ -12,7 +12,7 @@ from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import FILES, REPORT, Block, Column, Figure, Heading, Items, Section, Text, Where, tabulate
-from harness.report.charts import pictures
+from harness.report.charts import sweeps as sweeps_chart
 from harness.report.sentences import part, remarks
 
 #: So many sentences are told of a sweep where there is a table too.
@@ -37,7 +37,7 @@ def sections(results: Results) -> Iterator[Section]:
     lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         found = list(members)
-        drawn = [Figure(picture) for picture in pictures.sweeps(results, found[0][0], [sweep for _, sweep in found])]
+        drawn = [*map(Figure, sweeps_chart.pictures(results, found[0][0], [sweep for _, sweep in found]))]
         for table, sweep in found:
             title = part(results, table.scenario, names.sweep_place(table, sweep))
             blocks += [Heading(title, where=_EVERYWHERE)] if title else []

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
-from harness.report.charts import pictures
+from harness.report.charts import course, forest, phases, sweeps, times
 from harness.report.charts.picture import Picture
 from harness.report.comparisons import lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
@@ -58,14 +58,14 @@ def many(count: int) -> Results:
 def drawn(of: Results) -> Iterator[Picture]:
     """All charts of all tables."""
     for table in of.tables:
-        yield from pictures.ratios(of, table, lines(table))
-        yield from pictures.times(of, table)
-        yield from pictures.sweeps(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
+        yield from forest.comparisons(of, table, lines(table))
+        yield from times.pictures(of, table)
+        yield from sweeps.pictures(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
         for made in of.attributions:
             if made.scenario.name == table.scenario.name:
-                yield from pictures.effects(of, made)
-        yield from pictures.phases(of, table)
-        yield from pictures.course(of, table)
+                yield from forest.effects(of, made)
+        yield from phases.pictures(of, table)
+        yield from course.pictures(of, table)
 
 
 def kind(of: Picture) -> str:

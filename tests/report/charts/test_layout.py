@@ -25,9 +25,7 @@ def test_a_long_name_keeps_its_beginning_and_its_end():
 def test_a_legend_has_as_many_columns_as_have_room():
     assert layout.legend(["a"]) is None
     names = ["graph", "eager", "a function"]
-    assert layout.columns(names, 1000) == 3
-    assert layout.columns(names, 180) == 2
-    assert layout.columns(names, 10) == 1
+    assert [layout.legend(names, width) for width in (1000, 180, 10)] == [{"columns": count} for count in (3, 2, 1)]
 
 
 @pytest.mark.parametrize(

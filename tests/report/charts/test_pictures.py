@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
-from harness.report.charts.pictures import file_names
+from harness.report.charts.picture import file_names
 from tests.factories import cell, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, kind, results
 

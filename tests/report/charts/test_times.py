@@ -1,8 +1,8 @@
 import pytest
 
-from harness.report.charts.times import CELLS, times
+from harness.report.charts.times import CELLS
 from tests.factories import cells
-from tests.report.charts.examples import is_snapshot, many, picture, results, values
+from tests.report.charts.examples import drawn, is_snapshot, kind, many, picture, results, values
 
 
 def test_the_specification_is_the_snapshot():
@@ -42,4 +42,4 @@ def test_of_many_the_longest_are_drawn_and_the_picture_says_so():
 
 
 def test_a_single_number_has_no_such_chart():
-    assert times("times", results({cells()[0]: 0.01}).tables[0]) is None
+    assert "times" not in [kind(each) for each in drawn(results({cells()[0]: 0.01}))]

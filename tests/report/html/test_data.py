@@ -16,8 +16,7 @@ from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
 from harness.report.blocks import Entry, Section, Table, within
-from harness.report.html.data import PageData, build, dumps
-from harness.report.html.launches import SAMPLES, LaunchData
+from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dumps
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
 from tests.report.handmade import everything, phases
