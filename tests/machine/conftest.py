@@ -1,11 +1,18 @@
-"""Systems made of files."""
+"""Systems made of files, and machines made of cores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pytest
 
+from harness.machine.topology import Cpu, Topology
+
 Tree = Callable[[Mapping[str, str]], Path]
+
+
+def cores(*siblings: Collection[int], known: bool = True, virtual: bool | None = False) -> Topology:
+    """A machine with these cores, each given by its CPUs."""
+    return Topology({number: Cpu(number, frozenset(core)) for core in siblings for number in core}, known, virtual)
 
 
 @pytest.fixture

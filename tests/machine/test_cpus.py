@@ -8,16 +8,10 @@ from hypothesis import strategies as st
 from harness.machine.cpus import choose, describe, keeping_off, running_on
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
+from tests.machine.conftest import cores
 
 #: Four CPUs, each a core of its own.
-PLAIN = Topology({number: Cpu(number, frozenset({number})) for number in range(4)})
-
-
-def cores(*siblings: Collection[int], **of_all: object) -> Topology:
-    """A machine with these cores."""
-    return Topology({n: Cpu(n, frozenset(core), **of_all) for core in siblings for n in core})  # type: ignore[arg-type]
-
-
+PLAIN = cores((0,), (1,), (2,), (3,))
 #: Four cores of two threads, numbered as most machines do.
 SMT = cores((0, 4), (1, 5), (2, 6), (3, 7))
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,21 +16,15 @@ from tests.runs import launch, plan
 WIDE: Mapping[str, float] = {"step 0": 1.0}
 
 
-def rounds(planned: Plan, count: int, seconds: float = 1.0, status: Status = Status.OK) -> Ledger:
-    """A pilot and `count` rounds of the plan's first group, each launch as long."""
+def rounds(planned: Plan, count: int, **changes: Any) -> Ledger:
+    """A pilot and `count` rounds of the plan's first group, each launch of one second."""
     (group, *_) = planned.groups
     return Ledger(
         planned,
         [
-            launch(
-                group=group.name,
-                cell=cell,
-                round=number,
-                role=Role.MEASURE if number else Role.PILOT,
-                seconds=seconds,
-                status=status,
-            )
+            launch(**{"group": group.name, "cell": cell, "round": number, "role": role, "seconds": 1.0, **changes})
             for number in range(count + 1)
+            for role in [Role.MEASURE if number else Role.PILOT]
             for cell in group.cells
         ],
     )
@@ -88,13 +83,6 @@ def test_a_repetition_stays_within_the_budget(budget: float | None, affordable: 
 
 def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
     planned = plan()
-    (group, *_) = planned.groups
-    ledger = Ledger(
-        planned,
-        [
-            launch(group=group.name, cell=cell, round=0, role=Role.PILOT, samples=[], observations={"traces": 3})
-            for cell in group.cells
-        ],
-    )
+    ledger = rounds(planned, 0, samples=[], observations={"traces": 3})
     assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()

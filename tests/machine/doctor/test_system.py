@@ -11,18 +11,14 @@ import pytest
 
 from harness.machine.doctor import system
 from harness.machine.doctor.counters import CPUS, Counters, CpuUse, Memory, Period, Place, Ticks
-from harness.machine.topology import Cpu, Topology
-from tests.machine.conftest import Tree
+from harness.machine.topology import Topology
+from tests.machine.conftest import Tree, cores
 
 #: Ticks of one CPU in the seconds that each period lasts.
 SECONDS = 10.0
 ALL = round(SECONDS * os.sysconf("SC_CLK_TCK"))
 
 PLENTY = Memory(total=8 * 2**30, available=4 * 2**30, swap_total=2**30, swap_used=0, swapped_pages=7)
-
-
-def machine(*cores: tuple[int, ...], known: bool = True, virtual: bool | None = False) -> Topology:
-    return Topology({n: Cpu(n, frozenset(core)) for core in cores for n in core}, known, virtual)
 
 
 def period(
@@ -37,7 +33,7 @@ def period(
     after: Mapping[str, Any] | None = None,
 ) -> Period:
     """Ten seconds on some CPUs; `before` and `after` are the counters that are not empty."""
-    place = Place(cpus, frozenset(allowed or cpus), topology or machine((0,)), root)
+    place = Place(cpus, frozenset(allowed or cpus), topology or cores((0,)), root)
     start = Counters(0.0, 0.0, {}, {}, {}, None)
     return Period(place, replace(start, **before or {}), replace(start, seconds=SECONDS, own=own, **after or {}), load)
 
@@ -60,7 +56,7 @@ def test_steal_is_unknown_where_it_was_never_reported(
     taken = Ticks(1000, 0, round(10 * percent))
     check = system.steal(
         period(
-            topology=machine((0,), virtual=virtual), before={"ticks": {0: Ticks(0, 0, 0)}}, after={"ticks": {0: taken}}
+            topology=cores((0,), virtual=virtual), before={"ticks": {0: Ticks(0, 0, 0)}}, after={"ticks": {0: taken}}
         )
     )
     assert check.level == level
@@ -162,15 +158,15 @@ def test_the_busiest_are_those_that_used_most_meanwhile() -> None:
 @pytest.mark.parametrize(
     ("topology", "cpus", "allowed", "level", "words"),
     [
-        (machine((0,), (1,)), (1,), (0, 1), "good", "CPU 1, alone on its physical core"),
-        (machine((0, 2), (1, 3)), (3,), (0, 1, 2, 3), "good", ""),
-        (machine((0, 1)), (1,), (0, 1), "warn", "Work on the other CPU of a core"),
-        (machine((0, 2), (1, 3)), (3,), (0, 2, 3), "warn", "use whole cores"),
-        (machine((0, 2), (1, 3)), (1, 3), (0, 1, 2, 3), "warn", "Ask for 1 CPU at most"),
-        (machine((0, 1), virtual=True), (1,), (0, 1), "warn", "hypervisor may put two"),
-        (machine((0,), (1,), virtual=True), (1,), (0, 1), "unknown", "hypervisor may put two"),
-        (machine((0,), (1,), virtual=None), (1,), (0, 1), "unknown", "whether this is a virtual machine: this system"),
-        (machine((0,), (1,), known=False), (1,), (0, 1), "unknown", "which CPUs share a core: this system"),
+        (cores((0,), (1,)), (1,), (0, 1), "good", "CPU 1, alone on its physical core"),
+        (cores((0, 2), (1, 3)), (3,), (0, 1, 2, 3), "good", ""),
+        (cores((0, 1)), (1,), (0, 1), "warn", "Work on the other CPU of a core"),
+        (cores((0, 2), (1, 3)), (3,), (0, 2, 3), "warn", "use whole cores"),
+        (cores((0, 2), (1, 3)), (1, 3), (0, 1, 2, 3), "warn", "Ask for 1 CPU at most"),
+        (cores((0, 1), virtual=True), (1,), (0, 1), "warn", "hypervisor may put two"),
+        (cores((0,), (1,), virtual=True), (1,), (0, 1), "unknown", "hypervisor may put two"),
+        (cores((0,), (1,), virtual=None), (1,), (0, 1), "unknown", "whether this is a virtual machine: this system"),
+        (cores((0,), (1,), known=False), (1,), (0, 1), "unknown", "which CPUs share a core: this system"),
     ],
 )
 def test_a_core_of_ones_own_is_good_where_it_is_known(
@@ -266,48 +262,32 @@ def test_a_machine_without_supplies_has_no_battery(tmp_path: Path) -> None:
     assert system.power(period(root=tmp_path)).level == "good"
 
 
-V2 = {"proc/self/cgroup": "0::/user.slice/app\n", "sys/fs/cgroup/cgroup.controllers": "cpu\n"}
-V1 = {"proc/self/cgroup": "5:cpuset:/x\n4:cpu,cpuacct:/docker/abc\n0::/\n", "sys/fs/cgroup/cpu,cpuacct/tasks": "1\n"}
+CGROUP = "sys/fs/cgroup"
+V2 = {"proc/self/cgroup": "0::/user.slice/app\n", f"{CGROUP}/cgroup.controllers": "cpu\n"}
+V1 = {"proc/self/cgroup": "5:cpuset:/x\n4:cpu,cpuacct:/docker/abc\n0::/\n", f"{CGROUP}/cpu,cpuacct/tasks": "1\n"}
+
+
+def quota_v1(folder: str, quota: str) -> dict[str, str]:
+    return {f"{CGROUP}/{folder}/cpu.cfs_quota_us": quota, f"{CGROUP}/{folder}/cpu.cfs_period_us": "100000"}
 
 
 @pytest.mark.parametrize(
     ("files", "found"),
     [
         (V2, (True, None)),
-        (V2 | {"sys/fs/cgroup/user.slice/app/cpu.max": "max 100000\n"}, (True, None)),
-        (V2 | {"sys/fs/cgroup/user.slice/app/cpu.max": "150000 100000\n"}, (True, 1.5)),
+        (V2 | {f"{CGROUP}/user.slice/app/cpu.max": "max 100000\n"}, (True, None)),
+        (V2 | {f"{CGROUP}/user.slice/app/cpu.max": "150000 100000\n"}, (True, 1.5)),
         (
-            V2
-            | {
-                "sys/fs/cgroup/user.slice/cpu.max": "50000 100000",
-                "sys/fs/cgroup/user.slice/app/cpu.max": "max 100000",
-            },
+            V2 | {f"{CGROUP}/user.slice/cpu.max": "50000 100000", f"{CGROUP}/user.slice/app/cpu.max": "max 100000"},
             (True, 0.5),
         ),
-        (V2 | {"sys/fs/cgroup/user.slice/cpu.max": "50000"}, (True, 0.5)),
-        (V2 | {"sys/fs/cgroup/user.slice/cpu.max": "what"}, (True, None)),
-        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000"}, (True, 2.0)),
+        (V2 | {f"{CGROUP}/user.slice/cpu.max": "50000"}, (True, 0.5)),
+        (V2 | {f"{CGROUP}/user.slice/cpu.max": "what"}, (True, None)),
+        ({"proc/self/cgroup": "0::/\n", f"{CGROUP}/cpu.max": "200000 100000"}, (True, 2.0)),
         (V1, (True, None)),
-        (
-            V1
-            | {
-                "sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_quota_us": "-1",
-                "sys/fs/cgroup/cpu,cpuacct/docker/abc/cpu.cfs_period_us": "100000",
-            },
-            (True, None),
-        ),
-        (
-            V1
-            | {
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "50000",
-                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000",
-            },
-            (True, 0.5),
-        ),
-        (
-            V1 | {"sys/fs/cgroup/cpuset/x/cpu.cfs_quota_us": "1", "sys/fs/cgroup/cpuset/x/cpu.cfs_period_us": "1"},
-            (True, None),
-        ),
+        (V1 | quota_v1("cpu,cpuacct/docker/abc", "-1"), (True, None)),
+        (V1 | quota_v1("cpu,cpuacct", "50000"), (True, 0.5)),
+        (V1 | quota_v1("cpuset/x", "1"), (True, None)),
         ({}, (False, None)),
         ({"proc/self/cgroup": "0::/\n"}, (False, None)),
     ],
@@ -366,6 +346,6 @@ def test_memory_is_said_in_gibibytes() -> None:
     [(True, "warn", "yes"), (False, "good", "no"), (None, "unknown", "this system does not show it")],
 )
 def test_a_virtual_machine_is_a_warning(virtual: bool | None, level: str, value: str) -> None:
-    check = system.virtual_machine(period(topology=machine((0,), virtual=virtual)))
+    check = system.virtual_machine(period(topology=cores((0,), virtual=virtual)))
     assert (check.level, check.value) == (level, value)
     assert ("bare metal" in check.advice) == (level == "warn")

@@ -4,7 +4,6 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pynvml
@@ -24,6 +23,7 @@ from harness.machine.gpu.watch import (
     read,
 )
 from harness.model.gpu import Card
+from tests.machine.conftest import Tree
 from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
 
 CARD = Card(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
@@ -160,12 +160,8 @@ def test_a_reading_has_the_units_that_it_says(opened: Library) -> None:
     assert read(opened, H100) == Reading(60, 20, 3 * 2**30, 1980, 2619, 40, 400.0, 0)
 
 
-def test_what_an_old_card_does_not_tell_is_unknown_and_not_zero(opened: Library) -> None:
-    old = read(opened, K80)
-    assert old.reasons is None
-    assert old.power == 120.5
-    found = numbers([Instant(0, [old])], None)
-    assert "gpu_throttled_share" not in found
+def test_what_is_not_told_is_unknown_and_not_zero(opened: Library) -> None:
+    assert read(opened, K80).reasons is None
     assert numbers([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
 
 
@@ -273,21 +269,12 @@ def test_those_that_were_there_are_others_and_so_are_those_outside_the_launchs_c
     ],
 )
 def test_a_process_is_in_the_container_that_its_control_group_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, home: str | None
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, home: str | None
 ) -> None:
-    namespace = tmp_path / "proc/self/ns/pid"
-    namespace.parent.mkdir(parents=True)
-    namespace.touch()
-    monkeypatch.setattr(watch, "_FIRST_NAMESPACE", namespace.stat().st_ino)
-    if cgroup is not None:
-        (tmp_path / "proc/7").mkdir()
-        (tmp_path / "proc/7/cgroup").write_text(cgroup)
-    assert container_of(7, tmp_path) == home
+    root = tree({"proc/self/ns/pid": "", **({"proc/7/cgroup": cgroup} if cgroup else {})})
+    monkeypatch.setattr(watch, "_FIRST_NAMESPACE", (root / "proc/self/ns/pid").stat().st_ino)
+    assert container_of(7, root) == home
 
 
-def test_in_a_container_the_hosts_numbers_mean_nothing(tmp_path: Path) -> None:
-    for name in ("proc/self/ns/pid", "proc/7/cgroup"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True)
-        path.touch()
-    assert container_of(7, tmp_path) is None
+def test_in_a_container_the_hosts_numbers_mean_nothing(tree: Tree) -> None:
+    assert container_of(7, tree({"proc/self/ns/pid": "", "proc/7/cgroup": ""})) is None
