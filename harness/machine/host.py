@@ -5,11 +5,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from harness.machine import sysfs
+
 
 def facts() -> dict[str, Any]:
     """CPU model, cores (what this process may use), memory in bytes, kernel, system, and the harness's own Python."""
     return {
-        "cpu": _cpu_model(Path("/proc/cpuinfo")),
+        "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",
@@ -23,13 +25,11 @@ def same_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     return [key for key in ("cpu", "cores", "memory_bytes", "kernel", "gpus") if before.get(key) != now.get(key)]
 
 
-def _cpu_model(cpuinfo: Path) -> str:
-    try:
-        lines = cpuinfo.read_text().splitlines()
-    except OSError:
+def _cpu_model() -> str:
+    told = sysfs.text(Path("/proc/cpuinfo"))
+    if told is None:
         return platform.processor() or "unknown"
-    values = dict(line.split(":", 1) for line in lines if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in values.items()}
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in told.splitlines())}
     name = fields.get("model name", platform.machine())
     numbers = ", ".join(f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields)
     # cloud machines hide the product's number, so the family and model say which CPU it is

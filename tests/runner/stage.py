@@ -35,6 +35,17 @@ class Backstage:
         return self.answer(len(self.jobs), job)
 
 
+def interrupted_at(number: int) -> Backstage:
+    """A backend whose launches go well until one of them is interrupted."""
+
+    def answer(count: int, _: Job) -> Outcome:
+        if count == number:
+            raise KeyboardInterrupt
+        return Outcome(Status.OK, samples=[Sample(1, 1)])
+
+    return Backstage(answer)
+
+
 class Silent:
     def __init__(self) -> None:
         self.skipped = 0

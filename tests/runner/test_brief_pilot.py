@@ -7,7 +7,7 @@ import pytest
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.runner.walk import SHORT
 from harness.store.folder import RunFolder
-from tests.runner.stage import Backstage, last_attempt, walk
+from tests.runner.stage import Backstage, interrupted_at, last_attempt, walk
 from tests.runs import plan
 
 
@@ -66,14 +66,9 @@ def test_a_cell_whose_first_launch_breaks_is_not_launched_again_and_the_others_r
 
 @pytest.mark.parametrize("killed_at", range(1, 12))
 def test_a_run_that_was_interrupted_goes_on(folder: RunFolder, killed_at: int) -> None:
-    def answer(count: int, _: Job) -> Outcome:
-        if count == killed_at:
-            raise KeyboardInterrupt
-        return Outcome(Status.OK, samples=[Sample(1, 1)])
-
     planned = plan(rounds=2, groups=2)
     with pytest.raises(KeyboardInterrupt):
-        walk(folder, Backstage(answer), planned)
+        walk(folder, interrupted_at(killed_at), planned)
     before = folder.read_launches()
     after = walk(folder, Backstage(), planned, before)
     assert after[: len(before)] == before

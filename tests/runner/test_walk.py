@@ -15,7 +15,7 @@ from harness.runner.walk import LONG
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import Backstage, Silent, last_attempt, staged, walk
+from tests.runner.stage import Backstage, Silent, interrupted_at, last_attempt, staged, walk
 
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
@@ -86,13 +86,8 @@ def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: Run
 
 
 def test_an_interruption_keeps_what_was_finished_and_says_where_it_stopped(folder: RunFolder) -> None:
-    def answer(count: int, _: Job) -> Outcome:
-        if count == 4:
-            raise KeyboardInterrupt
-        return Outcome(Status.OK)
-
     with pytest.raises(KeyboardInterrupt):
-        walk(folder, Backstage(answer), plan(rounds=3))
+        walk(folder, interrupted_at(4), plan(rounds=3))
     assert [launch.status for launch in folder.read_launches()] == [Status.OK] * 3 + [Status.INTERRUPTED]
 
 
@@ -100,14 +95,9 @@ def test_an_interruption_keeps_what_was_finished_and_says_where_it_stopped(folde
 def test_a_resumed_run_does_the_interrupted_round_again_whole_and_the_rest_once(
     folder: RunFolder, killed_at: int
 ) -> None:
-    def answer(count: int, _: Job) -> Outcome:
-        if count == killed_at:
-            raise KeyboardInterrupt
-        return Outcome(Status.OK)
-
     planned = plan(rounds=2, groups=2)
     with pytest.raises(KeyboardInterrupt):
-        walk(folder, Backstage(answer), planned)
+        walk(folder, interrupted_at(killed_at), planned)
     before = folder.read_launches()
     after = walk(folder, Backstage(), planned, before)
     assert after[: len(before)] == before
@@ -271,10 +261,7 @@ def test_what_was_seen_from_outside_stands_with_what_the_worker_told(folder: Run
 
 
 def test_a_watch_ends_where_a_launch_is_interrupted(folder: RunFolder) -> None:
-    def answer(_: int, given: Job) -> Outcome:
-        raise KeyboardInterrupt
-
     watch = Outside()
     with pytest.raises(KeyboardInterrupt):
-        staged(folder, Backstage(answer), plan(rounds=1), watch=watch).run([])
+        staged(folder, interrupted_at(1), plan(rounds=1), watch=watch).run([])
     assert watch.around == ["begun", "ended"]

@@ -86,14 +86,14 @@ def work(size: int) -> int:
     return value
 
 
-def calibrate(clock: Clock, work: Work = work, seconds: float = BLOCK_SECONDS) -> int:
-    """The size of work that takes `seconds`; it also gives the CPU time to reach its frequency."""
+def calibrate(clock: Clock, work: Work = work) -> int:
+    """The size of work that makes a block; finding it also gives the CPU time to reach its frequency."""
     size = 1024
-    while (taken := _time(work, size, clock)) < seconds / 2:
+    while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
     # the shortest of some, so that a disturbance does not make every block short
     taken = min([taken, *(_time(work, size, clock) for _ in range(8))])
-    return max(1, round(size * seconds / taken))
+    return max(1, round(size * BLOCK_SECONDS / taken))
 
 
 def times(seconds: float, size: int, clock: Clock, work: Work = work) -> list[float]:

@@ -1,5 +1,6 @@
 """Watches GPUs while a launch runs, from outside its container: a thread that asks NVML every tenth of a second."""
 
+import itertools
 import re
 import threading
 import time
@@ -227,21 +228,14 @@ class Watch:
         return {**found, "gpu_watch_cpu_seconds": self._cpu_seconds}
 
     def _run(self, nvml: Any) -> None:
-        taken = 0
-        while True:
+        for taken in itertools.count():
             self._instants.append(Instant(self._clock(), [read(nvml, handle) for handle in self._handles]))
-            if taken % PROCESSES_EVERY == 0:
-                self._look_for_others(nvml)
-            taken += 1
+            if taken % PROCESSES_EVERY == 0 and (now := self._processes(nvml)) is not None:
+                others = count_foreign(self._before, now, self._container_of)
+                self._foreign = max(others, self._foreign or 0)
             self._cpu_seconds = time.thread_time()
             if self._done.wait(self._every):
                 return
-
-    def _look_for_others(self, nvml: Any) -> None:
-        now = self._processes(nvml)
-        if now is not None:
-            others = count_foreign(self._before, now, self._container_of)
-            self._foreign = max(others, self._foreign or 0)
 
     def _processes(self, nvml: Any) -> set[int] | None:
         """All that compute on these GPUs, None where none of them tells."""
