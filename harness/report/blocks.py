@@ -5,7 +5,7 @@ renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Flag, auto
 from itertools import zip_longest
 from typing import Generic, TypeVar
@@ -30,6 +30,7 @@ class Where(Flag):
 REPORT = Where.PASTE | Where.PAGE | Where.TERMINAL
 REST = Where.DETAILS | Where.PAGE
 FILES = Where.PASTE | Where.PAGE
+EVERYWHERE = ~Where(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,20 @@ class Entry:
     order: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Head:
     """A column's heading. `is_label`: it names the line; `is_verdict`: the page colours it, and offers it as a filter.
 
-    `where` is where this column is shown.
+    `legend` is a sentence that says what the column means; `where` is where it is shown.
     """
 
     text: str
+    _: KW_ONLY
+    legend: str = ""
     is_number: bool = False
     is_label: bool = False
     is_verdict: bool = False
-    where: Where = ~Where(0)
+    where: Where = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,11 @@ class Table(Block):
     lines: Sequence[Line]
     noun: str = "line"
     is_searchable: bool = False
+
+    @property
+    def legend(self) -> str:
+        """What its columns mean."""
+        return " ".join(head.legend for head in self.heads if head.legend)
 
     def shown(self, where: Where) -> "Table":
         """The table with the columns that are shown there."""
@@ -207,26 +215,12 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
-class Column(Generic[Row]):
-    """A column of a table: its heading, what it says of a row, and what that means.
+class Column(Head, Generic[Row]):
+    """A heading, and what stands below it for a row. `is_optional`: it is left out where no row has anything in it."""
 
-    `legend` is a sentence that stands once below the table. `is_optional`: the column is left out where no row has
-    anything in it.
-    """
-
-    heading: str
-    value: Callable[[Row], "str | Entry"]
-    legend: str = ""
-    is_number: bool = False
-    is_label: bool = False
-    is_verdict: bool = False
+    value: Callable[[Row], str | Entry]
+    _: KW_ONLY
     is_optional: bool = False
-    where: Where = field(default=~Where(0))
-
-    @property
-    def head(self) -> Head:
-        """The column's heading."""
-        return Head(self.heading, self.is_number, self.is_label, self.is_verdict, self.where)
 
 
 def tabulate(
@@ -238,22 +232,14 @@ def tabulate(
     where: Where = REST,
     noun: str = "line",
     is_searchable: bool = False,
-) -> tuple[Table, str]:
-    """The table of `rows`, without the optional columns that are empty, and the legends of those that are there."""
-    values = [[_entry(column.value(row)) for column in columns] for row in rows]
-    kept = [
-        at for at, column in enumerate(columns) if not column.is_optional or any(entries[at].text for entries in values)
-    ]
-    table = Table(
-        caption,
-        [columns[at].head for at in kept],
-        [Line([entries[at] for at in kept], cell(row)) for entries, row in zip(values, rows, strict=True)],
-        noun,
-        is_searchable,
-        where=where,
-    )
-    return table, " ".join(columns[at].legend for at in kept if columns[at].legend)
+) -> Table:
+    """The table of `rows`, without the optional columns that are empty."""
+    found = [(column, [as_entry(column.value(row)) for row in rows]) for column in columns]
+    kept = [(column, entries) for column, entries in found if not column.is_optional or any(e.text for e in entries)]
+    lines = [Line([entries[at] for _, entries in kept], cell(row)) for at, row in enumerate(rows)]
+    return Table(caption, [column for column, _ in kept], lines, noun, is_searchable, where=where)
 
 
-def _entry(value: "str | Entry") -> Entry:
+def as_entry(value: str | Entry) -> Entry:
+    """A text as an entry of a table."""
     return value if isinstance(value, Entry) else Entry(value)

@@ -92,17 +92,12 @@ def table(pair: Pair) -> Iterator[Block]:
     changes = pair.changes
     unit = format.unit([each.first.value for each in changes.cells])
     named = dict(zip((each.cell for each in changes.cells), _names(pair.first.run, changes.cells), strict=True))
-    made, legend = tabulate(
-        "Cells",
-        columns(pair, unit, named),
-        sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict)),
-        where=REPORT,
-        noun="cell",
-    )
+    ordered = sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict))
+    made = tabulate("Cells", columns(pair, unit, named), ordered, where=REPORT, noun="cell")
     yield made
     yield Text(
-        f"{legend} Rounds of different runs are not paired, so these 95 % intervals have the spread of both (Welch); "
-        "how one day differs from the next is not in them, but in the shift.",
+        f"{made.legend} Rounds of different runs are not paired, so these 95 % intervals have the spread of both "
+        "(Welch); how one day differs from the next is not in them, but in the shift.",
         True,
         where=REPORT,
     )
@@ -122,15 +117,12 @@ def table(pair: Pair) -> Iterator[Block]:
 def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[CellChange]]:
     """What is said of a cell."""
     times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
-    shiftless = Column[CellChange](
-        "without the shift", lambda each: _ratio(each, each.without_shift), is_number=True, is_optional=True
-    )
     return [
         Column("cell", lambda each: named[each.cell], is_label=True),
-        Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), times, is_number=True),
+        Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
         Column(f"B, {unit.symbol}", lambda each: format.time(each.second, unit), is_number=True),
         Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
-        shiftless,
+        Column("without the shift", lambda each: _ratio(each, each.without_shift), is_number=True, is_optional=True),
         Column("verdict", lambda each: each.change.verdict or "", is_verdict=True, is_optional=True),
         Column("remarks", lambda each: remark(pair, each), is_optional=True),
     ]

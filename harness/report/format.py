@@ -75,11 +75,6 @@ def gain(ratio: Estimate) -> str:
     return _spread(percent(ratio.value), interval, _percent_decimals, _signed, " %")
 
 
-def times(ratio: Estimate) -> str:
-    """A ratio as a factor: `2.70`."""
-    return number(ratio.value)
-
-
 def factor(value: float) -> str:
     """A ratio of times: `2.70×`."""
     return f"{number(value)}×"
@@ -104,15 +99,11 @@ def size(value: float, sweep: MeasuredSweep) -> str:
     return number(value)
 
 
-def marks(value: Value) -> list[str]:
-    """The marks of a time, in order."""
-    shape = value.shape
-    told = (
-        (UNEVEN, shape and shape.uneven.count),
-        (OUTLYING, shape and shape.outliers.count),
-        (UNDONE, value.undone),
-    )
-    return [mark for mark, holds in told if holds]
+def marks(value: Value) -> dict[str, str]:
+    """The marks of a time, in order, each with how much it is of: `3 of 5` launches, or steps."""
+    shares = {UNEVEN: value.shape.uneven, OUTLYING: value.shape.outliers} if value.shape else {}
+    marked = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
+    return {**marked, **({UNDONE: value.undone} if value.undone else {})}
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:

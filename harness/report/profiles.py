@@ -97,11 +97,10 @@ class ProfileReport:
             where=FILES,
         )
         if self.cells:
-            made, legend = tabulate(
-                "Each cell's calls", self._columns(), self.cells, where=FILES | Where.TERMINAL, noun="cell"
-            )
+            where = FILES | Where.TERMINAL
+            made = tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
             yield made
-            yield Text(legend, True, where=FILES)
+            yield Text(made.legend, True, where=FILES)
             yield Text(_NESTED, True, where=FILES)
         yield Text(self._facts(), True, where=FILES)
 
@@ -120,7 +119,7 @@ class ProfileReport:
             Column(
                 "of that the profiler, %", lambda cell: _overhead(self.found[cell].get(Part.STEADY)), is_number=True
             ),
-            Column("of that data handling, %", self._data, data, is_number=True),
+            Column("of that data handling, %", self._data, legend=data, is_number=True),
         ]
 
     def _data(self, cell: Cell) -> str:
@@ -165,8 +164,8 @@ class ProfileReport:
             where=FILES,
         )
         columns = _move_columns(side, against)
-        yield tabulate("By cumulative time", columns, moves(one, two, MOVES, own=False), where=FILES)[0]
-        yield Folded("By own time", [tabulate("Own time", columns, moves(one, two, MOVES, own=True))[0]], where=FILES)
+        yield tabulate("By cumulative time", columns, moves(one, two, MOVES, own=False), where=FILES)
+        yield Folded("By own time", [tabulate("Own time", columns, moves(one, two, MOVES, own=True))], where=FILES)
 
     def _cell(self, cell: Cell) -> Iterator[Block]:
         parts = self.found[cell]
@@ -178,7 +177,7 @@ class ProfileReport:
             classes = filed(first, steady)
             yield Text([Strong("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
-            yield tabulate("The source's classes", _CLASSES, classes, where=FILES)[0]
+            yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
             yield from (Text(_misfiled(each), where=FILES) for each in classes if _is_misfiled(each))
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
@@ -192,7 +191,7 @@ class ProfileReport:
                 where=Where.PAGE,
             )
         own, cumulative = (
-            tabulate(caption, _taken_columns(profile), top(profile, FUNCTIONS, own=by_own))[0]
+            tabulate(caption, _taken_columns(profile), top(profile, FUNCTIONS, own=by_own))
             for caption, by_own in (("Functions by own time", True), ("Functions by cumulative time", False))
         )
         yield _folded(own) if len(self.cells) > SHOWN else replace(own, where=FILES)

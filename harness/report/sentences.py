@@ -1,10 +1,11 @@
 """Words that several sections share. Each function returns plain text; who shows it escapes it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
 from harness.model.scenario import Scenario
+from harness.report.blocks import REST, Heading, Where
 
 #: So many names are listed; the others are counted.
 LISTED = 12
@@ -24,9 +25,11 @@ def remarks(told: Iterable[str]) -> str:
     return "; ".join(filter(None, told))
 
 
-def part(results: Results, scenario: Scenario, place: str = "") -> str:
+def headed(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
     """What stands over a part of a section: the scenario where the run has several, and which of its parts it is."""
-    return ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
+    title = ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
+    if title:
+        yield Heading(title, where=where)
 
 
 def pythons(versions: tuple[str, str] | None) -> str:

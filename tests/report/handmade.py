@@ -70,7 +70,7 @@ def compared(cells: Sequence[Cell], count: int = 3, *, text: str = "") -> Table:
         number = Entry(f"{place + 0.5}× (0.4 to 9)", cells=cells[:2], order=10.0 - place)
         return number if place % 3 != 1 else Entry("")
 
-    table, _ = tabulate(
+    return tabulate(
         f"Compared{text}",
         [
             Column[int]("call", lambda place: f"call {place}{text}", is_label=True),
@@ -87,12 +87,11 @@ def compared(cells: Sequence[Cell], count: int = 3, *, text: str = "") -> Table:
         noun="comparison",
         is_searchable=True,
     )
-    return table
 
 
 def phases(cells: Sequence[Cell], *, text: str = "") -> Table:
     """A table of a line a cell; the last cell has no device."""
-    table, _ = tabulate(
+    return tabulate(
         f"Phases{text}",
         [
             Column[Cell]("cell", lambda cell: f"{cell.environment} {cell.axes.get('mode', '')}{text}", is_label=True),
@@ -103,7 +102,6 @@ def phases(cells: Sequence[Cell], *, text: str = "") -> Table:
         cell=lambda cell: cell,
         noun="cell",
     )
-    return table
 
 
 def everything(cells: Sequence[Cell], *, text: str = "") -> list[Section]:

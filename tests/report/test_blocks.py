@@ -7,24 +7,27 @@ from tests.factories import cell
 def test_a_table_is_a_value_for_each_column_and_row_with_the_legends_of_its_columns():
     columns = [
         Column("name", lambda row: row, is_label=True),
-        Column("length", lambda row: str(len(row)), "Length is in letters.", is_number=True),
+        Column("length", lambda row: str(len(row)), legend="Length is in letters.", is_number=True),
     ]
-    table, legend = tabulate("Words", columns, ["one", "three"], cell=lambda row: cell(mode=row))
+    table = tabulate("Words", columns, ["one", "three"], cell=lambda row: cell(mode=row))
     assert [head.text for head in table.heads] == ["name", "length"]
     assert [[entry.text for entry in line.entries] for line in table.lines] == [["one", "3"], ["three", "5"]]
     assert [line.cell for line in table.lines] == [cell(mode="one"), cell(mode="three")]
-    assert legend == "Length is in letters."
+    assert table.legend == "Length is in letters."
 
 
 def test_an_optional_column_that_says_nothing_is_left_out_with_its_legend():
-    columns = [Column("name", str), Column("remarks", lambda row: row and "odd", "Odd is odd.", is_optional=True)]
-    assert [head.text for head in tabulate("", columns, ["", ""])[0].heads] == ["name"]
-    assert tabulate("", columns, ["", ""])[1] == ""
-    assert [head.text for head in tabulate("", columns, ["", "a"])[0].heads] == ["name", "remarks"]
+    columns = [
+        Column("name", str),
+        Column("remarks", lambda row: row and "odd", legend="Odd is odd.", is_optional=True),
+    ]
+    assert [head.text for head in tabulate("", columns, ["", ""]).heads] == ["name"]
+    assert tabulate("", columns, ["", ""]).legend == ""
+    assert [head.text for head in tabulate("", columns, ["", "a"]).heads] == ["name", "remarks"]
 
 
 def test_a_column_is_shown_where_it_belongs():
-    table, _ = tabulate("", [Column("a", str), Column("b", lambda _: Entry("x"), where=Where.TERMINAL)], ["1"])
+    table = tabulate("", [Column("a", str), Column("b", lambda _: Entry("x"), where=Where.TERMINAL)], ["1"])
     assert [head.text for head in table.shown(Where.PAGE).heads] == ["a"]
     assert [entry.text for entry in table.shown(Where.PAGE).lines[0].entries] == ["1"]
     assert table.shown(Where.TERMINAL) is table

@@ -23,7 +23,6 @@ from harness.report.format import (
     share,
     spread,
     time,
-    times,
     unit,
 )
 
@@ -89,8 +88,7 @@ def test_an_interval_never_looks_narrower_than_it_is():
     assert gain(estimate(1.5, 1.4899, 1.5101)) == f"+{percent(1.5):.0f} ± 2 %"
 
 
-def test_a_factor_and_its_ends():
-    assert times(estimate(2.7)) == "2.70"
+def test_the_ends_of_a_ratio():
     assert between(Interval(2.651, 2.76)) == "2.65 to 2.76"
     assert between(None) == ""
 

@@ -46,7 +46,7 @@ def _compared(results: Results) -> Iterator[Block]:
             Column[ComparisonLine]("time ratio", _ratio, is_number=True),
             Column[ComparisonLine]("verdict", lambda line: line.verdict),
         ]
-        yield tabulate("Comparisons", columns, shown[:COMPARISONS])[0]
+        yield tabulate("Comparisons", columns, shown[:COMPARISONS])
         more = len(shown) - COMPARISONS
         if more > 0:
             yield Text(f"{counted(more, 'more such comparison')} in the report.")

@@ -14,7 +14,7 @@ from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import REPORT, Section, Text, Where
+from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT
 from harness.report.sections import course, statements
 from harness.report.sentences import environments
@@ -34,26 +34,19 @@ _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, NO_VERD
 
 def sections(results: Results) -> Iterator[Section]:
     """The answer. Its title names the scenarios and the environments."""
-    answered = results.answers
-    told = [Text(each, where=REPORT | Where.DETAILS) for each in sentences(results)] or [
-        Text(no_answer(results), where=REPORT | Where.DETAILS)
-    ]
-    more = len(answered) - SENTENCES
-    rest = [f"{counted(more, 'more comparison', 'is')} in the tables."] if more > 0 else []
+    blocks = [Text(each, where=EVERYWHERE) for each in sentences(results) or [no_answer(results)]]
+    more = len(results.answers) - SENTENCES
+    if more > 0:
+        blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
     beside = [conditions(results), *([control(results)] if results.compares else [])]
-    yield Section(
-        title(results),
-        "answer",
-        [*told, *(Text(each, where=REPORT) for each in rest), *(Text(each, True, where=REPORT) for each in beside)],
-    )
+    yield Section(title(results), "answer", [*blocks, *(Text(each, True, where=REPORT) for each in beside)])
 
 
 def title(results: Results) -> str:
     """`One training step: tf1.14, tf2.0`."""
     measured = [scenario for scenario in results.run.scenarios if results.cells_of(scenario.name)]
     subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
-    named = environments(results.run.environments)
-    return f"{subject}: {named}" if named else subject
+    return ": ".join(filter(None, [subject, environments(results.run.environments)]))
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
@@ -68,45 +61,33 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
     """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
-    kinds = {id(each): each.verdict or NO_VERDICT for each in answer.findings}
-    parts = [(kind, [each for each in answer.findings if kinds[id(each)] == kind]) for kind in _ORDER]
-    (first, findings), *others = [(kind, members) for kind, members in parts if members]
-    clauses = [_leading(run, answer, first, findings)]
-    clauses += [_further(run, answer, kind, members) for kind, members in others]
+    parts = [(kind, [each for each in answer.findings if (each.verdict or NO_VERDICT) == kind]) for kind in _ORDER]
+    (first, _), *others = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
     shared = _where(answer) if where is None else where
-    return "; ".join(clauses) + (f" ({shared})." if shared else ".")
+    return "; ".join([first, *(further for _, further in others)]) + (f" ({shared})." if shared else ".")
 
 
-def _leading(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
+    """What is said of the rows of one verdict: where it begins the sentence, and where it follows another clause."""
     subject, base = _sides(run, answer)
-    rows, ends = _rows(answer, findings), _interval(findings)
-    takes = f"{subject} takes {_span(findings)} as long as {base}{rows}"
+    rows, ends, within = _rows(answer, findings), _interval(findings), f"within {format.share(run.plan.margin)}"
+    takes, where = f"{subject} takes {_span(findings)} as long as {base}{rows}", rows.strip()
     match kind:
         case Verdict.SLOWER:
-            return f"{takes}{ends}{_most(answer, findings)}"
+            # it always begins
+            return f"{takes}{ends}{_most(answer, findings)}", ""
         case Verdict.FASTER:
-            return f"{subject} is {_span(findings, faster=True)} as fast as {base}{rows}{ends}{_most(answer, findings)}"
+            fast = f"is {_span(findings, faster=True)} as fast"
+            return f"{subject} {fast} as {base}{rows}{ends}{_most(answer, findings)}", f"{where} it {fast}"
         case Verdict.SAME:
-            return f"{subject} takes as long as {base} within {format.share(run.plan.margin)}{rows}"
+            return f"{subject} takes as long as {base} {within}{rows}", f"{where} it takes as long {within}"
         case Verdict.UNCLEAR:
-            return f"No clear difference: {takes}{ends}"
+            return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            return f"{subject} and {base} did not do the same work{rows}: their times cannot be compared"
-    return f"{takes}{ends}; {why_withheld(findings)}"
-
-
-def _further(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
-    rows = _rows(answer, findings).strip()
-    match kind:
-        case Verdict.FASTER:
-            return f"{rows} it is {_span(findings, faster=True)} as fast"
-        case Verdict.SAME:
-            return f"{rows} it takes as long within {format.share(run.plan.margin)}"
-        case Verdict.UNCLEAR:
-            return f"no clear difference {rows}"
-        case Verdict.DIFFERENT_WORK:
-            return f"different work {rows}"
-    return f"{rows} there is {why_withheld(findings)}"
+            apart = f"{subject} and {base} did not do the same work{rows}: their times cannot be compared"
+            return apart, f"different work {where}"
+    why = why_withheld(findings)
+    return f"{takes}{ends}; {why}", f"{where} there is {why}"
 
 
 def why_withheld(findings: Sequence[Finding]) -> str:
@@ -169,8 +150,8 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
 
 def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
     """The findings in the table's order."""
-    found = {id(each.row): each for each in findings}
-    return [found[id(row)] for row in answer.table.rows if id(row) in found]
+    places = {id(row): place for place, row in enumerate(answer.table.rows)}
+    return sorted(findings, key=lambda each: places[id(each.row)])
 
 
 def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
@@ -231,11 +212,10 @@ def _changed(run: Run, one: str, other: str) -> str:
     """The packages that differ: `NumPy 1.21.6 instead of 1.17.3`."""
     has, had = pins(run, one), pins(run, other)
     told = [
-        f"{name} {has.get(name) or 'absent'} instead of {had.get(name) or 'absent'}"
+        f"{'NumPy' if name == 'numpy' else name} {has.get(name) or 'absent'} instead of {had.get(name) or 'absent'}"
         for name in sorted(has.keys() | had.keys(), key=lambda name: (name != "numpy", name))
         if has.get(name) != had.get(name)
     ]
-    told = [each.replace("numpy ", "NumPy ", 1) if each.startswith("numpy ") else each for each in told]
     more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
     return joined([*told[:PACKAGES], *more])
 

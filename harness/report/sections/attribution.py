@@ -9,10 +9,10 @@ from harness.analysis.verdicts import FEWEST_ROUNDS, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import REPORT, REST, Block, Column, Entry, Figure, Heading, Section, Text, Where, tabulate
+from harness.report.blocks import EVERYWHERE, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
-from harness.report.sentences import part, pythons, remarks
+from harness.report.sentences import headed, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3
@@ -25,24 +25,23 @@ Line = tuple[Attribution, Effect]
 
 def sections(results: Results) -> Iterator[Section]:
     """What accounts for the differences in each table, on each device."""
-    made = results.attributions
-    devices = {table.scenario.name: table.several_devices for table in results.tables}
-    blocks: list[Block] = []
-    for each in made:
-        # without verdicts there is nothing to paste
-        where = REPORT | Where.DETAILS if _has_verdicts(each) else REST
-        title = part(results, each.scenario, each.device.value if devices[each.scenario.name] else "")
-        blocks += [Heading(title, where=where)] if title else []
-        blocks.append(Text(sentence(each, results.run.plan.margin), where=where))
-        blocks += map(Figure, forest.effects(results, each))
-        caption = ", ".join(
-            ["Effects", each.scenario.title, *([each.device.value] if devices[each.scenario.name] else [])]
-        )
-        blocks.append(tabulate(caption, columns(results), [(each, effect) for effect in each.told], noun="effect")[0])
-        blocks.append(Text(cells(each), True))
-    if made:
-        blocks.append(Text(legend(results, made), True))
-        yield Section("What accounts for the differences", "effects", blocks)
+    blocks = [block for made in results.attributions for block in _blocks(results, made)]
+    if blocks:
+        told = Text(legend(results, results.attributions), True)
+        yield Section("What accounts for the differences", "effects", [*blocks, told])
+
+
+def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
+    # without verdicts there is nothing to paste
+    where = EVERYWHERE if _has_verdicts(made) else REST
+    several = any(table.several_devices for table in results.tables if table.scenario.name == made.scenario.name)
+    device = made.device.value if several else ""
+    yield from headed(results, made.scenario, device, where)
+    yield Text(sentence(made, results.run.plan.margin), where=where)
+    yield from map(Figure, forest.effects(results, made))
+    caption = ", ".join(filter(None, ["Effects", made.scenario.title, device]))
+    yield tabulate(caption, columns(results), [(made, effect) for effect in made.told], noun="effect")
+    yield Text(cells(made), True)
 
 
 def sentence(made: Attribution, margin: float) -> str:
@@ -53,17 +52,16 @@ def sentence(made: Attribution, margin: float) -> str:
         return "No verdicts on these effects: all are within this run's noise."
     leading, on = made.leading, made.depending
     told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
-    more = [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
-    beyond = f"more than {format.share(margin)}"
-    if not leading:
-        first = f"Averaged over the other axes, no change is shown to make a difference of {beyond}."
-    elif len(leading) == 1:
-        first = f"Averaged over the other axes, one change makes a difference of {beyond}: {told[0]}."
-    else:
-        first = (
-            f"Averaged over the other axes, {len(leading)} changes make a difference of {beyond}, largest first: "
-            f"{joined([*told, *more])}."
-        )
+    told += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
+    beyond = f"a difference of more than {format.share(margin)}"
+    match len(leading):
+        case 0:
+            changes = f"no change is shown to make {beyond}"
+        case 1:
+            changes = f"one change makes {beyond}: {told[0]}"
+        case count:
+            changes = f"{count} changes make {beyond}, largest first: {joined(told)}"
+    first = f"Averaged over the other axes, {changes}."
     return f"{first} The effect of a change depends on another: {_depends(made, on)}." if on else first
 
 
@@ -91,16 +89,16 @@ def columns(results: Results) -> list[Column[Line]]:
         Column(
             "time ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
-            "The ratio of one change is the geometric mean over all combinations of the other axes: above 1, the first "
-            "of the two takes longer. The additional factor of two changes (their interaction) says how many "
+            legend="The ratio of one change is the geometric mean over all combinations of the other axes: above 1, "
+            "the first of the two takes longer. The additional factor of two changes (their interaction) says how many "
             "times as large the ratio of the first is where the second is made too: it is 1 where the two multiply.",
             is_number=True,
         ),
         Column(
             "verdict",
             lambda line: line[1].verdict or "",
-            f"Verdicts: slower above 1 and faster below by more than {margin}, the same within, unclear where neither "
-            "is shown.",
+            legend=f"Verdicts: slower above 1 and faster below by more than {margin}, the same within, unclear where "
+            "neither is shown.",
             is_verdict=True,
             is_optional=True,
         ),
@@ -116,12 +114,8 @@ def _name(line: Line) -> str:
 def _remark(results: Results, made: Attribution, effect: Effect) -> str:
     change, lost = effect.changes[0], effect.withheld is Withheld.CONTROL and _has_verdicts(made)
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
-    return remarks(
-        [
-            _depends(made, effect) if effect.parts else pythons(versions),
-            "within this run's noise" if lost else "",
-        ]
-    )
+    told = _depends(made, effect) if effect.parts else pythons(versions)
+    return remarks([told, "within this run's noise" if lost else ""])
 
 
 def cells(made: Attribution) -> str:
@@ -151,7 +145,7 @@ def _levels(levels: Sequence[str]) -> str:
 
 def legend(results: Results, made: Sequence[Attribution]) -> str:
     """What the columns mean, once for all tables."""
-    _, told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told])
+    told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told]).legend
     varies = any(ENVIRONMENT in each.axes for each in made)
     held = "Environments differ in all that they hold: release, Python, packages and CUDA change together."
     return f"{told} {held}" if varies else told

@@ -7,6 +7,7 @@ from functools import partial
 from harness.analysis.results import Results
 from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
 from harness.analysis.tables import Measured, ScenarioTable
+from harness.model.launch import Launch
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
 from harness.report.charts import course
@@ -31,6 +32,7 @@ class _Part:
     """A section: its columns for the measured cells of a table, the charts of a table, and what all columns share."""
 
     title: str
+    anchor: str
     columns: Callable[[ScenarioTable, Sequence[Measured]], Sequence[Column[Measured]]]
     drawn: Callable[[Results, ScenarioTable], Iterable[Picture]]
     note: str = ""
@@ -38,52 +40,46 @@ class _Part:
 
 def sections(results: Results) -> Iterator[Section]:
     """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
-    parts = {
-        "phases": _Part("Phases", phases, phases_chart.pictures, SPREADS),
-        "shape": _Part("Shape of the times", shape, course.pictures),
-        "resources": _Part("Resources", resources, lambda *_: (), SPREADS),
-    }
-    for anchor, part in parts.items():
-        blocks = list(_blocks(results, part))
-        if blocks:
-            yield Section(part.title, anchor, blocks)
+    for part in (
+        _Part("Phases", "phases", phases, phases_chart.pictures, SPREADS),
+        _Part("Shape of the times", "shape", shape, course.pictures),
+        _Part("Resources", "resources", resources, lambda *_: (), SPREADS),
+    ):
+        if blocks := list(_blocks(results, part)):
+            yield Section(part.title, part.anchor, blocks)
 
 
 def _blocks(results: Results, part: _Part) -> Iterator[Block]:
     """A table and its charts for each scenario, and below them what the columns mean, once."""
-    legends = dict.fromkeys([part.note])
-    shown = False
+    legends: dict[str, None] = {}
     for table in results.tables:
         cells = results.measured[table.scenario.name]
-        columns = part.columns(table, cells)
-        label = Column[Measured]("cell", partial(names.measured, table), is_label=True)
+        columns = [Column("cell", partial(names.measured, table), is_label=True), *part.columns(table, cells)]
         caption = f"{part.title}, {table.scenario.title}"
-        made, _ = tabulate(caption, [label, *columns], cells, cell=lambda each: each.cell, noun="cell")
+        made = tabulate(caption, columns, cells, cell=lambda each: each.cell, noun="cell")
         if len(made.heads) > 1:
-            shown = True
             if len(results.tables) > 1:
                 yield Heading(table.scenario.title)
             yield from map(Figure, part.drawn(results, table))
             yield made
-            legends |= dict.fromkeys(column.legend for column in columns if column.head in made.heads)
-    if shown:
+            legends |= dict.fromkeys([part.note, *(head.legend for head in made.heads)])
+    if legends:
         yield Text(" ".join(filter(None, legends)), True)
 
 
 def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
     """The phases in the order in which launches go through them, their sum, and what comes after; nothing of none."""
-    ordered = in_order(name for each in cells for name in each.used.phases)
-    seconds = partial(_spread, table, cells, Quantity.SECONDS)
-    told = [seconds(name, partial(_phase, name)) for name in ordered]
+    column = partial(_spread, table, cells)
+
+    def phase(name: str) -> Column[Measured]:
+        return column(Quantity.SECONDS, name, lambda each: each.used.phases.get(name))
+
+    told = [phase(name) for name in in_order(name for each in cells for name in each.used.phases)]
     return told and [
         *told,
-        seconds("to the first step", lambda each: each.used.cold, legend=_TO_FIRST_STEP),
-        _spread(table, cells, Quantity.STEP, "steady state a step", lambda each: each.step, legend=_STEADY_STATE),
+        column(Quantity.SECONDS, "to the first step", lambda each: each.used.cold, legend=_TO_FIRST_STEP),
+        column(Quantity.STEP, "steady state a step", lambda each: each.step, legend=_STEADY_STATE),
     ]
-
-
-def _phase(name: str, cell: Measured) -> Spread | None:
-    return cell.used.phases.get(name)
 
 
 def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
@@ -102,7 +98,7 @@ def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[Measured]:
         is_count = statistic.quantity is Quantity.COUNT
         return Entry(f"{found:,.0f}" if is_count else format.number(found * unit.factor), order=found)
 
-    return Column(_heading(statistic.name, unit), value, statistic.legend, is_number=True, is_optional=True)
+    return Column(_heading(statistic.name, unit), value, legend=statistic.legend, is_number=True, is_optional=True)
 
 
 def remark(shape: Shape) -> str:
@@ -119,14 +115,13 @@ def remark(shape: Shape) -> str:
 
 def resources(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
     """What launches used."""
-    return [
-        _spread(table, cells, each.quantity, each.name, partial(_resource, each.name), legend=each.legend)
-        for each in RESOURCES
-    ]
 
+    def column(of: Statistic[Launch]) -> Column[Measured]:
+        return _spread(
+            table, cells, of.quantity, of.name, lambda each: each.used.resources.get(of.name), legend=of.legend
+        )
 
-def _resource(name: str, cell: Measured) -> Spread | None:
-    return cell.used.resources.get(name)
+    return [column(each) for each in RESOURCES]
 
 
 def _spread(
@@ -145,7 +140,7 @@ def _spread(
         found = of(cell)
         return Entry(format.spread(found, unit.factor), order=found.median) if found else Entry("")
 
-    return Column(_heading(name, unit), value, legend, is_number=True, is_optional=True)
+    return Column(_heading(name, unit), value, legend=legend, is_number=True, is_optional=True)
 
 
 def _unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:

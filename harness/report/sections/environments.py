@@ -1,16 +1,13 @@
 """What differs between the environments that a run compares, and what is the same in all."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from harness.analysis.environments import Software
 from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.texts import counted
-from harness.report.blocks import FILES, Block, Column, Entry, Folded, Section, Table, Text, tabulate
-
-#: Of more environments than these the packages that changed are told line by line, in place of a column for each.
-SIDE_BY_SIDE = 6
+from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
+from harness.report.sentences import SIDE_BY_SIDE
 
 #: So many packages have a column of their own where it is these in which environments of one TensorFlow differ.
 PACKAGES = 6
@@ -68,15 +65,19 @@ def _point(run: Run, told: Sequence[Software]) -> tuple[list[Software], int]:
 
 def overview(run: Run, shown: Sequence[Software]) -> Table:
     """A line an environment, in which what is other than in the line above stands out."""
-    columns = [
-        Column[int]("environment", lambda at: run.environments[at].name, is_label=True),
-        *(Column(each.name, partial(_version, each), is_optional=True) for each in shown),
-    ]
-    return tabulate("The environments", columns, range(len(run.environments)), where=FILES, noun="environment")[0]
+
+    def column(of: Software) -> Column[int]:
+        def version(at: int) -> Entry:
+            return Entry(of.versions[at], stands_out=at > 0 and of.differs_among([at - 1, at]))
+
+        return Column(of.name, version, is_optional=True)
+
+    columns = [_environment(run), *map(column, shown)]
+    return tabulate("The environments", columns, range(len(run.environments)), where=FILES, noun="environment")
 
 
-def _version(of: Software, at: int) -> Entry:
-    return Entry(of.versions[at], stands_out=at > 0 and of.differs_among([at - 1, at]))
+def _environment(run: Run) -> Column[int]:
+    return Column("environment", lambda at: run.environments[at].name, is_label=True)
 
 
 def _notes(table: Table, more: int) -> Iterator[Text]:
@@ -92,25 +93,16 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
 
 def packages(run: Run, others: Sequence[Software]) -> Table:
     """A line a package, a column an environment."""
-    columns = [
-        Column[Software]("package", lambda each: each.name, is_label=True),
-        *(Column[Software](known.name, partial(_at, at)) for at, known in enumerate(run.environments)),
-    ]
-    return tabulate("The other packages that differ", columns, others, noun="package")[0]
-
-
-def _at(at: int, of: Software) -> str:
-    return of.versions[at]
+    heads = [Head("package", is_label=True), *(Head(known.name) for known in run.environments)]
+    lines = [Line([Entry(each.name), *map(Entry, each.versions)]) for each in others]
+    return Table("The other packages that differ", heads, lines, "package")
 
 
 def changes(run: Run, others: Sequence[Software]) -> Table:
     """A line an environment: the versions that are not those of the environment before it; of the first one all."""
-    columns = [
-        Column[int]("environment", lambda at: run.environments[at].name, is_label=True),
-        Column[int]("packages", lambda at: _changed(others, at)),
-    ]
+    columns = [_environment(run), Column("packages", lambda at: _changed(others, at))]
     rows = range(len(run.environments))
-    return tabulate("The other packages, where they change", columns, rows, noun="environment")[0]
+    return tabulate("The other packages, where they change", columns, rows, noun="environment")
 
 
 def _changed(others: Sequence[Software], at: int) -> str:

@@ -14,14 +14,16 @@ from harness.report.blocks import (
     REST,
     Block,
     Code,
-    Column,
+    Entry,
     Folded,
+    Head,
     Items,
+    Line,
     Link,
     Section,
     Strong,
+    Table,
     Words,
-    tabulate,
 )
 from harness.report.format import bytes_
 from harness.report.sections import course
@@ -39,21 +41,24 @@ def sections(results: Results) -> Iterator[Section]:
 def _blocks(results: Results) -> Iterator[Block]:
     run = results.run
     subjects = [subject(results, each) for each in run.scenarios if results.cells_of(each.name)]
-    machine_ = machine(run)
-    told: dict[str, str] = {
-        "Rounds": f"{course.told(results)}.",
-        "Sampling": f"{course.sampling(results)}; {course.pinning(run)}.",
-        **({"Machine": f"{machine_}."} if machine_ else {}),
-        "Run": f"{origin(run)}.",
-        "Reference": f"{run.reference}.",
+    told = {
+        "Rounds": course.told(results),
+        "Sampling": f"{course.sampling(results)}; {course.pinning(run)}",
+        "Machine": machine(run),
+        "Run": origin(run),
+        "Reference": run.reference,
     }
-    labelled: list[Words] = [[Strong(f"{name}:"), f" {text}"] for name, text in told.items()]
+    labelled: list[Words] = [[Strong(f"{name}:"), f" {text}."] for name, text in told.items() if text]
     yield Items([*subjects, *labelled], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
             yield script(scenario, run.scripts[scenario.name])
-    if facts(run):
-        yield Folded("The machine and the backend, in full", [_facts(run)])
+    lines = [Line([*map(Entry, each)]) for each in facts(run)]
+    if lines:
+        heads = [Head("of", is_label=True), Head("fact", is_label=True), Head("value")]
+        yield Folded(
+            "The machine and the backend, in full", [Table("The machine and the backend", heads, lines, "fact")]
+        )
 
 
 def subject(results: Results, scenario: Scenario) -> Words:
@@ -90,15 +95,13 @@ def machine(run: Run) -> str:
     """The machine that launches ran on, the engine's where that is another one than this; empty where not known."""
     remote = run.backend.is_remote
     known = run.backend.told() if remote else run.host
-    cpu = str(known.get("cpu") or known.get("architecture") or "")
     cores = int(known.get("cpus" if remote else "cores") or 0)
     memory, cards = known.get("memory_bytes"), run.host.get("gpus")
-    gpus = [str(card.get("name", "")) for card in cards] if isinstance(cards, list) else []
     parts = [
-        cpu,
+        str(known.get("cpu") or known.get("architecture") or ""),
         counted(cores, "core") if cores else "",
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
-        *gpus,
+        *(str(card.get("name", "")) for card in (cards if isinstance(cards, list) else ())),
     ]
     engine = run.backend.engine or run.backend.name
     return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
@@ -108,15 +111,6 @@ def facts(run: Run) -> list[tuple[str, str, str]]:
     """All that was recorded of the machine and of the backend: of which of them, what it is called, and as text."""
     of = {"machine": run.host, "backend": run.backend.told()}
     return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
-
-
-def _facts(run: Run) -> Block:
-    columns = [
-        Column[tuple[str, str, str]]("of", lambda fact: fact[0], is_label=True),
-        Column[tuple[str, str, str]]("fact", lambda fact: fact[1], is_label=True),
-        Column[tuple[str, str, str]]("value", lambda fact: fact[2]),
-    ]
-    return tabulate("The machine and the backend", columns, facts(run), noun="fact")[0]
 
 
 def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:

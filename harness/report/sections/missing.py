@@ -30,11 +30,11 @@ def _blocks(results: Results) -> Iterator[Block]:
         Column("what to do", lambda each: advice(results.run, each), is_optional=True),
     ]
     first, others = found[:REASONS], found[REASONS:]
-    yield tabulate("No number", columns, first, where=REPORT, noun="reason")[0]
+    yield tabulate("No number", columns, first, where=REPORT, noun="reason")
     if others:
         more = f"{counted(len(others), 'more reason')}: in details.md and report.html."
         yield Text(more, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate("No number, further reasons", columns, others, noun="reason")[0]
+        yield tabulate("No number, further reasons", columns, others, noun="reason")
     yield from _outputs(results)
 
 

@@ -1,38 +1,55 @@
-"""What cells observed that is no time, experiment by experiment."""
+"""What cells observed that is no time, experiment by experiment; long values are whole below their table."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
 
 from harness.analysis.behaviour import Behaviour, Said
 from harness.analysis.observations import Observed, observations
 from harness.analysis.results import Results
-from harness.report import format, names, values
-from harness.report.blocks import REST, Block, Entry, Head, Heading, Section, Text, Where
+from harness.model.scenario import ENVIRONMENT, Cell
+from harness.report import format, names
+from harness.report.blocks import (
+    EVERYWHERE,
+    REST,
+    Block,
+    Code,
+    Entry,
+    Folded,
+    Head,
+    Line,
+    Section,
+    Table,
+    Text,
+    Where,
+    as_entry,
+)
+from harness.report.escape import shortened
 from harness.report.format import unit_of
-from harness.report.sentences import SIDE_BY_SIDE, part
-from harness.report.values import SeenLine, SeenValue
+from harness.report.sentences import SIDE_BY_SIDE, headed
+
+#: A value is cut from here on, and told in full below its table: so much of it, and so many values.
+CHARACTERS = 60
+FULL_CHARACTERS, FULL = 4000, 20
+
+#: In place of a value that is the same as in the environment before.
+SAME = "="
 
 
 def sections(results: Results) -> Iterator[Section]:
     """What the cells observed. Where nothing is timed this is the answer; beside times it is in the details."""
     found = results.behaviours
-    devices = len({each.device for each in found}) > 1
-    tables: list[Block] = []
-    for each in found:
-        where = _where(results, timed=each.timed)
-        device = [each.device.value] if devices else []
-        place = ", ".join([*device, *(names.label(each.scenario, *pair) for pair in each.shared.items())])
-        title = part(results, each.scenario, place)
-        caption = ", ".join(filter(None, ["Observed", each.scenario.title, place]))
-        tables += [Heading(title, where=where)] if title else []
-        tables += _beside_times(results, each, caption) if each.timed else _by_environment(each, caption, where)
     if found:
-        yield Section("What was observed", "observed", [*legends(results), *tables])
+        blocks = [block for made in found for block in _blocks(results, made)]
+        yield Section("What was observed", "observed", [*legends(results), *blocks])
 
 
 def legends(results: Results) -> Iterator[Text]:
     """How the tables are read."""
     wide = {len(each.environments) > SIDE_BY_SIDE for each in results.behaviours if not each.timed}
-    told = [f"{values.SAME} means the same as in the environment to its left."] if False in wide else []
+    told = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
     told += ["Neighbouring environments with the same observation share a line."] if True in wide else []
     if wide:
         bold = "Bold: different from the environment before, or the cell's launches disagree."
@@ -43,10 +60,20 @@ def legends(results: Results) -> Iterator[Text]:
 
 
 def _where(results: Results, *, timed: bool) -> Where:
-    return REST if timed else REST | Where.TERMINAL if results.tables else ~Where(0)
+    return REST if timed else REST | Where.TERMINAL if results.tables else EVERYWHERE
 
 
-def _by_environment(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
+def _blocks(results: Results, made: Behaviour) -> Iterator[Block]:
+    where = _where(results, timed=made.timed)
+    several = len({each.device for each in results.behaviours}) > 1
+    shared = [names.label(made.scenario, *pair) for pair in made.shared.items()]
+    place = ", ".join([*([made.device.value] if several else []), *shared])
+    yield from headed(results, made.scenario, place, where)
+    caption = ", ".join(filter(None, ["Observed", made.scenario.title, place]))
+    yield from _beside_times(results, made, caption) if made.timed else _by_observation(made, caption, where)
+
+
+def _by_observation(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
     """An observation a line."""
     lines = [
         SeenLine(
@@ -57,8 +84,8 @@ def _by_environment(made: Behaviour, caption: str, where: Where) -> Iterator[Blo
         for row in made.rows
     ]
     labels = ["observation", *made.axes]
-    yield values.by_environment(caption, labels, made.environments, lines, changes=True, where=where)
-    yield from values.in_full(made.environments, lines)
+    yield by_environment(caption, labels, made.environments, lines, changes=True, where=where)
+    yield from in_full(made.environments, lines)
 
 
 def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[Block]:
@@ -73,16 +100,123 @@ def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[B
         cell, name = table.cell(row, head.side), names.cell_name(table, row, head.side, axes)
         seen = observations(cell, results.found)
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
-        lines.append(
-            SeenLine(name, [name, time], [_value(seen[each]) if each in seen else None for each in shown], cell)
-        )
+        values = [_value(seen[each]) if each in seen else None for each in shown]
+        lines.append(SeenLine(name, [name, time], values, cell))
     labels = [Head("cell", is_label=True), Head(f"time, {unit.symbol}", is_number=True)]
-    yield values.side_by_side(caption, labels, shown, lines)
-    yield from values.in_full(shown, lines)
+    yield _side_by_side(caption, labels, shown, lines, REST)
+    yield from in_full(shown, lines)
 
 
-def _value(said: Said) -> SeenValue:
+def _value(said: Said) -> "SeenValue":
     if isinstance(said, Observed):
-        told = values.seen(said)
+        told = seen(said)
         return SeenValue(f"varies: {told}" if said.varies else told, stands_out=said.varies)
     return SeenValue(f"{said!s}", is_observed=False)
+
+
+# Values by environment: side by side, or of many environments in lines.
+
+
+@dataclass(frozen=True, slots=True)
+class SeenValue:
+    """What one place of a table tells, whole; without `is_observed` it is the reason why nothing was observed."""
+
+    text: str
+    is_observed: bool = True
+    stands_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLine:
+    """A row before it is laid out: its labels, and a value for each column; None where there is no such cell.
+
+    `name` is what it is called where it stands alone; `cell` is the one that all of it is about.
+    """
+
+    name: str
+    labels: Sequence[str | Entry]
+    values: Sequence[SeenValue | None]
+    cell: Cell | None = None
+
+
+def text(value: Any) -> str:
+    """A value as people write it: strings as they are, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def seen(observed: Observed) -> str:
+    """What was observed; all of it where launches disagree."""
+    return "; ".join(map(text, observed.values))
+
+
+def by_environment(
+    caption: str,
+    labels: Sequence[str],
+    environments: Sequence[str],
+    lines: Sequence[SeenLine],
+    *,
+    changes: bool = False,
+    where: Where = REST,
+) -> Table:
+    """Environments as columns, or as lines where these would be too many.
+
+    With `changes`, a value stands out where it is other than in the environment before, and is `SAME` where it is not.
+    """
+    heads = [Head(label, is_label=True) for label in labels]
+    if len(environments) > SIDE_BY_SIDE:
+        rows = [row for line in lines for row in _runs(line, environments, changes=changes)]
+        return Table(caption, [*heads, Head(ENVIRONMENT, is_label=True), Head("value")], rows, where=where)
+    marked = [replace(line, values=list(_changes(line.values))) for line in lines] if changes else lines
+    return _side_by_side(caption, heads, environments, marked, where)
+
+
+def _side_by_side(
+    caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], where: Where
+) -> Table:
+    rows = [Line([*map(as_entry, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
+    return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
+
+
+def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
+    """What is cut in a table, each value of a line once, with the headings that have it."""
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        having: dict[str, list[str]] = {}
+        for heading, value in zip(headings, line.values, strict=True):
+            if value and len(_on_one_line(value.text)) > CHARACTERS:
+                having.setdefault(value.text, []).append(heading)
+        found += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
+    told = [block for what, whole in found[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
+    more = [Text(f"{len(found) - FULL} more are in launches.jsonl.")] if len(found) > FULL else []
+    return [Folded("In full", [*told, *more])] if told else []
+
+
+def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
+    before: str | None = None
+    for value in values:
+        if value is None or not value.is_observed:
+            yield value
+            continue
+        changed = before is not None and value.text != before
+        yield SeenValue(SAME if value.text == before else value.text, stands_out=changed or value.stands_out)
+        before = value.text
+
+
+def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
+    """A row for each run of environments, one after the other, that tell the same; the labels stand in the first."""
+    known = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
+    for number, (value, members) in enumerate(groupby(known, key=lambda pair: pair[1])):
+        span = [name for name, _ in members]
+        told = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
+        changed = changes and value.is_observed and number > 0
+        labels = [Entry("") if number else as_entry(label) for label in line.labels]
+        entry = _entry(replace(value, stands_out=value.stands_out or changed))
+        yield Line([*labels, Entry(told), entry], line.cell)
+
+
+def _entry(value: SeenValue | None) -> Entry:
+    return Entry(shortened(_on_one_line(value.text), CHARACTERS), value.stands_out) if value else Entry("")
+
+
+def _on_one_line(whole: str) -> str:
+    return " ".join(whole.split())

@@ -1,9 +1,8 @@
 """One section a scenario: its comparisons with their verdicts, and its times."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from harness.analysis.columns import ScenarioColumn
 from harness.analysis.comparisons import Compared
 from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
@@ -12,8 +11,8 @@ from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
-from harness.report import blocks, format, names, plots
-from harness.report.blocks import REPORT, Block, Column, Entry, Figure, Section, Text, Where, tabulate
+from harness.report import format, names, plots
+from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
 from harness.report.charts import forest
 from harness.report.charts import times as times_chart
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
@@ -25,6 +24,8 @@ COLUMNS = 8
 
 #: The heading over what is remarked of a line.
 REMARKS = "remarks"
+
+Labelled = TypeVar("Labelled")
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -45,51 +46,33 @@ def sections(results: Results) -> Iterator[Section]:
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
-    drawn = plots.domain([line.compared.takes for line in compared if _is_comparable(line)], _margin(results))
-    made, _ = tabulate(
-        f"Comparisons, {table.scenario.title}",
-        [*labels(table), *columns(results, table, few, drawn)],
-        compared,
-        where=REPORT,
-        noun="comparison",
-        is_searchable=True,
-    )
+    shown = plots.domain([line.compared.takes for line in compared if _is_comparable(line)], results.run.plan.margin)
+    columns_ = [*labels(table, lambda line: line.row), *columns(results, table, few, shown)]
     yield from map(Figure, forest.comparisons(results, table, compared))
-    yield made
+    caption = f"Comparisons, {table.scenario.title}"
+    yield tabulate(caption, columns_, compared, where=REPORT, noun="comparison", is_searchable=True)
     yield Text(verdict_counts(compared, few), where=REPORT)
 
 
-def labels(table: ScenarioTable) -> list[Column[ComparisonLine]]:
+def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
     """What tells a table's rows apart: the device where there are several, and the axes in which rows differ."""
-    device = (
-        [Column[ComparisonLine]("device", lambda line: line.row.device.value, is_label=True)]
-        if table.several_devices
-        else []
-    )
-    return [*device, *(_axis(axis) for axis in names.varying(table))]
 
+    def label(name: str) -> Column[Labelled]:
+        return Column(name, lambda line: {"device": row(line).device.value, **row(line).axes}[name], is_label=True)
 
-def _axis(axis: str) -> Column[ComparisonLine]:
-    return Column(axis, lambda line: line.row.axes[axis], is_label=True)
+    return [label(name) for name in [*(["device"] if table.several_devices else []), *names.varying(table)]]
 
 
 def columns(results: Results, table: ScenarioTable, few: bool, drawn: Interval) -> list[Column[ComparisonLine]]:
-    """What is said of a comparison."""
-    rounds = table.rounds
-    percent = any(line.entry.percent for line in lines(table))
-    source = Column[ComparisonLine]("as the source counts", _percent, is_number=True, is_optional=True)
+    """What is said of a comparison; `drawn` is from where to where its plot goes."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
-        Column("time ratio", lambda line: _ratio(line, rounds), is_number=True),
+        Column("time ratio", lambda line: _ratio(line, table.rounds), is_number=True),
         Column("below 1 faster, above slower", lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
-        *([source] if percent else []),
+        Column("as the source counts", _percent, is_number=True, is_optional=True),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
         Column(REMARKS, lambda line: remark(results, line.compared, few), is_optional=True),
     ]
-
-
-def _margin(results: Results) -> float:
-    return results.run.plan.margin
 
 
 def _is_comparable(line: ComparisonLine) -> bool:
@@ -148,7 +131,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
 
 def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool) -> Iterator[Text]:
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
-    margin = format.share(_margin(results))
+    margin = format.share(results.run.plan.margin)
     if first:
         yield Text(
             "Ratios are the time of the first over the time of the second: above 1 the first takes longer. Verdicts "
@@ -163,7 +146,7 @@ def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool
         yield Text(
             f"The {judged} verdicts hold together at 95 % (Holm), so most intervals here are wider than 95 %.{smyth}",
             True,
-            where=blocks.FILES,
+            where=FILES,
         )
 
 
@@ -173,87 +156,45 @@ def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool
 def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """The table of times, its chart, and what its marks mean."""
     unit = unit_of(table)
-    made, shared = _by_environment(table, unit) if _is_wide(table) else _side_by_side(table, unit)
-    if shared:
-        yield Text(f"In every row: {shared}.", True, where=REPORT)
-    yield made
-    yield Text(intervals(table, unit), True, where=REPORT)
-    yield from map(Figure, times_chart.pictures(results, table))
-    for told in marked(table):
-        yield Text(told, True, where=REPORT)
-
-
-def _is_wide(table: ScenarioTable) -> bool:
-    heads = [head for head in table.columns if head.other is None]
-    return len(heads) > COLUMNS and len({head.side.environment for head in heads}) > 1
-
-
-def _side_by_side(table: ScenarioTable, unit: Unit) -> tuple[blocks.Table, str]:
-    """A column for each environment and each value of the compared axes, a line a row."""
-    axes, shared = _folded(table)
-    times = [
-        Column[Row](
-            f"{names.side_name(table, head.side)}, {unit.symbol}",
-            partial(_time, table, at, unit),
-            is_number=True,
-        )
-        for at, head in _times(table)
-    ]
-    columns = [*_row_labels(table, axes), *times]
-    return tabulate(_caption(table), columns, table.rows, where=REPORT, noun="row")[0], shared
-
-
-def _by_environment(table: ScenarioTable, unit: Unit) -> tuple[blocks.Table, str]:
-    """A line for each environment of a row; the columns are what else is compared."""
-    axes, shared = _folded(table)
-    places = {(head.side.environment, names.values(table, head.side)): at for at, head in _times(table)}
-    environments = dict.fromkeys(environment for environment, _ in places)
-    lines_ = [(row, environment) for row in table.rows for environment in environments]
-
-    def time(column: str, line: tuple[Row, str]) -> Entry:
-        at = places.get((line[1], column))
-        return Entry("") if at is None else _time(table, at, unit, line[0])
-
-    columns = [
-        *(
-            Column[tuple[Row, str]](each.heading, partial(_of_row, each), is_label=True)
-            for each in _row_labels(table, axes)
-        ),
-        Column[tuple[Row, str]](ENVIRONMENT, lambda line: line[1], is_label=True),
-        *(
-            Column[tuple[Row, str]](f"{column or 'time'}, {unit.symbol}", partial(time, column), is_number=True)
-            for column in dict.fromkeys(column for _, column in places)
-        ),
-    ]
-    return tabulate(_caption(table), columns, lines_, where=REPORT, noun="row")[0], shared
-
-
-def _of_row(column: Column[Row], line: tuple[Row, str]) -> str | Entry:
-    return column.value(line[0])
-
-
-def _times(table: ScenarioTable) -> list[tuple[int, ScenarioColumn]]:
-    return [(at, head) for at, head in enumerate(table.columns) if head.other is None]
-
-
-def _caption(table: ScenarioTable) -> str:
-    return f"Time per step, {table.scenario.title}"
-
-
-def _row_labels(table: ScenarioTable, axes: Sequence[str]) -> list[Column[Row]]:
-    device = [Column[Row]("device", lambda row: row.device.value, is_label=True)] if table.several_devices else []
-    return [*device, *(Column[Row](axis, partial(_value, axis), is_label=True) for axis in axes)]
-
-
-def _value(axis: str, row: Row) -> str:
-    return row.axes[axis]
-
-
-def _folded(table: ScenarioTable) -> tuple[list[str], str]:
-    """The axes in which rows differ, and in words those in which they do not: `api tf.keras, inputs numpy`."""
     varying = names.varying(table)
     same = [f"{axis} {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
-    return varying, ", ".join(same)
+    if same:
+        yield Text(f"In every row: {', '.join(same)}.", True, where=REPORT)
+    yield _times(table, unit)
+    yield Text(intervals(table, unit), True, where=REPORT)
+    yield from map(Figure, times_chart.pictures(results, table))
+    yield from (Text(told, True, where=REPORT) for told in marked(table))
+
+
+def _times(table: ScenarioTable, unit: Unit) -> Table:
+    """A line a row, and a column for each environment and each value of the compared axes.
+
+    Where these would be too many columns, a line for each environment of a row.
+    """
+    heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
+    environments = list(dict.fromkeys(side.environment for _, side in heads))
+    if len(heads) > COLUMNS and len(environments) > 1:
+        sides = [(names.values(table, side) or "time", side.environment, at) for at, side in heads]
+    else:
+        sides, environments = [(names.side_name(table, side), "", at) for at, side in heads], [""]
+    places: dict[str, dict[str, int]] = {}
+    for heading, environment, at in sides:
+        places.setdefault(heading, {})[environment] = at
+
+    def column(heading: str, at: Mapping[str, int]) -> Column[tuple[Row, str]]:
+        def time(line: tuple[Row, str]) -> Entry:
+            row, environment = line
+            return _time(table, at[environment], unit, row) if environment in at else Entry("")
+
+        return Column(f"{heading}, {unit.symbol}", time, is_number=True)
+
+    columns: list[Column[tuple[Row, str]]] = [
+        *labels(table, lambda line: line[0]),
+        Column(ENVIRONMENT, lambda line: line[1], is_label=True, is_optional=True),
+        *(column(*place) for place in places.items()),
+    ]
+    rows = [(row, environment) for row in table.rows for environment in environments]
+    return tabulate(f"Time per step, {table.scenario.title}", columns, rows, where=REPORT, noun="row")
 
 
 def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
@@ -284,10 +225,8 @@ def marked(table: ScenarioTable) -> list[str]:
     axes = names.varying(table)
     found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: []}
     for row, head, value in table.times():
-        name, shape = names.cell_name(table, row, head.side, axes), value.shape
-        for mark in marks(value) if shape else ():
-            share = {UNEVEN: shape.uneven, OUTLYING: shape.outliers}.get(mark) if shape else None
-            found[mark].append(f"{name}: {f'{share.count} of {share.of}' if share else value.undone}")
+        for mark, why in marks(value).items():
+            found[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
         OUTLYING: "Outliers: some launches of this cell lie far from the others; all are in the mean. Launches:",

@@ -7,12 +7,11 @@ from itertools import groupby
 from harness.analysis.behaviour import fold
 from harness.analysis.observations import Check, Standing, Statement
 from harness.analysis.results import Results
-from harness.model.scenario import Scenario
 from harness.model.texts import counted
-from harness.report import names, values
-from harness.report.blocks import FILES, REPORT, Block, Heading, Section, Text, Where
-from harness.report.sentences import listed, part
-from harness.report.values import SeenLine, SeenValue
+from harness.report import names
+from harness.report.blocks import EVERYWHERE, FILES, Block, Section, Text, Where
+from harness.report.sections.observed import SeenLine, SeenValue, by_environment, in_full, seen, text
+from harness.report.sentences import headed, listed
 
 #: The headings before the environments.
 LABELS = ("observation", "where", "stated")
@@ -30,17 +29,18 @@ def sections(results: Results) -> Iterator[Section]:
     otherwise: list[str] = []
     for _, members in groupby(found, key=lambda statement: statement.scenario.name):
         stated = list(members)
-        scenario, lines, environments = stated[0].scenario, *_lines(results, stated)
-        caption, title = f"Statements, {scenario.title}", part(results, scenario)
-        tables += [Heading(title, where=~Where(0))] if title else []
-        tables.append(values.by_environment(caption, LABELS, environments, lines))
-        tables += values.in_full(environments, lines)
+        scenario, present = stated[0].scenario, {check.cell.environment for each in stated for check in each.checks}
+        environments = [known.name for known in results.run.environments if known.name in present]
+        lines = [line for statement in stated for line in _lines(statement, environments)]
+        caption = f"Statements, {scenario.title}"
+        tables += headed(results, scenario, where=EVERYWHERE)
+        tables += [by_environment(caption, LABELS, environments, lines), *in_full(environments, lines)]
         odd = [line for line in lines if any(value and value.stands_out for value in line.values)]
         if odd:
-            tables.append(values.by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
+            tables.append(by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
             otherwise += [_name(line, environments) for line in odd]
     # without any time it is the answer, and stands at the head
-    told = REPORT | Where.DETAILS if results.tables else Where.DETAILS
+    told = EVERYWHERE if results.tables else Where.DETAILS
     more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
     yield Section("What the sources state", "statements", [Text(counts(found), where=told), *more, *tables])
 
@@ -59,14 +59,7 @@ def _name(line: SeenLine, environments: Sequence[str]) -> str:
     return f"{line.name} ({', '.join(named)})"
 
 
-def _lines(results: Results, stated: Sequence[Statement]) -> tuple[list[SeenLine], list[str]]:
-    """The lines of one scenario's statements, and the environments that these are about."""
-    present = {check.cell.environment for statement in stated for check in statement.checks}
-    environments = [known.name for known in results.run.environments if known.name in present]
-    return [line for statement in stated for line in _of(statement, environments)], environments
-
-
-def _of(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
+def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
     """A line for the statement, or several where it does not stand alike in all cells of an environment."""
     scenario, expectation = statement.scenario, statement.expectation
     cells = [check.cell for check in statement.checks]
@@ -80,19 +73,16 @@ def _of(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]
     }
     when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
     for line in fold(said, [*axes, _DEVICE], environments, lambda value: value.text):
-        where = ", ".join([*when, *(_label(scenario, axis, value) for axis, value in line.axes.items())])
+        own = [value if axis == _DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
+        where = ", ".join([*when, *own])
         name = ", ".join(filter(None, [expectation.observation, where]))
-        yield SeenLine(name, [expectation.observation, where, values.text(expectation.value)], line.entries)
-
-
-def _label(scenario: Scenario, axis: str, value: str) -> str:
-    return value if axis == _DEVICE else names.label(scenario, axis, value)
+        yield SeenLine(name, [expectation.observation, where, text(expectation.value)], line.entries)
 
 
 def _value(check: Check) -> SeenValue:
     if check.observed is None:
         return SeenValue(check.standing.value, is_observed=False, stands_out=True)
-    told = values.seen(check.observed)
+    told = seen(check.observed)
     match check.standing:
         case Standing.AS_STATED:
             return SeenValue(check.standing.value)

@@ -1,6 +1,6 @@
 """Sweeps: curves along a numeric axis, and where one crosses another."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,14 +11,12 @@ from harness.analysis.sweeps import MeasuredSweep, Race
 from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import FILES, REPORT, Block, Column, Figure, Heading, Items, Section, Text, Where, tabulate
+from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
 from harness.report.charts import sweeps as sweeps_chart
-from harness.report.sentences import part, remarks
+from harness.report.sentences import headed, remarks
 
 #: So many sentences are told of a sweep where there is a table too.
 SENTENCES = 4
-
-_EVERYWHERE = REPORT | Where.DETAILS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +37,11 @@ def sections(results: Results) -> Iterator[Section]:
         found = list(members)
         drawn = [*map(Figure, sweeps_chart.pictures(results, found[0][0], [sweep for _, sweep in found]))]
         for table, sweep in found:
-            title = part(results, table.scenario, names.sweep_place(table, sweep))
-            blocks += [Heading(title, where=_EVERYWHERE)] if title else []
+            blocks += headed(results, table.scenario, names.sweep_place(table, sweep), EVERYWHERE)
             blocks += [*drawn, *_told(table, sweep)]
             drawn, lines = [], [*lines, *_lines(table, sweep)]
     if lines:
-        blocks.append(Text(tabulate("", columns(lines[0].sweep), lines)[1], True))
+        blocks.append(Text(tabulate("", columns(lines[0].sweep), lines).legend, True))
     if blocks:
         yield Section("Sweeps", "sweeps", blocks)
 
@@ -52,16 +49,16 @@ def sections(results: Results) -> Iterator[Section]:
 def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     """One sweep: a sentence for each comparison, and the table."""
     if sweep.withheld:
-        yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=_EVERYWHERE)
+        yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=EVERYWHERE)
     if not sweep.races:
         return
     told = sentences(table, sweep)
     more = sum(count for _, count in told[SENTENCES:])
-    rest = [f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."]
-    yield Items([each for each, _ in told[:SENTENCES]] + (rest if more else []), where=FILES | Where.DETAILS)
+    rest = f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."
+    yield Items([*(each for each, _ in told[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
     yield Items([each for each, _ in told], where=Where.TERMINAL)
     place = ", ".join(filter(None, [table.scenario.title, names.sweep_place(table, sweep)]))
-    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(sweep), _lines(table, sweep))[0]
+    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(sweep), _lines(table, sweep))
 
 
 # In sentences.
@@ -72,13 +69,8 @@ def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int
     told: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
         told.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
-    return [(f"{text}{_with(filter(None, shared))}.", len(shared)) for text, shared in told.items()]
-
-
-def _with(shared: Iterable[str]) -> str:
-    """What comparisons that are told together share, each."""
-    told = "; ".join(shared)
-    return f" ({told})" if told else ""
+    shared = {text: remarks(each) for text, each in told.items()}
+    return [(f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(each)) for text, each in told.items()]
 
 
 def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: Race) -> str:
@@ -138,7 +130,7 @@ def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
             lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
-            "A crossing is where both take equally long, in the mean of the rounds' log ratios; between "
+            legend="A crossing is where both take equally long, in the mean of the rounds' log ratios; between "
             "neighbouring sizes, times are interpolated linearly.",
             is_number=True,
             is_optional=True,
@@ -146,14 +138,15 @@ def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
         Column(
             "interval",
             lambda line: span(line.crossing, line.sweep) if line.crossing else "",
-            "Its interval holds the sizes at which a t test over the rounds does not reject at 95 % that both take as "
-            "long (Fieller 1954), each interval by itself; one that reaches the end of the sweep is open there.",
+            legend="Its interval holds the sizes at which a t test over the rounds does not reject at 95 % that both "
+            "take as long (Fieller 1954), each interval by itself; one that reaches the end of the sweep is open "
+            "there.",
             is_optional=True,
         ),
         Column(
             "less time after",
             lambda line: _ahead(line, before=False),
-            "Along a sweep there is no margin: any difference that is shown counts.",
+            legend="Along a sweep there is no margin: any difference that is shown counts.",
             is_optional=True,
         ),
         Column("remarks", _remark, is_optional=True),

@@ -6,9 +6,20 @@ from itertools import pairwise
 from harness.analysis.results import Results
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.report.blocks import Block, Code, Folded, Heading, Items, Section, Strong, Table, Text, Where, Words
-
-ANYWHERE = ~Where(0)
+from harness.report.blocks import (
+    EVERYWHERE,
+    Block,
+    Code,
+    Folded,
+    Heading,
+    Items,
+    Section,
+    Strong,
+    Table,
+    Text,
+    Where,
+    Words,
+)
 
 
 def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
@@ -70,7 +81,7 @@ def column(table: Table, heading: str) -> list[str]:
     return [row[at] for row in rows(table)]
 
 
-def everything(of: Section | Sequence[Block], where: Where = ANYWHERE) -> list[Block]:
+def everything(of: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
     """The blocks that are shown there, those that are folded too."""
     found: list[Block] = []
     for block in of.blocks if isinstance(of, Section) else of:
@@ -79,17 +90,17 @@ def everything(of: Section | Sequence[Block], where: Where = ANYWHERE) -> list[B
     return found
 
 
-def all_tables(section: Section, where: Where = ANYWHERE) -> list[Table]:
+def all_tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:
     """The tables that are shown there, those that are folded too."""
     return [block.shown(where) for block in everything(section, where) if isinstance(block, Table)]
 
 
-def texts(section: Section, where: Where = ANYWHERE) -> list[str]:
+def texts(section: Section, where: Where = EVERYWHERE) -> list[str]:
     """The paragraphs that are shown there, notes and folded ones too."""
     return [text(block.words) for block in everything(section, where) if isinstance(block, Text)]
 
 
-def summaries(section: Section, where: Where = ANYWHERE) -> list[str]:
+def summaries(section: Section, where: Where = EVERYWHERE) -> list[str]:
     """What stands over each of the folded parts that are shown there."""
     return [block.summary for block in everything(section, where) if isinstance(block, Folded)]
 

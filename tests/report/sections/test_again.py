@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.backends import registry
 from harness.model.backend import BackendFacts
 from harness.report.blocks import Code, Where
-from harness.report.sections import again as sections
+from harness.report.sections import again
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 from tests.report.sections.reading import everything, summaries, texts
 
@@ -23,12 +23,47 @@ def results(asked, launches):
 
 
 def section(of):
-    (found,) = sections.sections(of)
+    (found,) = again.sections(of)
     return found
 
 
 def codes(found):
     return [each.text for each in everything(found) if isinstance(each, Code)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        (["harness", "matrix"], "harness matrix --seed 7"),
+        (["harness", "matrix", "--seed", "7"], "harness matrix --seed 7"),
+        (["harness", "matrix", "--seed=7"], "harness matrix --seed=7"),
+        (["harness", "matrix", "-a", "mode=op by op; rm"], "harness matrix -a 'mode=op by op; rm' --seed 7"),
+    ],
+)
+def test_the_command_is_what_was_typed_with_the_seed(typed, command):
+    assert again.command(run(SECONDS, command=typed)) == command
+
+
+def chosen(times=SECONDS, **changes):
+    asked = run(times, **changes)
+    return {name: str(of) for name, of in again.chosen(Results(asked, rounds(times, spread=0.0))).items()}
+
+
+def test_by_hand_is_the_row_of_the_first_answer_that_is_farthest_from_equal():
+    # no environment of the run but these: what could not be had has no line
+    assert chosen(environments=ENVIRONMENTS) == {
+        "tf1.14": "step tf1.14 train_on_batch float32 eager",
+        "tf2.0": "step tf2.0 train_on_batch float32 eager",
+    }
+
+
+def test_an_environment_in_no_answer_has_its_first_cell():
+    only = {of: seconds for of, seconds in SECONDS.items() if of.environment == "tf2.0"}
+    assert chosen(only, scenarios=[scenario(compare=[])]) == {"tf2.0": "step tf2.0 fit float32 graph"}
+
+
+def test_cells_that_gave_no_number_are_run_by_hand_too():
+    assert again.chosen(Results(run([cell()]), [])) == {cell().environment: cell()}
 
 
 def test_it_can_be_done_again_with_the_harness_and_without_it():

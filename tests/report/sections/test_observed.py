@@ -5,7 +5,7 @@ from harness.model.scenario import Cell
 from harness.report import markdown
 from harness.report.blocks import Where
 from harness.report.sections import observed
-from harness.report.values import CHARACTERS, FULL, FULL_CHARACTERS, SAME
+from harness.report.sections.observed import CHARACTERS, FULL, FULL_CHARACTERS, SAME
 from tests.factories import cells, launch, run, scenario
 from tests.observing import NAMES, OBSERVER, example, many, observer
 from tests.report.sections import reading
