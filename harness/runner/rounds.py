@@ -65,13 +65,18 @@ class Ledger:
         return number - 1
 
     def is_to_repeat(self, group: Group, number: int) -> bool:
-        """Whether the round is complete, was disturbed, and may be done again: one in five may, and the first."""
+        """Whether the round is complete, was disturbed, and may be done again: one in five may, and the first.
+
+        Not where most of the group's rounds were disturbed: another try is then as likely to be, and a new round is
+        worth more.
+        """
         if number == 0 or not self.is_complete(group, number):
             return False
-        newest = self.attempts(group, number) - 1
-        launches = [launch for launch in self._rounds[group.name, number] if launch.attempt == newest]
-        repeated = sum(self._repeats(group, earlier) for earlier in range(1, number + 1))
-        return repeated * REPEAT_ONE_IN < number and any(disturbed(launch) for launch in launches)
+        rounds = range(1, number + 1)
+        repeated = sum(self._repeats(group, each) for each in rounds)
+        found = sum(self._is_disturbed(group, each) for each in rounds)
+        is_usual = number > 2 and 2 * found > number
+        return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Whether a pilot of the cell would still tell something; one that only observed has told everything.
@@ -107,6 +112,11 @@ class Ledger:
         if number is None:
             return sum(launch.seconds for launch in self.launches)
         return sum(launch.seconds for group in groups for launch in self._rounds[group.name, number])
+
+    def _is_disturbed(self, group: Group, number: int) -> bool:
+        """Whether a launch of the newest attempt at this round was disturbed."""
+        newest = self.attempts(group, number) - 1
+        return any(disturbed(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest)
 
     def _repeats(self, group: Group, number: int) -> int:
         """How often this round was done again although it was complete."""

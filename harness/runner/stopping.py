@@ -17,7 +17,7 @@ def open_groups(plan: Plan, ledger: Ledger, number: int, widths: Widths) -> froz
     None where that round would pass the budget, taking what the round before it took; the pilot and the first round
     are always launched, because a run without a number is worth nothing.
     """
-    precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
+    precise = _precise(plan, ledger, widths, number) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     if number > 1 and not is_affordable(plan, ledger, ledger.seconds(number - 1, groups)):
         return frozenset()
@@ -31,7 +31,8 @@ def is_affordable(plan: Plan, ledger: Ledger, seconds: float) -> bool:
 
 def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
     """How each group ended."""
-    precise = _precise(plan, ledger, widths)
+    most = _most(plan, ledger)
+    precise = _precise(plan, ledger, widths, most if interrupted else most + 1)
     return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
 
@@ -51,8 +52,19 @@ def _observes(group: Group, ledger: Ledger) -> bool:
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
-def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
+def _precise(plan: Plan, ledger: Ledger, widths: Widths, number: int) -> frozenset[str]:
+    """The groups that need no round `number`: those that are known well enough, and those that ended before.
+
+    An end is final: what other groups measure later moves a group's intervals too, and who goes on where they have
+    become wider, and stops where narrower, has intervals that cover less than they say.
+    """
     if plan.precision is None:
         return frozenset()
-    wide_enough = math.log1p(plan.precision)
-    return frozenset(group for group, width in widths(ledger.launches).items() if width <= wide_enough)
+    narrow = math.log1p(plan.precision)
+    ended = max(number, _most(plan, ledger)) - 1
+    before = {group.name for group in plan.groups if 0 < ledger.rounds(group) < ended}
+    return frozenset(before.union(name for name, width in widths(ledger.launches).items() if width <= narrow))
+
+
+def _most(plan: Plan, ledger: Ledger) -> int:
+    return max((ledger.rounds(group) for group in plan.groups), default=0)

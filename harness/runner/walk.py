@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -119,16 +119,28 @@ class Walk:
                 self.listener.skip(sum(map(self.plan.launches, range(number, self.plan.rounds + 1))))
                 break
             samplings = self._samplings(number, ledger)
-            for group in self.plan.groups:
+            for group in self._groups(number):
                 if group.name not in names or ledger.is_complete(group, number):
                     self.listener.skip(len(self.plan.slots(group, number)))
                     continue
                 self._round(group, number, ledger, samplings[group.name])
-                cost = ledger.seconds(number, [group])
-                if ledger.is_to_repeat(group, number) and is_affordable(self.plan, ledger, cost):
+                if ledger.is_to_repeat(group, number) and self._has_room(group, number, ledger):
                     self.listener.again(number, len(group.slots))
                     self._round(group, number, ledger, samplings[group.name])
         return ledger.launches
+
+    def _groups(self, number: int) -> Sequence[Group]:
+        """The groups in the order in which round `number` takes them: drawn from the seed, as that of their cells.
+
+        An effect across groups would else meet whatever drifts within a round.
+        """
+        return order(self.plan.seed, "", number, self.plan.groups) if number else self.plan.groups
+
+    def _has_room(self, group: Group, number: int, ledger: Ledger) -> bool:
+        """Whether a repetition of the round takes no later round of all groups from the budget."""
+        whole = max(ledger.seconds(each, self.plan.groups) for each in (number - 1, number))
+        later = (self.plan.rounds - number) * whole
+        return is_affordable(self.plan, ledger, ledger.seconds(number, [group]) + later)
 
     def profile(self) -> list[Launch]:
         """Launch every cell once under the profiler, in launches that enter no statistic; returns these.

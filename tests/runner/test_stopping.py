@@ -86,3 +86,15 @@ def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
     ledger = rounds(planned, 0, samples=[], observations={"traces": 3})
     assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
+
+
+def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals() -> None:
+    planned = replace(plan(rounds=100, groups=2), precision=0.02)
+    ended, going = planned.groups
+    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
+    ledger = Ledger(planned, made)
+    wide = dict.fromkeys((ended.name, going.name), 1.0)
+    assert open_groups(planned, ledger, 10, lambda _: wide) == {going.name}
+    # ... and where a run that goes on walks through its rounds again
+    assert open_groups(planned, ledger, 8, lambda _: wide) == {going.name}
+    assert stops(planned, ledger, lambda _: wide, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)

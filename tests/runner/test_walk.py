@@ -174,17 +174,60 @@ def test_which_of_the_two_comes_first_changes_from_round_to_round(folder: RunFol
     assert {roles[at] for at in range(0, len(roles), 2)} == {Role.MEASURE, Role.CONTROL}
 
 
-def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is(folder: RunFolder) -> None:
-    disturbed = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
-    disturbed["steady_own_cpus_busy_seconds"] = 1.0
+DISTURBED = {
+    "steady_seconds": 1.0,
+    "steady_cpu_seconds": 0.5,
+    "steady_own_cpus": 1.0,
+    "steady_own_cpus_busy_seconds": 1.0,
+}
 
-    def answer(_: int, given: Job) -> Outcome:
-        return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=disturbed)
+
+def attempts(launches: Sequence[Launch], rounds: int) -> dict[int, int]:
+    return {number: 1 + max(x.attempt for x in launches if x.round == number) for number in range(rounds + 1)}
+
+
+def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is(folder: RunFolder) -> None:
+    bad = {1, 2, 6, 7, 11}
+    folder_rounds = iter([0, 1, 1, *range(2, 7), 6, *range(7, 12), 11])
+    of_launch = [number for number in folder_rounds for _ in range(2)]
+
+    def answer(made: int, _: Job) -> Outcome:
+        resources = DISTURBED if of_launch[made - 1] in bad else {}
+        return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=resources)
 
     launches = walk(folder, Backstage(answer), plan(rounds=11))
-    attempts = {number: 1 + max(x.attempt for x in launches if x.round == number) for number in range(12)}
-    assert attempts == {0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1, 6: 2, 7: 1, 8: 1, 9: 1, 10: 1, 11: 2}
+    assert {number for number, count in attempts(launches, 11).items() if count == 2} == {1, 6, 11}
     assert all(len([x for x in launches if (x.round, x.attempt) == (1, attempt)]) == 2 for attempt in (0, 1))
+
+
+def always_disturbed(_: int, __: Job) -> Outcome:
+    return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=DISTURBED)
+
+
+def test_where_most_rounds_are_disturbed_none_is_repeated_after_the_first(folder: RunFolder) -> None:
+    launches = walk(folder, Backstage(always_disturbed), plan(rounds=11))
+    assert attempts(launches, 11) == {0: 1, 1: 2, **dict.fromkeys(range(2, 12), 1)}
+
+
+def test_a_repetition_takes_no_round_from_the_budget(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a launch asks twice, so it takes a second, and a round two
+    monkeypatch.setattr("harness.runner.walk.time.monotonic", itertools.count().__next__)
+    launches = walk(folder, Backstage(always_disturbed), replace(plan(rounds=9), budget_seconds=20.0))
+    assert attempts(launches, 9) == dict.fromkeys(range(10), 1)
+
+
+def test_groups_come_in_another_order_in_each_round_and_in_the_same_one_when_resumed(folder: RunFolder) -> None:
+    planned = plan(rounds=12, groups=3)
+    launches = walk(folder, Backstage(), planned)
+
+    def orders(of: Sequence[Launch]) -> list[tuple[str, ...]]:
+        return [tuple(dict.fromkeys(x.group for x in of if x.round == number)) for number in range(13)]
+
+    pilot, *rounds = orders(launches)
+    assert pilot == tuple(group.name for group in planned.groups)
+    assert len(set(rounds)) > 1
+    early = [launch for launch in launches if launch.round < 5]
+    assert orders(walk(folder, Backstage(), planned, early)) == [pilot, *rounds]
 
 
 def test_the_pilot_sets_how_long_all_launches_of_a_group_measure(folder: RunFolder) -> None:
