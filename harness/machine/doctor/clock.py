@@ -133,8 +133,8 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
     from scipy.stats import linregress
 
     line = linregress(range(len(logs)), logs)
-    rise = float(line.slope) * (len(logs) - 1)
-    return rise, line.slope / line.stderr if line.stderr else math.copysign(math.inf, rise) if rise else 0.0
+    slope, error = float(line.slope), float(line.stderr)
+    return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
 
 
 def noise(found: Noise) -> CheckResult:
