@@ -125,7 +125,7 @@ class Events:
                 name, seconds = _text(event, "name"), _amount(event, "seconds")
                 cpu_seconds = _if_there(_amount, event, "cpu_seconds")
                 self.phases[name] = self.phases.get(name, 0.0) + seconds
-                if cpu_seconds is not None:  # a worker that cannot tell leaves it out
+                if cpu_seconds is not None:  # a worker that cannot know it leaves it out
                     self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
             case "samples":
                 samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")

@@ -1,4 +1,4 @@
-"""What the registry's backends are asked beside launching: whether they can be used here, what they left, and so on."""
+"""What a registered backend does other than launch: check this machine, verify, clean, and so on."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ from harness.model.scenario import Cell
 
 
 class RegisteredBackend(Backend, Protocol):
-    """A backend by its registry entry. What is said here holds where a backend has nothing of its own to say.
+    """A backend of the registry. The methods with a body here are the defaults.
 
-    It is made with `root`, the project's folder, and `run`, a run's id. Nothing is asked of an engine before it is
-    needed. `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes of an environment.
+    It is made with `root`, the project's folder, and `run`, a run's id; making it asks no engine. `leftovers` is what
+    `clean` removes, in plural; `makes` is what `prepare` makes of an environment.
     """
 
     leftovers: str
@@ -30,7 +30,7 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def check_gpus(self, wanted: Sequence[str]) -> str:
-        """By which way launches get these GPUs. Raises UsageError where they never do, CannotRunHereError."""
+        """How launches get these GPUs. Raises UsageError where they never do, CannotRunHereError."""
         ...
 
     def verify(self, requirement: Requirement) -> Verification:
@@ -42,23 +42,18 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError where what `prepare` would make has no room, as far as that can be told."""
+        """Raise CannotRunHereError where the disk is known to have no room for what `prepare` would make."""
 
     def findings(self, requirements: Sequence[Requirement], *, wanted: bool) -> list[CheckResult]:
-        """What the doctor says of it, with room for these environments; `wanted`: a launch on GPUs is asked for."""
+        """What the doctor reports, with the room for these environments; `wanted`: launches are to be on GPUs."""
         return []
 
-    @property
-    def gpu_host(self) -> GpuHost:
-        """What is known of the GPUs of the machine that launches run on, without asking an engine."""
-        return GpuHost(absent="launches get no GPU")
-
     def caches(self) -> list[str]:
-        """What is kept for later runs although nothing of it is measured: caches of compiled GPU code."""
+        """The caches of compiled GPU code, which later runs use too."""
         return []
 
     def clean_caches(self) -> int:
-        """Remove those; returns how many there were."""
+        """Remove the caches; returns how many there were."""
         return 0
 
     @staticmethod
@@ -76,7 +71,12 @@ class ImageBackend(RegisteredBackend, Protocol):
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Of each image what there is. Raises CannotRunHereError where no engine answers."""
+        """Whether each image is built, and how large it is. Raises CannotRunHereError where no engine answers."""
+        ...
+
+    @property
+    def gpu_host(self) -> GpuHost:
+        """The GPUs of the engine's machine, as far as they are known without asking the engine."""
         ...
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
     from harness.model.scenario import Cell
 
-#: What `--backend` takes beside the names: the first that can be used here.
+#: What `--backend` takes in addition to the names: the first that can be used here.
 AUTO = "auto"
 
 
@@ -94,9 +94,9 @@ def choose(
     raise _refusal(refusals, gpus)
 
 
-def opened(root: Path, run: str = "") -> "list[RegisteredBackend]":
-    """All backends."""
-    return [entry.open(root, run) for entry in ENTRIES]
+def opened(root: Path) -> "list[RegisteredBackend]":
+    """All backends, for no run."""
+    return [entry.open(root, "") for entry in ENTRIES]
 
 
 def image_backend(root: Path) -> "ImageBackend":
@@ -114,7 +114,7 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
     """What launches run on, in words, and how they get their GPUs."""
     if not gpus:
         return backend.check()
-    # what can never have GPUs is told before what is not running
+    # "it never has GPUs" is more use than "it is not running"
     way = backend.check_gpus(gpus)
     return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
 

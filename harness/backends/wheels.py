@@ -31,7 +31,7 @@ def folder() -> Path | None:
 def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     """A folder with those of the files in `path` that the locks name: a builder copies the folder that it is given.
 
-    A file whose name tells no package is taken too.
+    A file whose name is not a package's is taken too.
     """
     from packaging.utils import canonicalize_version
 

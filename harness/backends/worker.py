@@ -12,7 +12,7 @@ from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
 from harness.model.launch import Job, Outcome, Status
 
-#: The folder, beside the job, that artifacts are taken from.
+#: The folder that artifacts are taken from, where the worker starts.
 ARTIFACTS = "artifacts"
 
 #: Arguments after the interpreter. Unbuffered, so that what a killed process printed is not lost.
@@ -123,7 +123,7 @@ def _broken(events: Events, ending: Ending) -> str:
 
 
 def _before(events: Events, asked: float | None) -> dict[str, float]:
-    """The phases before the worker's own first line, as far as the clocks tell them."""
+    """The phases before the worker's first line, where its clock and the engine's agree."""
     said, started = events.hello.get("time"), events.hello.get("started")
     if started is None:
         return {}

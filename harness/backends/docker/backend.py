@@ -65,7 +65,7 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def gpu_host(self) -> GpuHost:
-        """What is known of the GPUs of the engine's machine, without asking the engine."""
+        """The GPUs of the engine's machine, as far as they are known without asking the engine."""
         return gpus.host()
 
     def check(self) -> str:
@@ -73,7 +73,7 @@ class DockerBackend(ImageBackend):
         return self.engine.facts.engine
 
     def check_gpus(self, wanted: Sequence[str]) -> str:
-        """By which way containers get these GPUs. Raises CannotRunHereError where they cannot, as far as is told."""
+        """How containers get these GPUs. Raises CannotRunHereError where the engine is known not to have them."""
         gpus.check(self.access, wanted)
         self._gpus_by = self.access.way.value
         return self._gpus_by
@@ -113,7 +113,7 @@ class DockerBackend(ImageBackend):
         return replace(self.engine.facts, registry=recipe.registry(), gpus_by=self._gpus_by)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Of each image what the engine has, by one question for all."""
+        """Whether each image is built, and how large it is, by one question for all."""
         return self.images.states(requirements)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
@@ -164,7 +164,7 @@ class DockerBackend(ImageBackend):
             raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr}")
         found = verified(requirement.lock.pins, stdout)
         if environment.gpu_image:
-            # beside what its lock names it has what NVIDIA put there
+            # NVIDIA put more into it than its lock names
             found = replace(found, extra={})
         if requirement.device is Device.CPU:
             return found

@@ -5,8 +5,8 @@
     #9 CACHED | DONE 1.2s | ERROR: …        how it ended
     #14 exporting to image                  a step of the builder's own
 
-Steps overlap; which line belongs to which is told by its number. What cannot be read is passed over: another builder
-may say more.
+Steps overlap; a line's number says which step it belongs to. Lines of another form are passed over: another builder
+may print more.
 """
 
 import os
@@ -38,7 +38,7 @@ _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
 _FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
 _ENDS = ("CACHED", "DONE", "CANCELED", "ERROR")
 
-#: After this many seconds without a word from the builder, what it is doing is told.
+#: After this many seconds without a line from the builder, the step that runs is reported.
 _IDLE_SECONDS = 0.5
 
 #: A line longer than this many bytes is cut.
@@ -76,11 +76,11 @@ class Builder:
         self._running: set[subprocess.Popen[bytes]] = set()
         self.is_stopped = False
 
-    def build(self, target: str, settings: Mapping[str, str], tell: Callable[[str], object]) -> str:
+    def build(self, target: str, settings: Mapping[str, str], report: Callable[[str], object]) -> str:
         """Build a target of the bake file. Returns nothing where that went well, else what failed and its last words.
 
-        `settings` are set beside or in place of the target's own: `labels.harness.lock` and so on. `tell` is called
-        with what the builder is doing, whenever that takes time.
+        `settings` add to the target's own or replace them: `labels.harness.lock` and so on. `report` is called with
+        the step that runs, whenever one takes time.
         """
         log = BuildLog()
         with self._started(target, settings) as process:
@@ -88,7 +88,7 @@ class Builder:
                 for line in _lines(process.stdout):
                     words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
                     if words:
-                        tell(words)
+                        report(words)
             finally:
                 with self._lock:
                     self._running.discard(process)
@@ -159,21 +159,21 @@ def _lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
 class _BuildStep:
     words: str
     has_ended: bool = False
-    was_told: bool = False
+    is_reported: bool = False
     output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
 
-    def told(self) -> str:
-        """Its words, the first time."""
-        words = "" if self.was_told else self.words
-        self.was_told = True
+    def report(self) -> str:
+        """Its words, the first time; then nothing."""
+        words = "" if self.is_reported else self.words
+        self.is_reported = True
         return words
 
 
 class BuildLog:
     """One build, from its builder's lines.
 
-    A step is told when it takes time: when it says something, or when the builder says nothing for a while. What is in
-    the cache ends at once, and is not told.
+    A step is reported when it takes time: when it prints something, or when the builder prints nothing for a while. A
+    cached step ends at once, and is not reported.
     """
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class BuildLog:
         self._verdict = ""
 
     def feed(self, line: str) -> str:
-        """Take the next line. Returns what the builder is doing where that is to be told, else nothing."""
+        """Take the next line. Returns the step that runs where it is to be reported, else nothing."""
         line = escaped(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
@@ -194,9 +194,9 @@ class BuildLog:
         return self._feed_step(int(match["number"]), match["rest"]) if match else ""
 
     def idle(self) -> str:
-        """The builder has said nothing for a while. Returns what it is doing where that is to be told, else nothing."""
+        """The builder has printed nothing for a while. Returns as `feed` does."""
         running = [step for step in self._steps.values() if not step.has_ended]
-        return running[-1].told() if running else ""
+        return running[-1].report() if running else ""
 
     def failure(self) -> str:
         """What to show of a build that failed: the step, its last lines and the verdict; else the last lines of all."""
@@ -218,7 +218,7 @@ class BuildLog:
         if output is None:
             return ""
         step.output.append(output["text"])
-        return step.told()
+        return step.report()
 
 
 def _words(text: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from docker import APIClient
     from docker.types import DeviceRequest
 
-#: The labels by which what a killed harness left is found.
+#: The labels that find what a killed harness left.
 RUN_LABEL = "harness.run"
 CELL_LABEL = "harness.cell"
 
@@ -101,7 +101,7 @@ class Container:
             return asked, self._ending(code)
 
     def artifacts(self, folder: str) -> Artifacts:
-        """The files in a folder beside the job, after the process has ended."""
+        """The files in a folder where the process started, after it has ended."""
         from docker.errors import NotFound
 
         with sentences("give a launch's artifacts"):
@@ -121,7 +121,7 @@ class Container:
                     each.settimeout(None)
             yield getattr(stream, "recv", None) or stream.read
         finally:
-            # the response that the SDK keeps beside the stream closes both
+            # the SDK keeps the response with the stream, and closing it closes both
             getattr(stream, "_response", stream).close()
 
     def _pass(self) -> None:

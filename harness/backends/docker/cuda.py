@@ -60,10 +60,10 @@ _SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class CudaReport:
-    """What a GPU image has of CUDA.
+    """The CUDA libraries of a GPU image.
 
     `opened` maps each library that TensorFlow asks for, and what those open by themselves, to its version (empty where
-    it does not tell); `missing` maps those that do not open to the loader's words. `disagreements` are sentences: a
+    it is not known); `missing` maps those that do not open to the loader's words. `disagreements` are sentences: a
     library older than TensorFlow was built with, a wheel that the catalogue does not describe. `notes` are sentences
     too, of what is not there and not needed.
     """

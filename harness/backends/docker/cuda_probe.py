@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: What TensorFlow's loader has a function for, apart from the driver and TensorRT, which is optional.
+#: What TensorFlow's loader has a function for, but for the driver and TensorRT, which is optional.
 NAMES = ("CudaRuntime", "Cublas", "CublasLt", "Cufft", "Curand", "Cusolver", "Cusparse", "Cudnn", "Cupti", "Nccl")
 
 #: The loader's namespace, up to 2.10 and later.
@@ -101,7 +101,7 @@ def tensorflow() -> None:
     """Print TensorFlow's build info, then call its loader for each library; the log goes to stderr."""
     tf: Any = importlib.import_module("tensorflow")
     folder = Path(tf.__file__).parent
-    # some releases keep their libraries in a package beside the one that is imported
+    # some releases keep their libraries in another package than the one that is imported
     folders = (folder, folder.parent / "tensorflow_core", folder.parent.parent / "tensorflow_core")
     patterns = ("libtensorflow_framework.so.*", "libtensorflow_cc.so.*", "python/_pywrap_tensorflow_internal.so")
     paths = [path for each in folders for pattern in patterns for path in sorted(each.glob(pattern))]
@@ -125,7 +125,7 @@ def find(loaded: list[ctypes.CDLL], name: str) -> Any:
 
 
 def version(soname: str, library: ctypes.CDLL) -> str:
-    """What the library itself says, else its file's name, else its package; empty where none tells."""
+    """The version by the library itself, else by its file's name, else by its package; empty where none has it."""
     name = soname.partition(".so")[0]
     return said(name, library) or filed(name, soname)
 
@@ -134,11 +134,11 @@ def said(name: str, library: ctypes.CDLL) -> str:
     """The version by the library's own function, which some have only with a driver."""
     try:
         if name == "libcudart":
-            told = number(library.cudaRuntimeGetVersion)
-            return f"{told // 1000}.{told % 1000 // 10}"
+            found = number(library.cudaRuntimeGetVersion)
+            return f"{found // 1000}.{found % 1000 // 10}"
         if name == "libnccl":
-            told = number(library.ncclGetVersion)
-            return f"{told // 10000}.{told % 10000 // 100}.{told % 100}"
+            found = number(library.ncclGetVersion)
+            return f"{found // 10000}.{found % 10000 // 100}.{found % 100}"
         # cublasGetProperty and so on: major, minor and patch, by their numbers
         return ".".join(str(number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
     except (AttributeError, ValueError):

@@ -31,7 +31,7 @@ class Engine:
 
     @property
     def is_here(self) -> bool:
-        """Whether the engine is this machine, as far as its address tells: then its clock and its CPUs are ours."""
+        """Whether the engine is on this machine, by its address: then its clock and its CPUs are ours."""
         return is_of_this_machine(self.address)
 
     @cached_property
@@ -42,7 +42,7 @@ class Engine:
 
     @property
     def version(self) -> str:
-        """The engine's version; empty where it does not tell."""
+        """The engine's version; empty where it does not say."""
         return str(self.info.get("ServerVersion", ""))
 
     @property

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 #: The name that NVIDIA's devices have in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
 
-#: What stands for every GPU, in CDI and in `--gpus`.
+#: What means every GPU, in CDI and in `--gpus`.
 ALL = "all"
 
-#: The program by which an engine gives out GPUs without CDI; it looks for it when it starts.
+#: The program that gives containers GPUs without CDI; an engine looks for it when it starts.
 HOOK = "nvidia-container-runtime-hook"
 
 #: compute: CUDA; utility: NVML and nvidia-smi. Graphics and video have no part in it.
@@ -42,11 +42,11 @@ ADVICE = (
     "To see what is there and what is missing: harness doctor --gpu"
 )
 
-#: Where a container has compiled code; the GPU images' user owns the folder, and a new volume takes that over.
+#: Where a container has compiled code; the GPU images' user owns the folder, and a new volume takes its owner over.
 CODE_FOLDER = "/cache"
 
-#: What tells the driver so. The size, in bytes, is the one that TensorFlow's own warning asks for: the older drivers'
-#: default is an eighth of it, and what does not fit is compiled again at each start.
+#: The driver's settings for it. The size, in bytes, is the one that TensorFlow's own warning asks for: the older
+#: drivers' default is an eighth of it, and what does not fit is compiled again at each start.
 CODE_ENVIRON: Mapping[str, str] = {"CUDA_CACHE_PATH": CODE_FOLDER, "CUDA_CACHE_MAXSIZE": str(2**31)}
 
 CODE_LABEL = "harness.cache"
@@ -56,7 +56,7 @@ _REFUSAL = re.compile(r"CDI device|could not select device driver|nvidia-contain
 
 
 class GpuWay(StrEnum):
-    """By what an engine gives GPUs to containers."""
+    """The way in which an engine gives GPUs to containers, as reports call it."""
 
     CDI = "CDI"
     RUNTIME = "NVIDIA's runtime"
@@ -64,7 +64,7 @@ class GpuWay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
-    """How containers of an engine get GPUs. `names` are the devices that it lists; empty where it does not tell."""
+    """How containers of an engine get GPUs. `names` are the devices that it lists; empty where it lists none."""
 
     way: GpuWay
     names: tuple[str, ...] = ()
@@ -73,12 +73,12 @@ class GpuAccess:
 def access(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> GpuAccess | None:
     """How containers get GPUs, by what `docker info` says; None where they get none.
 
-    `listed` are the names that the specifications in the engine's folders have, None where these cannot be read: the
-    engine is elsewhere. `hooked`: NVIDIA's hook is installed on this machine. Engines that are elsewhere and do not say
-    are asked by trying.
+    `listed` are the names of the devices in the engine's CDI specifications, None where the engine is on another
+    machine. `hooked`: NVIDIA's hook is installed on this machine. An engine on another machine that lists nothing is
+    asked by a first launch.
     """
-    told = [str(each.get("ID", "")) for each in info.get("DiscoveredDevices") or () if each.get("Source") == "cdi"]
-    names = [name.partition("=")[2] for name in told if name.startswith(f"{KIND}=")] or list(listed or ())
+    devices = [str(each.get("ID", "")) for each in info.get("DiscoveredDevices") or () if each.get("Source") == "cdi"]
+    names = [name.partition("=")[2] for name in devices if name.startswith(f"{KIND}=")] or list(listed or ())
     if names:
         return GpuAccess(GpuWay.CDI, tuple(dict.fromkeys(names)))
     if hooked or "nvidia" in (info.get("Runtimes") or {}):
@@ -89,7 +89,7 @@ def access(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: boo
 
 
 def host() -> GpuHost:
-    """What is known of the GPUs of the machine whose engine will be used: what NVML tells, where it is this machine."""
+    """The GPUs of the machine whose engine will be used, where that is this machine."""
     where = address()
     if where and not is_of_this_machine(where):
         return GpuHost(absent="the engine is on another machine", is_here=False)
@@ -142,7 +142,7 @@ def options(way: str, gpus: Sequence[str]) -> list[str]:
 
 @contextmanager
 def refusals(gpus: Sequence[str]) -> Iterator[None]:
-    """Give the advice on GPUs to an engine's refusal that is about them; many it tells only when a container starts."""
+    """Add the advice on GPUs to an engine's refusal that is about them; many come only when a container starts."""
     try:
         yield
     except CannotRunHereError as error:
@@ -158,14 +158,14 @@ def names_in(folders: Iterable[Path]) -> list[str]:
 
 
 def devices(path: Path) -> list[str]:
-    """The names of NVIDIA's devices in one specification; none where it is of others, or cannot be understood."""
+    """The names of NVIDIA's devices in one specification; none where it is another vendor's, or not understood."""
     import yaml
 
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError):
-        return []  # the engine passes over it too
+        return []  # the engine ignores it too
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []
     entries = document.get("devices")
@@ -174,7 +174,7 @@ def devices(path: Path) -> list[str]:
 
 
 def code_volume(image: str, models: Sequence[str]) -> str:
-    """The volume's name: the image's id and the GPU models, as far as they are known, tell what is in it."""
+    """The volume's name: the image's id and the GPU models, as far as they are known."""
     slugs = [re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-") for model in models]
     return "-".join(["harness-ptx", image.rpartition(":")[2][:12], *dict.fromkeys(slugs or ["gpu"])])[:200]
 
@@ -186,14 +186,14 @@ def make_volume(engine: Engine, name: str) -> None:
 
 
 def code_volumes(engine: Engine) -> list[str]:
-    """The names of all such volumes that the engine has."""
+    """The names of all volumes of compiled code."""
     with sentences("list volumes"):
         found = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
     return sorted(volume["Name"] for volume in found["Volumes"] or ())
 
 
 def remove_volumes(engine: Engine) -> int:
-    """Remove them all; returns how many there were."""
+    """Remove the volumes of compiled code; returns how many there were."""
     names = code_volumes(engine)
     with sentences("remove volumes"):
         for name in names:

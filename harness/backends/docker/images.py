@@ -219,7 +219,7 @@ class Images:
     def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Pull or push an image, until that is done or `is_stopped`. Raises CannotRunHereError in the registry's words.
 
-        An engine that has begun a transfer tells of errors on the way, not by its status.
+        An engine that has begun a transfer reports errors in its messages, not by its status.
         """
         with sentences(f"{way} {tag}"):
             for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):

@@ -80,13 +80,13 @@ def _stages(root: Path, requirement: Requirement) -> list[str]:
 
 @cache
 def digest(path: Path) -> str:
-    """The hash of a Dockerfile and of what it copies: all that makes an image beside its lock and its bases."""
+    """The hash of a Dockerfile and of what it copies: all that makes an image but its lock and its bases."""
     parts = [path, *(path.parent / name for name in ("install.sh", "uv.txt"))]
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
 def settings(root: Path, requirement: Requirement) -> dict[str, str]:
-    """What is set for the builder beside what the bake file says.
+    """What is set for the builder in addition to what the bake file says.
 
     A lock outside the project is read where it lies. Of an environment that is not in the bake file, all is set.
     """
