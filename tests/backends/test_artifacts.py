@@ -1,4 +1,6 @@
+import io
 import os
+import tarfile
 from pathlib import PurePosixPath
 from unittest.mock import patch
 
@@ -6,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends import artifacts
-from harness.backends.artifacts import from_folder, safe_name
+from harness.backends.artifacts import from_archive, from_folder, safe_name
+from harness.backends.docker.container import pack
 
 
 def test_files_come_with_their_folders(tmp_path):
@@ -65,3 +68,24 @@ def test_a_safe_name_stays_inside(name):
 def test_names_keep_what_is_harmless():
     assert safe_name("profile/plugins/run_1.trace.json") == "profile/plugins/run_1.trace.json"
     assert safe_name("/etc/../x y") == "etc/x_y"
+
+
+def test_links_and_devices_are_refused():
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, kind in [("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE), ("device", tarfile.CHRTYPE)]:
+            entry = tarfile.TarInfo(f"artifacts/{name}")
+            entry.type, entry.linkname = kind, "/etc/passwd"
+            tar.addfile(entry)
+    found = from_archive([buffer.getvalue()])
+    assert found.files == {}
+    assert [line.split(":")[0] for line in found.refused] == ["link", "hard", "device"]
+
+
+def test_a_hostile_name_stays_inside():
+    assert list(from_archive([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_are_read_as_an_archive(data):
+    from_archive([data])

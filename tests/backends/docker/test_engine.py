@@ -35,9 +35,16 @@ def test_a_machine_that_refuses_is_named(home, monkeypatch):
             connect()
 
 
-def test_nonsense_as_an_address_is_a_sentence(home, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", "carrier pigeon")
-    with pytest.raises(CannotRunHereError, match=r"DOCKER_HOST \(carrier pigeon\)"):
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("DOCKER_HOST", "carrier pigeon", r"DOCKER_HOST \(carrier pigeon\)"),
+        ("DOCKER_CONTEXT", "lost", "the context 'lost'"),
+    ],
+)
+def test_what_is_no_address_is_named(home, monkeypatch, variable, value, words):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(CannotRunHereError, match=words):
         connect()
 
 
@@ -52,12 +59,6 @@ def test_the_current_context_is_taken(home):
     endpoint = {"Host": f"unix://{home}/far.sock", "SkipTLSVerify": False}
     (meta / "meta.json").write_text(json.dumps({"Name": "far", "Metadata": {}, "Endpoints": {"docker": endpoint}}))
     with pytest.raises(CannotRunHereError, match=rf"at the context 'far' \(unix://{home}/far.sock\): No such file"):
-        connect()
-
-
-def test_a_context_that_is_not_there_is_named(home, monkeypatch):
-    monkeypatch.setenv("DOCKER_CONTEXT", "lost")
-    with pytest.raises(CannotRunHereError, match="the context 'lost'"):
         connect()
 
 
