@@ -4,7 +4,8 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,24 @@ _FIELDS = {field.name for field in fields(Environment)} - {"asked"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: Where one of these is given, all are.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+_INSTANT = (_is_instant, "a whole instant such as 2019-09-01T00:00:00Z (a bare date would mean local time)")
+#: Whether a value has the right format, and that format in words.
+_FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "name": (re.compile(r"[a-z0-9][a-z0-9._-]*").fullmatch, "lower-case letters, digits, `.`, `_`, `-`"),
+    "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
+    "as_of": _INSTANT,
+    "cuda_as_of": _INSTANT,
+    "gpu_code": (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "such as `sm_60 sm_70 compute_80`"),
+}
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
@@ -59,9 +78,8 @@ def parse(text: str, where: str) -> list[Environment]:
     if not isinstance(entries, list):
         raise UsageError(f'{where} has no `variable "{VARIABLE}"` whose default is a list of environments.')
     environments = [_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
-    names = [environment.name for environment in environments]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(environment.name for environment in environments).items():
+        if count > 1:
             raise UsageError(f"{where} has two environments named {name}.")
     return environments
 
@@ -75,25 +93,8 @@ def _environment(entry: Any, where: str) -> Environment:
     if missing or unknown:
         problems = [f"lacks `{key}`" for key in missing] + [f"has the unknown key `{key}`" for key in unknown]
         raise UsageError(f"{where}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
-    environment = Environment(**entry)
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", environment.name):
-        raise UsageError(f"{where}: the name {environment.name!r} is not lower-case letters, digits, `.`, `_`, `-`.")
-    if not re.fullmatch(r"\d+\.\d+", environment.python):
-        raise UsageError(f"{where}: `python` is {environment.python!r}, not X.Y.")
-    for key in ("as_of", "cuda_as_of"):
-        value = getattr(environment, key)
-        if value and not _is_instant(value):
-            raise UsageError(
-                f"{where}: `{key}` is {value!r}, not a whole instant such as 2019-09-01T00:00:00Z "
-                "(a bare date would mean local time)."
-            )
-    if not all(re.fullmatch(r"(sm|compute)_\d{2,3}", code) for code in environment.gpu_code.split()):
-        raise UsageError(f"{where}: `gpu_code` is {environment.gpu_code!r}, not such as `sm_60 sm_70 compute_80`.")
-    return environment
-
-
-def _is_instant(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+    for key, (is_right, words) in _FORMATS.items():
+        value = entry.get(key)
+        if value and not is_right(value):
+            raise UsageError(f"{where}: `{key}` is {value!r}, not {words}.")
+    return Environment(**entry)

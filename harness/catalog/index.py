@@ -3,6 +3,7 @@
 The index is the one that uv is set up for, so no host is named here.
 """
 
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -62,28 +63,18 @@ def locked(requirements: Path, python: str) -> Sequence[Package]:
     return found
 
 
+def compiled(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What `uv pip compile` says for the images' platform: the lock is its stdout."""
+    return run_uv(["pip", "compile", str(requirements), f"--python-platform={PLATFORM}", "--quiet", *options])
+
+
 def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
     """uv's words where nothing fits, and the packages where something does."""
-    with tempfile.TemporaryDirectory() as folder:
-        lock = Path(folder) / "pylock.toml"
-        done = run_uv(
-            [
-                "pip",
-                "compile",
-                str(requirements),
-                f"--output-file={lock}",
-                "--format=pylock.toml",
-                # any interpreter does, as nothing is built; a search for one can take longer than the question
-                f"--python={sys.executable}",
-                f"--python-version={python}",
-                f"--python-platform={PLATFORM}",
-                "--no-deps",
-                "--quiet",
-                *options,
-            ]
-        )
-        if done.returncode == 0:
-            return "", _packages(lock.read_text(encoding="utf-8"))
+    # any interpreter does, as nothing is built; a search for one can take longer than the question
+    interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
+    done = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    if done.returncode == 0:
+        return "", _packages(done.stdout)
     words = last_words(done.stderr, 12)
     if done.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(

@@ -13,11 +13,10 @@ from packaging.version import Version
 
 from harness.catalog import adhoc, index
 from harness.catalog.adhoc import NIGHTLIES, Asked, parse
-from harness.catalog.index import PLATFORM
 from harness.catalog.project import Project
 from harness.files import write_atomically
 from harness.machine.interpreters import find_python
-from harness.machine.uv import last_words, run_uv
+from harness.machine.uv import last_words
 from harness.model.environment import Device, Environment, Lock, Requirement, pins
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -139,30 +138,16 @@ def resolve(environment: Environment, device: Device) -> str:
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
-        asked, lock = Path(folder) / "asked.txt", Path(folder) / "lock.txt"
+        asked = Path(folder) / "asked.txt"
         asked.write_text("\n".join(inputs(environment, device)) + "\n", encoding="utf-8")
-        done = run_uv(
-            [
-                "pip",
-                "compile",
-                str(asked),
-                f"--output-file={lock}",
-                *_instants(environment),
-                f"--python={python}",
-                f"--python-platform={PLATFORM}",
-                "--generate-hashes",
-                "--no-emit-index-url",
-                "--no-header",
-                "--no-annotate",
-                "--quiet",
-                *(["--no-deps"] if environment.gpu_image else []),
-            ]
-        )
-        if done.returncode:
-            typed = environment.asked and done.returncode == index.NO_SOLUTION
-            error = UsageError if typed else CannotRunHereError
-            raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
-        return _heading(environment, device) + lock.read_text(encoding="utf-8")
+        options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
+        options += ["--no-deps"] if environment.gpu_image else []
+        done = index.compiled(asked, f"--python={python}", *_instants(environment), *options)
+    if done.returncode:
+        typed = environment.asked and done.returncode == index.NO_SOLUTION
+        error = UsageError if typed else CannotRunHereError
+        raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
+    return _heading(environment, device) + done.stdout
 
 
 def _instants(environment: Environment) -> Sequence[str]:
@@ -174,9 +159,8 @@ def _instants(environment: Environment) -> Sequence[str]:
 
 
 def _heading(environment: Environment, device: Device) -> str:
-    cuda = (
-        f", NVIDIA's packages as of {environment.cuda_as_of}" if device is Device.GPU and environment.cuda_as_of else ""
-    )
+    younger = environment.cuda_as_of if device is Device.GPU else ""
+    cuda = f", NVIDIA's packages as of {younger}" if younger else ""
     return (
         f"# {environment.title} for the {device.value}, Python {environment.python}, as of {environment.as_of}{cuda}.\n"
         f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"

@@ -46,10 +46,8 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
-    def over(self, older: "Manifest | None") -> "Manifest":
-        """This one and what an older one had beside it."""
-        if older is None:
-            return self
+    def over(self, older: "Manifest") -> "Manifest":
+        """This one, and what an older one has that it lacks."""
         names = {**older.environments, **self.environments}
         devices = {
             name: sorted({*older.environments.get(name, ()), *self.environments.get(name, ())}) for name in names
@@ -106,9 +104,9 @@ def fill(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-    before = read(folder) if (folder / FILE).is_file() else None
+    before = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # the images first: where one cannot be had, that is known before gigabytes are fetched
-    saved = {} if images is None else _save_images(images, requirements, folder, before, say)
+    saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
     files = {name: sha256(folder / name) for name in saved}
     wheels = _wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
@@ -139,11 +137,10 @@ def _save_images(
     store: ImageStore,
     requirements: Sequence[Requirement],
     folder: Path,
-    before: Manifest | None,
+    had: Mapping[str, Mapping[str, str]],
     say: Callable[[str], object],
 ) -> dict[str, dict[str, str]]:
-    """Save the base images that are not there as they are; returns file to `reference` and `id`."""
-    had = before.images if before else {}
+    """Save the base images that a pack that `had` some lacks; returns file to `reference` and `id`, of all."""
     images = {}
     for reference in store.bases(requirements):
         identity = store.obtain(reference)

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from harness.model.environment import Device, Environment, Requirement, unmet
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario, matches
 from harness.plan.gpus import Fit, Support, fit
@@ -21,7 +21,7 @@ def split(
     environments: Mapping[str, Environment],
     *,
     cards: Sequence[Card] = (),
-    host: GpuHost | None = None,
+    host: GpuHost = CPU_ALONE,
 ) -> tuple[list[Cell], list[Unavailable]]:
     """The cells that can run, and those that cannot, with the reason and what to do.
 
@@ -36,10 +36,10 @@ def split(
 
     @cache
     def on_gpu(name: str) -> Reason | None:
-        found = fit(environments[name], cards, host or GpuHost())
+        found = fit(environments[name], cards, host)
         if not found.is_impossible:
             return None
-        return found.reason, gpu_advice(found, environments[name], environments.values(), cards, host or GpuHost())
+        return found.reason, gpu_advice(found, environments[name], environments.values(), cards, host)
 
     def gpu(cell: Cell) -> Reason | None:
         return on_gpu(cell.environment) if cell.device is Device.GPU else None

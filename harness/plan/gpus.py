@@ -7,6 +7,7 @@ release notes and issues for what was seen.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby, takewhile
 
 from harness.model.environment import Environment
 from harness.model.gpu import Capability, Card, GpuCode, GpuHost, shown
@@ -74,8 +75,9 @@ def judge(
     reason = _no_code(environment, capability)
     if reason:
         return Fit(Support.CANNOT, reason)
-    oldest = minimum_driver(environment)
-    if oldest and driver and _is_older(driver, oldest):
+    oldest, numbers = minimum_driver(environment), _version(driver)
+    # a version that is no numbers is not known to be older
+    if oldest and numbers and numbers < _version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
     if GpuCode.parse(environment.gpu_code).runs_on(capability):
@@ -147,36 +149,14 @@ def minimum_driver(environment: Environment) -> str:
 
 def describe(environment: Environment) -> str:
     """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code."""
-    ways = {capability: judge(environment, capability).support for capability in CAPABILITIES}
-    native, compiled = (
-        _ranges([c for c in CAPABILITIES if ways[c] is way]) for way in (Support.NATIVE, Support.COMPILED)
-    )
-    return ", ".join([*native, *(["compiled " + ", ".join(compiled)] if compiled else [])])
-
-
-def _ranges(chosen: Sequence[Capability]) -> list[str]:
-    """Those that follow one another in the list of all, as `first-last`."""
-    runs: list[list[Capability]] = []
-    for capability in chosen:
-        at = CAPABILITIES.index(capability)
-        if runs and at and runs[-1][-1] == CAPABILITIES[at - 1]:
-            runs[-1].append(capability)
-        else:
-            runs.append([capability])
-    return ["-".join(dict.fromkeys([shown(run[0]), shown(run[-1])])) for run in runs]
-
-
-def _is_older(version: str, than: str) -> bool:
-    # a version that is no numbers is not known to be older
-    numbers = _version(version)
-    return bool(numbers) and numbers < _version(than)
+    spans: dict[Support, list[str]] = {way: [] for way in Support}
+    for way, run in groupby(CAPABILITIES, lambda capability: judge(environment, capability).support):
+        members = [shown(capability) for capability in run]
+        spans[way].append("-".join(dict.fromkeys([members[0], members[-1]])))
+    compiled = spans[Support.COMPILED]
+    return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])
 
 
 def _version(text: str) -> tuple[int, ...]:
     """Its leading numbers: `2.22.0.dev2026` is (2, 22, 0)."""
-    numbers = []
-    for part in text.split("."):
-        if not part.isdecimal():
-            break
-        numbers.append(int(part))
-    return tuple(numbers)
+    return tuple(int(part) for part in takewhile(str.isdecimal, text.split(".")))

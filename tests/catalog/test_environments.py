@@ -97,7 +97,7 @@ def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path: Path, monkeypa
         (bake(GOOD.replace('"sm_35 compute_70"', '"7.0"')), "not such as `sm_60 sm_70 compute_80`"),
         (bake(GOOD + ', cuda_as_of = "2022-12-01"'), "`cuda_as_of` is '2022-12-01', not a whole instant"),
         (bake(GOOD.replace('"3.7"', '"3"')), "not X.Y"),
-        (bake(GOOD.replace("tf1.14", "../tf")), "is not lower-case letters"),
+        (bake(GOOD.replace("tf1.14", "../tf")), "`name` is '../tf', not lower-case letters"),
         (bake(GOOD.replace('"3.7"', "3.7")), "not an object of strings"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
@@ -35,12 +35,11 @@ def cell(environment: str, device: Device = Device.GPU) -> Cell:
 
 
 def split(
-    cells: Sequence[Cell], known: GpuHost | None = None, catalog: dict[str, Environment] = CATALOG
+    cells: Sequence[Cell], known: GpuHost = CPU_ALONE, catalog: dict[str, Environment] = CATALOG
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Of cells whose scenario asks for no package."""
     locks = {each.name: Requirement(each, Device.CPU, Lock(Path("lock"), "0", {})) for each in catalog.values()}
-    cards = known.cards if known else ()
-    return availability.split(cells, {"step": NO_NEEDS}, locks, catalog, cards=cards, host=known)
+    return availability.split(cells, {"step": NO_NEEDS}, locks, catalog, cards=known.cards, host=known)
 
 
 def on_gpu(names: Sequence[str], known: GpuHost) -> tuple[list[str], dict[str, Unavailable]]:
