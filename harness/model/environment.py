@@ -51,7 +51,7 @@ class Environment:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it has locks and images for: a GPU where the catalogue tells of one."""
+        """What it has locks and images for: a GPU where the catalogue lists its GPU code."""
         if self.gpu_image:
             return (Device.GPU,)
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)

@@ -1,6 +1,7 @@
 """Which cells can run, known before any image is built, and what to use instead of the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -36,10 +37,8 @@ def split(
 
     @cache
     def on_gpu(name: str) -> Reason | None:
-        found = fit(environments[name], cards, host)
-        if not found.is_impossible:
-            return None
-        return found.reason, gpu_advice(found, environments[name], environments.values(), cards, host)
+        found = on_cards(environments[name], environments.values(), cards, host)
+        return (found.reason, found.advice) if found.is_impossible else None
 
     def gpu(cell: Cell) -> Reason | None:
         return on_gpu(cell.environment) if cell.device is Device.GPU else None
@@ -75,7 +74,7 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
 def _no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
     if device in environment.devices:
         return None
-    reason = f"the catalogue has nothing of a {device.value.upper()} for {environment.name}"
+    reason = f"the catalogue lists no GPU code for {environment.name}"
     if environment.gpu_image:
         reason = f"{environment.name} is NVIDIA's image {environment.gpu_image}, which is made for GPUs"
     other = nearest_with(device, environment, catalog)
@@ -93,16 +92,18 @@ def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]
     return min(able, key=lambda each: (distance(each), _release(each)), default=None)
 
 
-def gpu_advice(
-    found: Fit, environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost
-) -> str:
-    """What to do about an environment that cannot run on the cards: its own advice, and which one to use instead."""
+def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> Fit:
+    """How an environment runs on the cards; where it cannot, the advice names one that does."""
+    found = fit(environment, cards, host)
+    if not found.is_impossible:
+        return found
     other = nearest_on(cards, host, environment, catalog)
     if other is None:
-        return found.advice or "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
+        nowhere = "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
+        return replace(found, advice=found.advice or nowhere)
     compiled = "" if fit(other, cards, host).support is Support.NATIVE else f" ({Support.COMPILED.value})"
     which = f"{other.name}{compiled}."
-    return f"{found.advice} Or use {which}" if found.advice else f"Use {which}"
+    return replace(found, advice=f"{found.advice} Or use {which}" if found.advice else f"Use {which}")
 
 
 def nearest_on(
@@ -136,11 +137,9 @@ def gpu_rows(
     chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
 ) -> list[dict[str, Any]]:
     """How each environment with GPU code runs on the cards: its name, the way, the reason and what to do."""
-    rows = []
-    for environment in chosen:
-        if Device.GPU not in environment.devices:
-            continue
-        found = fit(environment, cards, host)
-        told = gpu_advice(found, environment, catalog.values(), cards, host) if found.is_impossible else found.advice
-        rows.append({"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": told})
-    return rows
+    with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
+    fits = [(each, on_cards(each, catalog.values(), cards, host)) for each in with_gpu]
+    return [
+        {"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": found.advice}
+        for environment, found in fits
+    ]

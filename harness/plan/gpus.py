@@ -98,7 +98,7 @@ def _no_code(environment: Environment, capability: Capability) -> str:
     """Why no driver helps, in a clause; empty where one may."""
     code, where = GpuCode.parse(environment.gpu_code), f"compute capability {shown(capability)}"
     if not code.machine:
-        return "the catalogue tells of no GPU code in it"
+        return "the catalogue lists no GPU code for it"
     if code.runs_on(capability):
         return ""
     if capability >= BLACKWELL:

@@ -65,7 +65,7 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
     without, older, newer = bare("tf2.9", "2.9.0", ""), bare("tf2.8", "2.8.0"), bare("tf2.10", "2.10.0")
     able, (missing,) = split([cell("tf2.9")], catalog={each.name: each for each in (without, newer)})
     assert able == []
-    assert missing.reason == "the catalogue has nothing of a GPU for tf2.9"
+    assert missing.reason == "the catalogue lists no GPU code for tf2.9"
     assert missing.advice == "Use tf2.10."
     assert nearest_with(Device.GPU, without, [without, newer, older]) is older
     assert nearest_with(Device.GPU, newer, [without, newer, older]) is newer

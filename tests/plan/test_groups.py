@@ -1,36 +1,17 @@
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.environment import Device
-from harness.model.scenario import Cell, Comparison, Scenario
 from harness.plan.groups import group, order
+from tests.factories import cells, scenario
 
-SCENARIO = Scenario(
-    name="step",
-    path=Path("step.py"),
-    title="step",
-    source="",
-    tags=[],
-    axes={"call": ["fit", "batch"], "mode": ["graph", "eager"]},
-    requires_python="",
-    dependencies=[],
-    compare=[Comparison(name="modes", along="mode", plus="graph")],
-)
-CELLS = [
-    Cell("step", environment, Device.CPU, {"call": call, "mode": mode})
-    for call in ("fit", "batch")
-    for mode in ("graph", "eager")
-    for environment in ("tf1.14", "tf2.0")
-]
+CELLS = cells(calls=("fit", "batch"))
 
 
 def test_cells_that_are_compared_are_one_group() -> None:
-    groups = group(CELLS, {"step": SCENARIO}, "tf1.14")
-    assert [found.name for found in groups] == ["step cpu call=fit", "step cpu call=batch"]
+    groups = group(CELLS, {"step": scenario()}, "tf1.14")
+    assert [found.name for found in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
     assert [len(found.cells) for found in groups] == [4, 4]
-    assert groups[0].axes == {"call": "fit"}
+    assert groups[0].axes == {"call": "fit", "dtype": "float32"}
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))

@@ -1,34 +1,22 @@
+import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.catalog.toml import Findings
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.scenario import Scenario, Suite, SuitePart
-from harness.plan.selection import Catalog, Selection, parse_axes, resolve, select, without_broken
-
-
-def scenario(name: str, **axes: list[str]) -> Scenario:
-    return Scenario(
-        name=name,
-        path=Path(f"{name}.py"),
-        title=name,
-        source="",
-        tags=[],
-        axes=axes,
-        requires_python="",
-        dependencies=[],
-        default={"dtype": "float32"} if "dtype" in axes else {},
-    )
-
+from harness.model.scenario import Suite, SuitePart
+from harness.plan.selection import Catalog, Selection, check_suites, parse_axes, resolve, select, without_broken
+from tests.factories import scenario
 
 CATALOG = Catalog(
     environments=["tf1.14", "tf2.0", "tf2.15"],
     scenarios={
-        "step": scenario("step", call=["fit", "batch"], mode=["graph", "eager"], dtype=["float32", "float64"]),
-        "other": scenario("other", size=["1", "10"]),
+        "step": scenario(axes={"call": ["fit", "batch"], "mode": ["graph", "eager"], "dtype": ["float32", "float64"]}),
+        "other": scenario("other", axes={"size": ["1", "10"]}, default={}),
     },
     suites={
         "quick": Suite(
@@ -173,7 +161,7 @@ def test_every_name_finds_itself_first(names: list[str], data: st.DataObject) ->
 
 
 SPOILED_SUITE = Suite("all", "All", ["*"], [SuitePart("step", {}), SuitePart("broken", {})])
-SPOILED = Catalog(["tf2.0"], {"step": scenario("step"), "other": scenario("other")}, {"all": SPOILED_SUITE})
+SPOILED = Catalog(["tf2.0"], {"step": scenario(), "other": scenario("other")}, {"all": SPOILED_SUITE})
 
 
 def left(selection: Selection) -> tuple[list[str], list[str]]:
@@ -205,3 +193,65 @@ def test_of_a_suite_what_was_typed_beside_it_counts() -> None:
 def test_a_name_of_no_scenario_is_told_beside_the_broken_ones() -> None:
     with pytest.raises(UsageError, match=r"Did you mean broken\?"):
         without_broken(Selection(scenarios=["brokn"]), SPOILED, ["broken"])
+
+
+SUITES = """\
+[few]
+environments = ["tf2.*"]
+[[few.select]]
+scenario = "step"
+mode = ["graph"]
+call = ["fit"]
+environment = ["tf2.0"]
+[[few.select]]
+scenario = "other"
+"""
+SCENARIOS = {"step": scenario(exclude=[{"mode": "eager", "call": "fit"}]), "other": scenario("other")}
+
+
+def problems(text: str, broken: tuple[str, ...] = (), only: list[str] | None = None) -> list[str]:
+    suites = {}
+    for name, table in tomllib.loads(text).items():
+        parts = [
+            SuitePart(
+                part["scenario"],
+                {axis: values for axis, values in part.items() if axis not in ("scenario", "environment")},
+                part.get("environment", ()),
+            )
+            for part in table["select"]
+        ]
+        suites[name] = Suite(name, name, table["environments"], parts)
+    findings = Findings(Path("suites.toml"), text)
+    known = {name: SCENARIOS[name] for name in SCENARIOS if name not in broken}
+    check_suites(Catalog(["tf1.14", "tf2.0"], known, suites), broken, findings, only)
+    return [f"{problem.line}: {problem.text} {problem.fix}" for problem in findings.problems]
+
+
+def test_a_suite_whose_names_all_exist_has_no_problem() -> None:
+    assert problems(SUITES) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"tf2.*"', '"tf3.*"', "2: There is no environment 'tf3.*'."),
+        ('"step"', '"stepp"', "4: There is no scenario 'stepp'. Did you mean `step`?"),
+        ("mode =", "mood =", "5: step has no axis 'mood'. Did you mean `mode`?"),
+        ('"fit"', '"fti"', "6: There is no value of call 'fti'. Did you mean fit?"),
+        ('"tf2.0"', '"tf2.1"', "7: There is no environment 'tf2.1'."),
+        ('"graph"', '"eager"', "4: This part selects nothing: the scenario's header excludes all of it."),
+    ],
+)
+def test_a_name_that_matches_nothing_is_told_with_its_line(old: str, new: str, told: str) -> None:
+    (found,) = problems(SUITES.replace(old, new, 1))
+    assert found.startswith(told)
+
+
+def test_what_is_said_of_a_broken_scenario_is_not_judged() -> None:
+    assert problems(SUITES.replace("mode =", "mood ="), broken=("step",)) == []
+
+
+def test_only_what_is_said_of_the_scenarios_that_were_typed_is_judged() -> None:
+    wrong = SUITES.replace("mode =", "mood =")
+    assert problems(wrong, only=["other"]) == []
+    assert len(problems(wrong, only=["step"])) == 1

@@ -94,7 +94,7 @@ def test_an_environment_without_the_device_is_not_available_and_the_others_run(p
     assert {cell.environment for cell in prepared.plan.cells} == {"old"}
     assert [each.name for each in prepared.environments] == ["nvidias", "old"]
     prepared = plan(environments=["*"], gpu=True)
-    assert absent(prepared) == {"slim": "the catalogue has nothing of a GPU for slim"}
+    assert absent(prepared) == {"slim": "the catalogue lists no GPU code for slim"}
 
 
 def test_the_reference_is_one_that_can_run(plan: Plan) -> None:
@@ -161,7 +161,7 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     done = harness("matrix", "-s", "ways", "-a", "way=fine", "--gpu", "--dry-run", DOCKER_HOST="tcp://192.0.2.1:1")
     assert done.returncode == 0, done.stderr
     assert "GPU: not known (the engine is on another machine)" in done.stdout
-    assert "not available: ways old fine fast: the catalogue has nothing of a GPU for old" in done.stdout
+    assert "not available: ways old fine fast: the catalogue lists no GPU code for old" in done.stdout
     assert "2 cells not available" in done.stdout
 
 
