@@ -1,16 +1,20 @@
 """The command line: a module a command, which parses, calls `harness.session`, and prints.
 
-Start-up is part of the design: what a command needs is imported when it runs, not for `--help`.
+Start-up is part of the design: a module of `session` is imported when it is first used, not for `--help`.
 """
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from harness.cli import advice, completion, problems, version
+from harness import __version__, shipped
+from harness.cli import advice, completion
+from harness.cli.messages import say, say_problems
+from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
@@ -32,10 +36,22 @@ for name in COMMANDS:
         app.command(name=name, cls=advice.Command)(getattr(module, name))
 
 
+def _show_version(asked: bool) -> None:
+    """Print the version and what matters of this machine, which an issue begins with. Nothing is connected to."""
+    if not asked:
+        return
+    here = host.facts()
+    where = "installed" if shipped.IS_INSTALLED else "a checkout"
+    typer.echo(f"harness {__version__} ({where}: {shipped.FOLDER})")
+    typer.echo(f"Python {here['harness_python']}, {here['kernel']}, {here['system']}")
+    typer.echo(f"{here['cpu']}; CPUs: {here['cores']}; memory: {here['memory_bytes'] / 1e9:.0f} GB")
+    raise typer.Exit
+
+
 @app.callback()
 def harness(
     _version: Annotated[
-        bool, typer.Option("--version", callback=version.show, is_eager=True, help="Show version and machine.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show version and machine.")
     ] = False,
 ) -> None:
     """Measure one piece of TensorFlow work across TensorFlow releases."""
@@ -43,17 +59,22 @@ def harness(
 
 def main() -> None:
     """Run the command that was typed. Expected errors are sentences on stderr, with the exit code of their kind."""
-    if completion.VARIABLE in os.environ:
-        print("\n".join(completion.answer(app, os.environ[completion.VARIABLE])))
+    line = os.environ.get(completion.VARIABLE)
+    if line is not None:
+        from harness.cli.answer import answer  # noqa: PLC0415 - see there
+
+        # written at once, so that nothing is left to write where the reader has gone
+        with suppress(BrokenPipeError):
+            os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
         app()
     except FileError as error:
-        print("\n".join(problems.lines(error.problems)), file=sys.stderr)
+        say_problems(error.problems)
         sys.exit(error.exit)
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        say(f"harness: {error}")
         sys.exit(error.exit)
     except KeyboardInterrupt:
-        print("harness: interrupted.", file=sys.stderr)
+        say("harness: interrupted.")
         sys.exit(Exit.INTERRUPTED)

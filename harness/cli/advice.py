@@ -5,7 +5,9 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from harness import session
 from harness.model.errors import HarnessError, UsageError
+from harness.model.texts import nearest
 
 #: Words that other tools have for what a command here does.
 _WORDS = {
@@ -30,28 +32,35 @@ _WORDS = {
 }
 
 
-class CommandGroup(TyperGroup):
+class _Completable:
+    """Leaves values as they were typed for a shell that completes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """What was typed, by the options' names."""
+        if not ctx.resilient_parsing:
+            return super().parse_args(ctx, args)  # type: ignore[misc]
+        from harness.cli.answer import read_as_typed  # noqa: PLC0415 - see there
+
+        return read_as_typed(self, ctx, args)
+
+
+class CommandGroup(_Completable, TyperGroup):
     """Commands; for one that is not there, the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UsageError."""
         typed = args[0]
-        if self.get_command(ctx, typed) is None and not typed.startswith("-") and not ctx.resilient_parsing:
-            raise UsageError(
-                f"There is no command {typed!r}.{self._meant(ctx, typed)}", f"All: {ctx.command_path} --help"
-            )
-        return super().resolve_command(ctx, args)
-
-    def _meant(self, ctx: Any, typed: str) -> str:
+        if self.get_command(ctx, typed) is not None or typed.startswith("-"):
+            return super().resolve_command(ctx, args)
         if ctx.parent is None and typed in _WORDS:
-            return f" Use: harness {_WORDS[typed]}"
-        from difflib import get_close_matches
+            meant = f" Use: harness {_WORDS[typed]}"
+        else:
+            near = nearest(typed, self.list_commands(ctx))
+            meant = f" Did you mean {near}?" if near else ""
+        raise UsageError(f"There is no command {typed!r}.{meant}", f"All: {ctx.command_path} --help")
 
-        near = get_close_matches(typed, self.list_commands(ctx), 1)
-        return f" Did you mean {near[0]}?" if near else ""
 
-
-class Command(TyperCommand):
+class Command(_Completable, TyperCommand):
     """A command; for a name that it does not take by itself, the option that does."""
 
     allow_extra_args = True
@@ -70,16 +79,11 @@ class Command(TyperCommand):
 
 def _option(name: str) -> str:
     """Which option takes this name."""
-    from harness.catalog.environments import load_environments
-    from harness.catalog.project import Project
-    from harness.catalog.scenarios import load_suites, scenario_files
-
     with suppress(HarnessError):
-        project = Project.find()
-        if name in load_environments(project):
+        if name in session.names.environments():
             return f"{name} is an environment: type -e {name}, or several as -e ONE,OTHER."
-        if name.endswith(".py") or name in {path.stem for path in scenario_files(project)}:
+        if name.endswith(".py") or name in session.names.scenarios():
             return f"{name} is a scenario: type -s {name}, or several as -s ONE,OTHER."
-        if name in load_suites(project):
+        if name in session.names.suites():
             return f"{name} is a suite: type --suite {name}."
     return "Scenarios are named with -s, environments with -e, values with -a AXIS=VALUE, a suite with --suite."

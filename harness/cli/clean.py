@@ -1,10 +1,15 @@
 """`harness clean`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from harness.backends import registry
+from harness.catalog.project import Project
 from harness.cli import completion
+from harness.machine.lock import machine_to_itself
+from harness.model.errors import CannotRunHereError
 
 
 def clean(
@@ -16,13 +21,6 @@ def clean(
     ] = False,
 ) -> None:
     """Remove what a killed harness left: containers and scratch folders."""
-    from pathlib import Path
-
-    from harness.backends import registry
-    from harness.catalog.project import Project
-    from harness.machine.lock import machine_to_itself
-    from harness.model.errors import CannotRunHereError
-
     removed, kept = [], []
     # a run that is going on owns what would be removed
     with machine_to_itself():

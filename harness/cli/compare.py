@@ -5,8 +5,12 @@ from typing import Annotated
 
 import typer
 
+from harness import session
 from harness.cli import completion
+from harness.cli.messages import gate_exit
 from harness.cli.options import FailOn
+from harness.model.errors import Exit
+from harness.session.request import read_share
 
 
 def compare(  # noqa: PLR0917 - the command's options
@@ -24,15 +28,14 @@ def compare(  # noqa: PLR0917 - the command's options
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
     """Say which cells of RUN_B are faster or slower than in RUN_A, and what else differs."""
-    from harness import session
-    from harness.cli import exits
-    from harness.report import changes, escape, terminal
-    from harness.session import quantities
+    from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 
-    pair = session.compare(first, second, margin=quantities.share(margin, "--margin"), any_host=any_host)
+    pair = session.compare(first, second, margin=read_share(margin, "--margin"), any_host=any_host)
     if json:
         typer.echo(escape.dumps(changes.document(pair)), nl=False)
     else:
         terminal.show(changes.sections(pair))
     if fail_on:
-        raise typer.Exit(exits.of_changes(pair.changes))
+        # what broke wins over what is slower
+        is_broken = bool(pair.changes.broken)
+        raise typer.Exit(Exit.CELLS_FAILED if is_broken else gate_exit(session.gate(pair), "No cell has a verdict"))

@@ -4,26 +4,27 @@ import json as codec
 from collections.abc import Iterator
 from dataclasses import asdict
 
+import typer
+
 from harness import session
-from harness.cli import problems
-from harness.machine.gpu import chosen as gpus
+from harness.cli.messages import say_refused
 from harness.model.errors import Exit
 from harness.model.texts import counted
 
 
-def show_plan(request: session.Request | session.ProfileRequest, *, json: bool = False) -> Exit:
+def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
     """Print what would be done. Returns the exit code."""
     planned = session.plan(request)
-    problems.tell_refused(planned.refused)
+    say_refused(planned.refused)
     outlook = session.outlook(planned)
     if json:
-        print(codec.dumps(_document(planned, outlook), indent=2))
+        typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:
-        print("\n".join(_lines(planned, outlook)))
+        typer.echo("\n".join(_lines(planned, outlook)))
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
 
-def _document(planned: session.Planned, outlook: session.Outlook) -> dict[str, object]:
+def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[str, object]:
     plan = planned.plan
     return {
         "seed": plan.seed,
@@ -42,10 +43,9 @@ def _document(planned: session.Planned, outlook: session.Outlook) -> dict[str, o
     }
 
 
-def _lines(planned: session.Planned, outlook: session.Outlook) -> Iterator[str]:
+def _lines(planned: "session.Planned", outlook: "session.Outlook") -> Iterator[str]:
     plan = planned.plan
-    if plan.limits.gpus:
-        yield from gpus.lines(planned.cards, planned.gpu_host)
+    yield from planned.gpu_lines
     for group in plan.groups:
         if not plan.profile_calls:
             yield group.name
@@ -59,7 +59,7 @@ def _lines(planned: session.Planned, outlook: session.Outlook) -> Iterator[str]:
         yield _first(outlook)
 
 
-def _counts(planned: session.Planned) -> str:
+def _counts(planned: "session.Planned") -> str:
     """How many cells, rounds and launches."""
     plan = planned.plan
     missing = f"{counted(len(plan.unavailable), 'cell')} not available."
@@ -76,7 +76,7 @@ def _counts(planned: session.Planned) -> str:
     )
 
 
-def _time(planned: session.Planned, outlook: session.Outlook) -> str:
+def _time(planned: "session.Planned", outlook: "session.Outlook") -> str:
     """How long it takes, and from what that is known."""
     plan = planned.plan
     at_most = "at most " if plan.precision or plan.budget_seconds else ""
@@ -97,7 +97,7 @@ def _about(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
-def _first(outlook: session.Outlook) -> str:
+def _first(outlook: "session.Outlook") -> str:
     """What is built or installed before the first launch."""
     if outlook.unprepared is None:
         return f"It is not known what must be built first: {outlook.unasked}"

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import completion, options
+from harness.cli.dryrun import show_plan
 from harness.model.errors import UsageError
 from harness.session.request import Request
 
@@ -30,10 +31,8 @@ def matrix(
 ) -> None:
     """Measure scenarios over environments, in interleaved rounds, and report."""
     if dry_run and not resume:
-        from harness.cli.dryrun import show_plan
-
         raise typer.Exit(show_plan(request, json=json))
-    from harness.cli import running
+    from harness.cli import running  # noqa: PLC0415 - what measures and reports; neither help nor a plan needs it
 
     if resume:
         _refuse_beside_resume(context)

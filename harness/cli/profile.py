@@ -3,6 +3,7 @@
 import typer
 
 from harness.cli import options
+from harness.cli.dryrun import show_plan
 from harness.session.request import ProfileRequest
 
 
@@ -10,9 +11,7 @@ from harness.session.request import ProfileRequest
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
     """Profile scenarios over environments, the first call and later ones separately, and report where the time goes."""
     if dry_run:
-        from harness.cli.dryrun import show_plan
-
         raise typer.Exit(show_plan(request))
-    from harness.cli import running
+    from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
     raise typer.Exit(running.run(request, wait=wait))

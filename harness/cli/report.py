@@ -2,14 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness import session
 from harness.cli import completion
+from harness.cli.messages import say
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.report.formats import names
+
+if TYPE_CHECKING:
+    from harness.session import Written
 
 
 def _known(format: str | None) -> str | None:
@@ -38,15 +43,12 @@ def report(
     ] = False,
 ) -> None:
     """Write a run's report again from its launches, or in another tool's format."""
-    from harness import session
-    from harness.cli import reports
-
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
     if not format:
-        reports.show(session.report(run, full=full))
+        show(session.report(run, full=full))
     elif output:
         _save(output, session.export(run, format))
     else:
@@ -54,9 +56,22 @@ def report(
         sys.stdout.flush()
 
 
+def show(written: "Written", *, tables: bool = True) -> None:
+    """Print a report's tables on stdout, and on stderr where the reports are."""
+    from harness.report import terminal  # noqa: PLC0415 - nothing but this needs it
+
+    if tables:
+        terminal.show(written.sections)
+        sys.stdout.flush()
+    first, *others = [path for path in written.files if path.parent.name != "charts"]
+    beside = f" (and {', '.join(each.name for each in others)})" if others else ""
+    say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")
+
+
 def _save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
     try:
+        path.parent.stat()  # a folder that is not there is rather mistyped than wanted
         write_atomically(path, data)
     except OSError as error:
         raise CannotRunHereError(

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import session
-from harness.cli import building, exits, problems, progress, reports
-from harness.cli.interruption import interruptible
+from harness.cli import display, report
+from harness.cli.messages import gate_exit, interruptible, say, say_refused
 from harness.cli.options import FailOn
 from harness.model.backend import Progress
 from harness.model.errors import Exit
@@ -25,7 +25,7 @@ def run(
 ) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
     planned = session.plan(request)
-    problems.tell_refused(planned.refused)
+    say_refused(planned.refused)
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
@@ -43,12 +43,22 @@ def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailO
 def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
     if json:
         sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
-    reports.show(ended.written, tables=not json)
-    if ended.interrupted and ended.results.run.plan.profile_calls:
-        _say("Interrupted. What was profiled is in the report; the rest needs a new run.")
-    elif ended.interrupted:
-        _say(f"Interrupted. Go on with: {_again(ended.folder)}")
-    return exits.of_run(ended, fail_on)
+    report.show(ended.written, tables=not json)
+    if not ended.interrupted:
+        return _exit(ended, fail_on)
+    if ended.results.run.plan.profile_calls:
+        say("Interrupted. What was profiled is in the report; the rest needs a new run.")
+    else:
+        say(f"Interrupted. Go on with: {_again(ended.folder)}")
+    return Exit.INTERRUPTED
+
+
+def _exit(ended: session.Ended, fail_on: FailOn | None) -> Exit:
+    """How a run ends the command. What failed wins over a gate."""
+    if ended.broken:
+        return Exit.CELLS_FAILED
+    found = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
+    return Exit.CELLS_FAILED if ended.refused and found is Exit.OK else found
 
 
 class Heard(session.Listener):
@@ -61,12 +71,12 @@ class Heard(session.Listener):
 
     def say(self, sentence: str) -> None:
         """A sentence for the user."""
-        _say(sentence)
+        say(sentence)
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
         """Shows how environments are made."""
-        with building.show() as shown:
+        with display.preparing() as shown:
             yield shown
 
     @contextmanager
@@ -74,8 +84,7 @@ class Heard(session.Listener):
         """Shows the launches."""
         self._run, self._is_launching = run, True
         try:
-            shown: progress.LiveProgress | progress.PlainProgress
-            with progress.show(run.plan) as shown:
+            with display.launching(run.plan) as shown:
                 yield shown
         finally:
             self._is_launching = False
@@ -101,7 +110,3 @@ class Heard(session.Listener):
 
 def _again(folder: Path) -> str:
     return f"harness matrix --resume {shlex.quote(str(folder))}"
-
-
-def _say(line: object) -> None:
-    print(line, file=sys.stderr, flush=True)

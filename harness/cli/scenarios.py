@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli import completion, problems
+from harness import session
+from harness.cli import completion
+from harness.cli.messages import say_broken
 from harness.model.errors import Exit
 from harness.model.texts import counted
 
@@ -20,14 +22,12 @@ app = typer.Typer(help="List, show, check and write scenarios.", no_args_is_help
 @app.command(name="list")
 def list_scenarios() -> None:
     """List the scenarios and the suites."""
-    from harness.session import scenarios
-
-    found, suites = scenarios.listed()
+    found, suites = session.scenarios.listed()
     for scenario in found.scenarios.values():
         typer.echo(f"{scenario.name}: {scenario.title}")
     for suite in suites.values():
         typer.echo(f"--suite {suite.name}: {suite.title}")
-    problems.tell(found.broken)
+    say_broken(found.broken)
 
 
 @app.command()
@@ -36,16 +36,14 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
     """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
-    from harness.session import scenarios
-
-    found = scenarios.named(name)
-    described = [scenarios.describe(scenario) for scenario in found.scenarios.values()]
+    found = session.scenarios.named(name)
+    described = [session.scenarios.describe(scenario) for scenario in found.scenarios.values()]
     if json:
         typer.echo(codec.dumps(described, indent=2))
     else:
         told = ["\n".join(_lines(*each)) for each in zip(found.scenarios.values(), described, strict=True)]
         typer.echo("\n\n".join(told), nl=bool(told))
-    problems.tell(found.broken)
+    say_broken(found.broken)
     if found.broken:
         raise typer.Exit(Exit.USAGE)
 
@@ -62,9 +60,7 @@ def check(
     ] = None,
 ) -> None:
     """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
-    from harness.session import scenarios
-
-    count = scenarios.check(names or [])
+    count = session.scenarios.check(names or [])
     typer.echo(f"{counted(count, 'scenario')}, no problem.")
 
 
@@ -78,9 +74,7 @@ def new(
     ] = None,
 ) -> None:
     """Write the skeleton of a scenario, ready to run."""
-    from harness.session import scenarios
-
-    made = scenarios.new(name, title, directory)
+    made = session.scenarios.new(name, title, directory)
     shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)
     typer.echo(f"{shown} is written.")
     typer.echo(f"check it:     harness scenarios check {name if made.is_found else shown}")

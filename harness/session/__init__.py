@@ -9,55 +9,39 @@
 Nothing here prints, reads the command line or ends the process: progress goes to a listener, what was found is
 returned, and errors are `HarnessError`s.
 """
+# what is imported here is for type checkers, and for those who import this
+# mypy: implicit-reexport
+# ruff: noqa: F401
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.session.comparing import compare
+    from harness.session import doctor, images, names, scenarios
     from harness.session.forecast import Outlook, outlook
-    from harness.session.gating import Gate, gate
-    from harness.session.listener import Listener
     from harness.session.planning import Planned, plan
-    from harness.session.reporting import Written, export, read, report
+    from harness.session.reporting import Gate, Written, compare, export, gate, read, report
     from harness.session.request import ProfileRequest, Request
-    from harness.session.running import Ended, resume, run
+    from harness.session.running import Ended, Listener, resume, run
 
-__all__ = [
-    "Ended",
-    "Gate",
-    "Listener",
-    "Outlook",
-    "Planned",
-    "ProfileRequest",
-    "Request",
-    "Written",
-    "compare",
-    "export",
-    "gate",
-    "outlook",
-    "plan",
-    "read",
-    "report",
-    "resume",
-    "run",
-]
-
-_MODULES = {
-    "comparing": ("compare",),
+_NAMES = {
     "forecast": ("Outlook", "outlook"),
-    "gating": ("Gate", "gate"),
-    "listener": ("Listener",),
     "planning": ("Planned", "plan"),
-    "reporting": ("Written", "export", "read", "report"),
+    "reporting": ("Gate", "Written", "compare", "export", "gate", "read", "report"),
     "request": ("ProfileRequest", "Request"),
-    "running": ("Ended", "resume", "run"),
+    "running": ("Ended", "Listener", "resume", "run"),
 }
+__all__ = [name for names in _NAMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
-    """A name when it is first used: a plan needs nothing of what measures or reports, and is there in half the time."""
-    for module, names in _MODULES.items():
+    """A name, or a module of the command line's, when it is first used: to plan needs nothing of what measures.
+
+    So a command imports this at its top, and is there at once.
+    """
+    if name in ("doctor", "images", "names", "scenarios"):
+        return import_module(f"{__name__}.{name}")
+    for module, names in _NAMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

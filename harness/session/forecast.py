@@ -1,10 +1,10 @@
-"""How long a plan will take, and what is built first: what is told before anything is done."""
+"""How long a plan will take, and what is built first."""
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Self
 
 from harness.backends import registry
 from harness.model.errors import CannotRunHereError, UsageError
@@ -42,16 +42,25 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class _Usual:
-    """Medians of what a cell's launches took, in seconds: until the warm-up and after the last step, and in between.
+class _Times:
+    """What launches of a cell take, in seconds: until the warm-up and after the last step, and in between.
 
     One that only `observes` is launched once and in no round.
     """
 
-    start: float
-    warmup: float
-    measure: float
+    start: float = START
+    warmup: float = WARMUP
+    measure: float = MEASURE
     observes: bool = False
+
+    @classmethod
+    def median(cls, launches: Sequence[Launch]) -> Self:
+        """What they took."""
+        whole = statistics.median(launch.seconds for launch in launches)
+        warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
+        measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
+        observes = all(launch.only_observed for launch in launches)
+        return cls(max(0.0, whole - warmup - measure), warmup, measure, observes)
 
     def seconds(self, sampling: Sampling) -> float:
         """How long a launch takes that samples so."""
@@ -72,16 +81,16 @@ def outlook(planned: Planned) -> Outlook:
         missing = [each.environment.name for each in backend.unprepared(planned.needed)]
     except CannotRunHereError as error:
         unasked = error.message
-    basis, known = _known(planned, name)
-    usual = {cell: known.get(cell, _Usual(START, WARMUP, MEASURE)) for cell in planned.cells}
+    basis, known = _earlier(planned, name)
+    times = {cell: known.get(cell, _Times()) for cell in planned.cells}
     unknown = sum(cell not in known for cell in planned.cells)
-    return Outlook(_seconds(planned.plan, usual), basis, unknown, makes, missing, unasked)
+    return Outlook(_seconds(planned.plan, times), basis, unknown, makes, missing, unasked)
 
 
-def _seconds(plan: Plan, usual: Mapping[Cell, _Usual]) -> float:
+def _seconds(plan: Plan, times: Mapping[Cell, _Times]) -> float:
     def of_round(number: int, sampling: Sampling) -> float:
         slots = (cell for group in plan.groups for cell, _ in plan.slots(group, number))
-        return sum(usual[cell].seconds(sampling) for cell in slots if number == 0 or not usual[cell].observes)
+        return sum(times[cell].seconds(sampling) for cell in slots if number == 0 or not times[cell].observes)
 
     if plan.profile_calls:
         return of_round(0, pilot_sampling(plan))
@@ -89,17 +98,20 @@ def _seconds(plan: Plan, usual: Mapping[Cell, _Usual]) -> float:
     return whole if plan.budget_seconds is None else min(whole, plan.budget_seconds)
 
 
-def _known(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Usual]]:
+def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
     """What launches of the plan's cells took in the newest run that has most of them, and that run's id."""
-    best: tuple[str, dict[Cell, _Usual]] = "", {}
+    best: tuple[str, dict[Cell, _Times]] = "", {}
     wanted = set(planned.cells)
-    for folder in _newest(planned.request.results):
+    # runs are named by when they began
+    paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
+    for path in paths[:RUNS]:
+        folder = RunFolder(path.parent)
         try:
             run = folder.read_run()
             if run.plan.profile_calls or run.backend.name != backend or not wanted & set(run.plan.cells):
                 continue
             with uncollected():
-                found = _usual(folder.read_launches(), wanted)
+                found = _times(folder.read_launches(), wanted)
         except UsageError:  # a damaged one is no reason not to plan another
             continue
         if len(found) > len(best[1]):
@@ -109,28 +121,11 @@ def _known(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Usual]]:
     return best
 
 
-def _newest(results: Path) -> Iterator[RunFolder]:
-    """The newest runs of a folder, by their ids, which begin with the time."""
-    found = sorted((path.parent for path in results.glob("*/run.json")), key=lambda path: path.name, reverse=True)
-    return map(RunFolder, found[:RUNS])
-
-
-def _usual(launches: Sequence[Launch], wanted: set[Cell]) -> dict[Cell, _Usual]:
-    told: dict[Cell, list[Launch]] = defaultdict(list)
+def _times(launches: Sequence[Launch], wanted: set[Cell]) -> dict[Cell, _Times]:
+    """What launches of the wanted cells took, pilots left out unless they are all that there is to a cell."""
+    found: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in launches:
-        if (
-            launch.cell in wanted
-            and launch.status is Status.OK
-            and (launch.role is not Role.PILOT or launch.only_observed)
-        ):
-            told[launch.cell].append(launch)
-    return {cell: _middle(of_cell) for cell, of_cell in told.items()}
-
-
-def _middle(launches: Sequence[Launch]) -> _Usual:
-    warmups = [launch.phases.get("warm up", 0.0) for launch in launches]
-    measures = [sum(sample.seconds for sample in launch.samples) for launch in launches]
-    whole = statistics.median(launch.seconds for launch in launches)
-    warmup, measure = statistics.median(warmups), statistics.median(measures)
-    observes = all(launch.only_observed for launch in launches)
-    return _Usual(max(0.0, whole - warmup - measure), warmup, measure, observes)
+        counts = launch.role is not Role.PILOT or launch.only_observed
+        if launch.cell in wanted and launch.status is Status.OK and counts:
+            found[launch.cell].append(launch)
+    return {cell: _Times.median(of_cell) for cell, of_cell in found.items()}

@@ -22,8 +22,7 @@ from harness.model.scenario import DEFAULT_SUITE, Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, select, without_broken
-from harness.session import quantities
-from harness.session.request import LaunchRequest, ProfileRequest, Request
+from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
@@ -67,6 +66,11 @@ class Planned:
         return [requirement for name, requirement in self.requirements.items() if name in used]
 
     @property
+    def gpu_lines(self) -> list[str]:
+        """The GPUs of every launch, in words."""
+        return gpus.lines(self.cards, self.gpu_host) if self.plan.limits.gpus else []
+
+    @property
     def is_untrusted(self) -> bool:
         """Whether a scenario lies outside the project's folder: an untrusted script."""
         return any(scenario.path.parent != self.project.scenarios for scenario in self.scenarios.values())
@@ -97,7 +101,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     }
     runnable, unavailable = split(cells, scenarios, requirements, known, cards=cards, host=gpu_host)
     reference = _reference(named, environments, runnable)
-    planned = Plan(
+    made = Plan(
         groups=group(runnable, scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
@@ -105,13 +109,16 @@ def plan(request: Request | ProfileRequest) -> Planned:
         limits=limits,
         unavailable=unavailable,
     )
+    if isinstance(request, Request):
+        made = _measured(made, request, suites.get(suite))
+    else:  # every cell once, and nothing to compare times by
+        groups = [replace(each, control=None) for each in made.groups]
+        made = replace(made, groups=groups, profile_calls=request.calls)
     return Planned(
         request=request,
         suite=suite,
         project=project,
-        plan=_measured(planned, request, suites.get(suite))
-        if isinstance(request, Request)
-        else _profiled(planned, request),
+        plan=made,
         environments=[known[name] for name in environments],
         requirements=requirements,
         scenarios={cell.scenario: scenarios[cell.scenario] for cell in cells},
@@ -123,25 +130,24 @@ def plan(request: Request | ProfileRequest) -> Planned:
 
 
 def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
-    """How often, how long and how well: as asked, else as the suite says."""
-    rounds = request.rounds or (suite.rounds if suite else None)
-    budget = request.budget
-    if budget is None and suite and suite.budget:
-        budget = quantities.seconds(suite.budget, f"The budget of the suite {suite.name},")
+    """How often, how long and how well: as asked, else as the suite says; of a launch's lengths, else as its pilot."""
+
+    def length(key: SuiteLength) -> float | None:
+        asked: float | None = getattr(request, key)
+        return suite_seconds(suite, key) if asked is None and suite else asked
+
+    budget = length("budget")
+    usual = MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
-        rounds=rounds or (MOST_ROUNDS if request.precision or budget else ROUNDS),
-        sampling=_sampling(request, suite),
+        rounds=request.rounds or (suite.rounds if suite else None) or usual,
+        sampling=Sampling(
+            protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=length("measure")
+        ),
         precision=request.precision,
         budget_seconds=budget,
         margin=request.margin,
     )
-
-
-def _profiled(plan: Plan, request: ProfileRequest) -> Plan:
-    """Every cell once, and nothing to compare times by."""
-    groups = [replace(group, control=None) for group in plan.groups]
-    return replace(plan, groups=groups, profile_calls=request.calls)
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
@@ -152,23 +158,6 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
         )
     able = {cell.environment for cell in runnable}
     return typed or next((name for name in environments if name in able), environments[0])
-
-
-def _sampling(request: Request, suite: Suite | None) -> Sampling:
-    """How launches sample: as asked, else as the suite says, else as the pilot will."""
-
-    def length(asked: float | None, usual: str, name: str) -> float | None:
-        if asked is None and usual:
-            return quantities.seconds(
-                usual, f"The {name} of the suite {suite.name if suite else ''},", or_none=name == "warmup"
-            )
-        return asked
-
-    return Sampling(
-        protocol=request.sampling,
-        warmup_seconds=length(request.warmup, suite.warmup if suite else "", "warmup"),
-        measure_seconds=length(request.measure, suite.measure if suite else "", "measure"),
-    )
 
 
 def _limits(request: LaunchRequest) -> Limits:

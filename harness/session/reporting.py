@@ -1,19 +1,34 @@
-"""A run's reports, made from what its folder holds."""
+"""Stored runs: what they hold, their reports, two of them side by side, and what a gate finds in one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from threading import Thread
 
+from harness.analysis.conditions import Aspect
 from harness.analysis.results import Results
+from harness.analysis.runs import Pair
+from harness.analysis.verdicts import Verdict
 from harness.backends import registry
 from harness.files import cache_dir
-from harness.model.errors import UsageError
+from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.scenario import ENVIRONMENT
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
+from harness.report.changes import fact
 from harness.report.charts.picture import warm_up
+from harness.report.escape import plain
 from harness.report.formats import render
 from harness.store.folder import RunFolder, uncollected
+
+
+class Gate(Enum):
+    """What a gate found. One that judged nothing is not passed: nobody knows."""
+
+    PASSED = "passed"
+    SLOWER = "slower"
+    NOTHING_JUDGED = "nothing judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +74,50 @@ def export(folder: Path, format: str) -> bytes:
         text = render(format, results)
     # encoded here: CSV has line ends of its own, and a terminal's encoding is no concern of a file format
     return text.encode()
+
+
+def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool = False) -> Pair:
+    """Both runs; `margin` is a share.
+
+    Raises UsageError for a folder that is no run's, for one and the same run, and for different machines unless
+    `any_host`; NothingSelectedError where no cell has a number in both.
+    """
+    pair = Pair(read(first), read(second), margin)
+    one, other = pair.first, pair.second
+    if one.run.id == other.run.id:
+        raise UsageError(f"{first} and {second} are the same run.", "Name two runs.")
+    if pair.machines and not any_host:
+        told = plain("; ".join(map(fact, pair.machines)))
+        raise UsageError(
+            f"{first} and {second} were measured on different machines: {told}.", "To compare them still: --any-host"
+        )
+    if one.found.series.keys() & other.found.series.keys():
+        return pair
+    shared = len(one.found.cells.keys() & other.found.cells.keys())
+    changed = [each.subject for each in pair.differences if each.part is Aspect.SCENARIO and each.name == "axes"]
+    raise NothingSelectedError(
+        f"No cell has a number in both runs; {shared or 'none'} of the cells asked for are the same."
+        + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
+        "Why cells have no number is in each run's report.md.",
+    )
+
+
+def gate(found: Results | Pair) -> Gate:
+    """Whether an environment is slower than the run's reference in some row; of two runs, whether a cell became slower.
+
+    What is compared along an axis has no bad side: it is no regression that eager mode is slower than graph mode.
+    """
+    verdicts: set[Verdict | None]
+    if isinstance(found, Pair):
+        verdicts = {*found.changes.deciding}
+    else:
+        verdicts = {
+            value.compared.verdict
+            for table in found.tables
+            for row in table.rows
+            for head, value in table.values(row)
+            if head.comparison and head.comparison.along == ENVIRONMENT and value.compared
+        }
+    if not verdicts - {None, Verdict.DIFFERENT_WORK}:
+        return Gate.NOTHING_JUDGED
+    return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED

@@ -1,21 +1,39 @@
 """What a run is asked for. Each field says once how the command line calls it, what its help says, and how it is read.
 
+`read_*` make values of the quantities that options and suites give as text (`10m`, `3%`, `8g`); an error names the
+option.
+
 Light to import: the command line makes its options of these fields, and `harness --help` is to be there at once.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from harness.model.errors import UsageError
 from harness.model.launch import Protocol
-from harness.model.scenario import DEFAULT_SUITE
+from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
-from harness.session import quantities
 
 #: What --warmup and --measure are where the pilot sets them.
 AUTO = "auto"
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"b": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
+
+#: What a suite gives as a length of time.
+SuiteLength = Literal["budget", "warmup", "measure"]
+SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
+
+_NUMBER = r"(\d+(?:\.\d+)?)"
+
+#: A comma that is not between extras, and what is in requirements and in no name.
+_COMMA = re.compile(r",(?![^\[\]]*\])")
+_OPERATOR = re.compile(r"[<>=~!]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +70,56 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     return found
 
 
-#: A comma that is not between extras, and what is in requirements and in no name.
-_COMMA = re.compile(r",(?![^\[\]]*\])")
-_OPERATOR = re.compile(r"[<>=~!]")
+def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:
+    """`90s`, `10m`, `1.5h`: seconds, more than none unless `or_none`. Raises UsageError."""
+    value = _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")
+    if not value and not or_none:
+        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
+    return value
 
 
-def _seconds(value: float) -> str:
-    return f"{value:g}s"
+def read_share(text: str, option: str) -> float:
+    """`3%`, `2.5 %`, `0.03`: a share above 0 and below 1. Raises UsageError."""
+    match = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
+    value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
+    if not 0.0 < value < 1.0:
+        advice = f"Type {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
+        raise UsageError(f"{option} {text!r} is not a share such as 3% or 0.03.", advice)
+    return value
+
+
+def read_size(text: str, option: str) -> int:
+    """`512m`, `8g`, `8GiB`: bytes, at least one. Raises UsageError."""
+    plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
+    value = int(_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
+    if not value:
+        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
+    return value
+
+
+def _quantity(text: str, option: str, units: dict[str, float], what: str, such: str) -> float:
+    """A number with a unit. One without is refused: nobody knows whether `--budget 10` means seconds or minutes."""
+    match = re.fullmatch(rf"{_NUMBER}\s*([a-z]*)", text.strip().lower())
+    if match and not match[2]:
+        raise UsageError(f"{option} {text!r} has no unit.", f"Type {such.format(match[1])}.")
+    value = float(match[1]) * units.get(match[2], math.nan) if match else math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{option} {text!r} is not {what}.")
+    return value
+
+
+def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
+    """What a suite gives as a length of time; None where it leaves it out. Raises UsageError."""
+    typed = getattr(suite, key)
+    return read_seconds(typed, f"The {key} of the suite {suite.name},", or_none=key == "warmup") if typed else None
 
 
 def _share(value: float) -> str:
     return f"{value * 100:g}%"
 
 
-def _axes(typed: Sequence[str], option: str) -> dict[str, list[str]]:
-    return parse_axes(typed)
-
-
-def _length(typed: str, option: str) -> float | None:
-    return None if typed == AUTO else quantities.seconds(typed, option)
-
-
-def _warmup(typed: str, option: str) -> float | None:
-    return None if typed == AUTO else quantities.seconds(typed, option, or_none=True)
+def _length(typed: str, option: str, *, or_none: bool = False) -> float | None:
+    return None if typed == AUTO else read_seconds(typed, option, or_none=or_none)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +141,10 @@ class LaunchRequest:
         ),
     ] = ()
     scenarios: Annotated[Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), names)] = ()
-    axes: Annotated[Mapping[str, Sequence[str]], Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), _axes)] = (
-        field(default_factory=dict)
-    )
+    axes: Annotated[
+        Mapping[str, Sequence[str]],
+        Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), lambda typed, _: parse_axes(typed)),
+    ] = field(default_factory=dict)
     backend: Annotated[str, Option("What executes the launches.")] = "auto"
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.")] = False
     gpus: Annotated[str, Option("The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")] = ""
@@ -107,13 +153,13 @@ class LaunchRequest:
     ] = ""
     reference: Annotated[str, Option("The environment that others are compared with. Default: the first.")] = ""
     timeout: Annotated[
-        float | None, Option("Stop a launch that takes longer.", read=quantities.seconds, text=_seconds, shown="10m")
+        float | None, Option("Stop a launch that takes longer.", read=read_seconds, text="{:g}s".format, shown="10m")
     ] = None
     memory: Annotated[
         int | None,
         Option(
             "Memory limit of a container, such as 8g. Default: four fifths of the machine's.",
-            read=quantities.size,
+            read=read_size,
             text="{}b".format,
         ),
     ] = None
@@ -178,15 +224,15 @@ class Request(LaunchRequest):
     ] = None
     precision: Annotated[
         float | None,
-        Option("Measure until every ratio is known to within this, such as 2%.", read=quantities.share, text=_share),
+        Option("Measure until every ratio is known to within this, such as 2%.", read=read_share, text=_share),
     ] = None
     budget: Annotated[
         float | None,
-        Option("Start no round that would end later than this, such as 10m.", read=quantities.seconds, text=_seconds),
+        Option("Start no round that would end later than this, such as 10m.", read=read_seconds, text="{:g}s".format),
     ] = None
     margin: Annotated[
         float,
-        Option("A smaller difference counts as none.", read=quantities.share, text=_share, shown="3%"),
+        Option("A smaller difference counts as none.", read=read_share, text=_share, shown="3%"),
     ] = 0.03
     sampling: Annotated[
         Protocol,
@@ -198,14 +244,19 @@ class Request(LaunchRequest):
         float | None,
         Option(
             "How long a launch warms up, 0s or more; auto: its group's pilot decides.",
-            read=_warmup,
-            text=_seconds,
+            read=partial(_length, or_none=True),
+            text="{:g}s".format,
             shown=AUTO,
         ),
     ] = None
     measure: Annotated[
         float | None,
-        Option("How long a launch measures; auto: its group's pilot decides.", read=_length, text=_seconds, shown=AUTO),
+        Option(
+            "How long a launch measures; auto: its group's pilot decides.",
+            read=_length,
+            text="{:g}s".format,
+            shown=AUTO,
+        ),
     ] = None
 
 

@@ -3,8 +3,8 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,24 +18,60 @@ from harness.backends import registry
 from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
+from harness.catalog.scenarios import fingerprint, kit_files
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import exclusive, machine_to_itself
-from harness.model.backend import Backend, Preparation
+from harness.model.backend import Backend, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import BROKEN, Launch, Limits
-from harness.model.run import Group, Run, Unavailable
+from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
+from harness.model.run import Run, Unavailable
+from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
-from harness.runner.walk import Walk, Watch
-from harness.session.jobs import JobMaker
-from harness.session.listener import Listener
+from harness.runner.walk import Walk, WalkListener, Watch
 from harness.session.planning import Planned
 from harness.session.reporting import Written, report
 from harness.store.folder import RunFolder
+
+
+class Listener:
+    """Hears what a run does, and does nothing about it: override what you want to know.
+
+    `preparing` and `launching` stand around a whole stage, for those who show something as long as it lasts; what they
+    give is told the steps of that stage, by default this listener itself.
+    """
+
+    def say(self, sentence: str) -> None:
+        """A sentence for the user: which backend was taken, what is not available here."""
+
+    def step(self, step: Step) -> None:
+        """Something happened to an environment that is being prepared."""
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A launch of round `number` begins; 0 is the pilot."""
+
+    def end(self, launch: Launch) -> None:
+        """A launch has ended, and is stored."""
+
+    def skip(self, launches: int) -> None:
+        """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
+
+    def again(self, number: int, launches: int) -> None:
+        """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
+
+    @contextmanager
+    def preparing(self) -> Iterator[Progress]:
+        """Stands around the preparation of the environments."""
+        yield self.step
+
+    @contextmanager
+    def launching(self, run: Run) -> Iterator[WalkListener]:
+        """Stands around the launches of a run, whose folder is there now."""
+        yield self
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +92,47 @@ class Ended:
     def broken(self) -> list[Launch]:
         """The launches that have no number though they should have."""
         return [launch for launch in self.results.launches if launch.status in BROKEN]
+
+
+class JobMaker:
+    """Makes the jobs of one run. Files are read once, so that an edit while the run goes on changes nothing.
+
+    Raises UsageError for a scenario whose file is gone.
+    """
+
+    def __init__(self, project: Project, scenarios: Mapping[str, Scenario], limits: Limits) -> None:
+        self.kit = kit_files(project)
+        self._scenarios = scenarios
+        self._limits = limits
+        self._files = {
+            name: {scenario.path.name: _read(scenario.path), **self.kit} for name, scenario in scenarios.items()
+        }
+
+    def sources(self) -> dict[str, str]:
+        """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
+        return {name: fingerprint(files) for name, files in self._files.items()}
+
+    def scripts(self, own: Path) -> dict[str, str]:
+        """The text of each scenario that is not from the project's folder `own`: with it, who has only the report can
+        run it again.
+        """
+        return {
+            name: self._files[name][scenario.path.name].decode(errors="replace")
+            for name, scenario in self._scenarios.items()
+            if scenario.path.parent != own
+        }
+
+    def __call__(self, cell: Cell, sampling: Sampling) -> Job:
+        """The job that launches a cell."""
+        scenario = self._scenarios[cell.scenario]
+        return Job(
+            cell=cell,
+            script=scenario.path.name,
+            files=self._files[cell.scenario],
+            sampling=sampling,
+            limits=self._limits,
+            environ={axis: cell.axes[axis] for axis in scenario.environ},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +159,15 @@ def run(
     for a backend that cannot do what is asked.
     """
     told = listener or Listener()
-    with _machine(told, wait=wait):
+    with machine_to_itself(told.say if wait else None):
         return _walk(_begun(planned, command, told), told, planned.refused)
 
 
 def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
     """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
     told = listener or Listener()
-    with _machine(told, wait=wait):
+    with machine_to_itself(told.say if wait else None):
         return _walk(_reopened(folder, registry.known(backend), told), told, {})
-
-
-def _machine(listener: Listener, *, wait: bool) -> AbstractContextManager[None]:
-    return machine_to_itself(listener.say if wait else None)
 
 
 def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Ready:
@@ -222,15 +295,12 @@ def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Plann
     plan = planned.plan
     gone = {cell: missing[cell.environment] for cell in plan.cells if cell.environment in missing}
     unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
-    groups = [_less(group, gone, planned) for group in plan.groups]
-    kept = [group for group in groups if group.cells]
-    return replace(planned, plan=replace(plan, groups=kept, unavailable=[*plan.unavailable, *unavailable]))
-
-
-def _less(group: Group, gone: Mapping[Any, object], planned: Planned) -> Group:
-    cells = [cell for cell in group.cells if cell not in gone]
-    profiled = planned.plan.profile_calls is not None
-    return replace(group, cells=cells, control=None if profiled else control(cells, planned.reference))
+    groups = []
+    for group in plan.groups:
+        cells = [cell for cell in group.cells if cell not in gone]
+        again = None if plan.profile_calls else control(cells, planned.reference)
+        groups += [replace(group, cells=cells, control=again)] if cells else []
+    return replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
 
 
 def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost) -> dict[str, Any]:
@@ -248,3 +318,10 @@ def _commit(root: Path) -> str:
         return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None

@@ -24,7 +24,7 @@ from harness.model.scenario import Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, check_suites, resolve
 from harness.report.templates import environment
-from harness.session import quantities
+from harness.session.request import SUITE_LENGTHS, suite_seconds
 
 #: Compiles files in memory and prints, of each that does not, its number, the line and the message. For any Python.
 _COMPILE = """
@@ -125,10 +125,9 @@ def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> li
         return error.problems
     check_suites(Catalog(list(load_environments(project)), found.scenarios, suites), found.broken, findings, only)
     for suite in suites.values():
-        for key, typed in (("budget", suite.budget), ("warmup", suite.warmup), ("measure", suite.measure)):
+        for key in SUITE_LENGTHS:
             try:
-                option = f"The {key} of the suite {suite.name},"
-                quantities.seconds(typed or "1s", option, or_none=key == "warmup")
+                suite_seconds(suite, key)
             except UsageError as error:
                 findings.add((suite.name, key), error.message)
     return findings.problems

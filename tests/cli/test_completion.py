@@ -11,7 +11,8 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.cli import app
-from harness.cli.completion import VARIABLE, Shell, answer
+from harness.cli.answer import answer
+from harness.cli.completion import VARIABLE, Shell
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
 from tests.lacking import ALL, lacking
@@ -78,6 +79,12 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness matrix -s 'w*' -a sp", ["speed="]),
         ("harness matrix --suite fast -a speed=", ["speed=fast", "speed=slow"]),
         ("harness matrix -a way=fine,ex", ["way=fine,exits"]),
+        ("harness matrix -a speed=slow,", ["speed=slow,fast"]),
+        ("harness matrix -e old,", ["old,new"]),
+        ("harness doctor -e old,n", ["old,new"]),
+        ("harness matrix -s other,", ["other,ways"]),
+        ("harness matrix -s other,scenarios/w", ["other,scenarios/ways.py"]),
+        ("harness matrix -s ways,other -a sp", ["speed="]),
         ("harness matrix -a 'way=gar", ["way=garbage"]),
         ("harness report ", ["results/2026-11-22", "results/2026-11-21"]),
         ("harness compare results/2026-11-21 results/", ["results/2026-11-22", "results/2026-11-21"]),
@@ -88,12 +95,12 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     ],
 )
 def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:
-    assert [each.split("\t")[0] for each in answer(app, line)] == words
+    assert [each.split("\t")[0] for each in answer(app, line).splitlines()] == words
 
 
 def test_a_word_has_its_help(here: Harness) -> None:
-    assert answer(app, "harness matrix -e o") == ["old\tTensorFlow 1.0.0"]
-    assert answer(app, "harness matrix -a s") == ["speed=\tfast, slow"]
+    assert answer(app, "harness matrix -e o") == "old\tTensorFlow 1.0.0"
+    assert answer(app, "harness matrix -a s") == "speed=\tfast, slow"
 
 
 def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
@@ -101,7 +108,7 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
     (here.root / "scenarios" / "suites.toml").write_text("[")
     (here.root / "scenarios" / "ways.py").write_text("")
     for option in ("-e", "--suite", "-a"):
-        assert answer(app, f"harness matrix {option} ") == []
+        assert answer(app, f"harness matrix {option} ") == ""
 
 
 @pytest.mark.parametrize(
@@ -111,6 +118,9 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
         ("harness matrix -s ways -a sp", "speed="),
         ("harness matrix -s ways -a speed=s", "speed=slow"),
         ("harness matrix -a way=fine,ex", "way=fine,exits"),
+        ("harness matrix -a speed=slow,", "speed=slow,fast"),
+        ("harness matrix -e old,", "old,new"),
+        ("harness matrix -s other,", "other,ways"),
     ],
 )
 @pytest.mark.parametrize("shell", list(Shell))
@@ -138,6 +148,13 @@ def test_the_shells_complete(here: Harness, shell: Shell, line: str, completed: 
         Shell.ZSH: line.removesuffix(typed) + completed,
     }[shell]
     assert done.stdout.split("\t")[0].strip() == expected, done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error(here: Harness) -> None:
+    command = f"{sys.executable} -m harness | :"
+    environ = {**os.environ, VARIABLE: "harness "}
+    done = subprocess.run(["bash", "-c", command], env=environ, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_nothing_heavy_is_imported(here: Harness) -> None:

@@ -1,12 +1,16 @@
 """What a request's fields make of what is typed, and the other way round."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from harness.model.errors import UsageError
 from harness.model.launch import Protocol
 from harness.session import ProfileRequest, Request
-from harness.session.request import names, options
+from harness.session.request import names, options, read_seconds, read_share, read_size
 
 
 @pytest.mark.parametrize(
@@ -72,3 +76,47 @@ def test_what_is_written_as_text_is_read_as_the_same_value() -> None:
             texts = [text for text in each.words(value) if text not in each.flags]
             many = not isinstance(value, float | int)
             assert each.option.read(texts if many else texts[0], each.flags[-1]) == value, name
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("250ms", 0.25), (" 2 M ", 120)]
+)
+def test_lengths_of_time(text: str, value: float) -> None:
+    assert read_seconds(text, "--timeout") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1024b", 1024), ("512m", 2**29), ("8g", 2**33), ("8GiB", 2**33), ("8GB", 2**33), ("1.5k", 1536)],
+)
+def test_sizes(text: str, value: int) -> None:
+    assert read_size(text, "--memory") == value
+
+
+@given(st.text())
+def test_whatever_is_typed_is_a_quantity_above_none_or_a_sentence(text: str) -> None:
+    for read, option in ((read_seconds, "--timeout"), (read_size, "--memory"), (read_share, "--margin")):
+        with contextlib.suppress(UsageError):
+            assert read(text, option) > 0
+
+
+@pytest.mark.parametrize("text", ["-1s", "soon", "", "10 parsecs", "1e400", f"{'9' * 400}h", "nan"])
+def test_what_is_no_length_of_time_gets_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--timeout .* is not a length of time such as 90s, 10m or 1h"):
+        read_seconds(text, "--timeout")
+
+
+@pytest.mark.parametrize("text", ["0s", "0.0m"])
+def test_no_time_is_a_length_only_where_that_is_said(text: str) -> None:
+    assert read_seconds(text, "--warmup", or_none=True) == 0.0
+    with pytest.raises(UsageError, match=r"--measure .* is zero"):
+        read_seconds(text, "--measure")
+
+
+def test_a_number_without_a_unit_is_refused_with_what_to_type() -> None:
+    with pytest.raises(UsageError, match=r"--budget '10' has no unit\.\nType 10s or 10m\."):
+        read_seconds("10", "--budget")
+    with pytest.raises(UsageError, match=r"--memory '100' has no unit\.\nType 100m or 100g\."):
+        read_size("100", "--memory")
+    with pytest.raises(UsageError, match=r"--precision '2' is not a share such as 3% or 0.03\.\nType 2%\."):
+        read_share("2", "--precision")

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.cli.interruption import interruptible
+from harness.cli.messages import interruptible
 
 
 @pytest.fixture(autouse=True)

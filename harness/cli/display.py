@@ -1,0 +1,236 @@
+"""Shows on stderr how environments are prepared and launches go on: live on a terminal, plain lines elsewhere."""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from harness.cli.messages import say
+from harness.model import backend
+from harness.model.backend import Stage, Step
+from harness.model.launch import Launch, Protocol, Role, Sampling, Status
+from harness.model.run import Plan
+from harness.model.scenario import Cell
+from harness.model.texts import counted
+from harness.runner.walk import WalkListener, pilot_sampling
+
+
+@contextmanager
+def preparing() -> Iterator[backend.Progress]:
+    """Gives what is called with every step. Away from a terminal, what waits has no line."""
+    if sys.stderr.isatty():
+        shown = LivePreparation(Console(stderr=True))
+        with shown.live:
+            yield shown
+    else:
+        yield lambda step: None if step.stage is Stage.WAITING else say(step)
+
+
+@contextmanager
+def launching(plan: Plan) -> Iterator[WalkListener]:
+    """Gives what hears of the launches."""
+    if sys.stderr.isatty():
+        shown = LiveLaunches(plan)
+        with shown.live:
+            yield shown
+    else:
+        yield PlainLaunches(plan)
+
+
+class LivePreparation:
+    """A line for each environment that waits or is worked on; what has ended leaves its line above.
+
+    It is shown as long as `live` is open. `clock` gives seconds.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._steps: dict[str, Step] = {}
+        self._begun: dict[str, float] = {}
+        self._console = console
+        # what it draws tells the time, so it is drawn anew also when nothing happens
+        self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
+
+    def __call__(self, step: Step) -> None:
+        """A step was taken."""
+        if step.stage is Stage.WORKING:
+            self._begun.setdefault(step.environment, self._clock())
+        if step.stage not in (Stage.READY, Stage.FAILED):
+            self._steps[step.environment] = step
+            return
+        self._steps.pop(step.environment, None)
+        self._begun.pop(step.environment, None)
+        self.live.refresh()
+        self._console.print(Text(str(step)))
+
+    def _table(self) -> Table:
+        """What is worked on, then what waits, as far as the terminal has lines."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, justify="right")
+        table.add_column()  # the one that gives way on a narrow terminal
+        # the work of other threads goes on while this one draws
+        steps = list(self._steps.values())
+        working = [step for step in steps if step.stage is Stage.WORKING]
+        waiting = [step for step in steps if step.stage is Stage.WAITING]
+        for step in working:
+            seconds = self._clock() - self._begun.get(step.environment, self._clock())
+            words = Text(step.words, no_wrap=True, overflow="ellipsis")
+            table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
+        room = max(0, self._console.height - len(working) - 2)
+        for step in waiting[:room]:
+            table.add_row(Text(step.environment), "", Text(step.words, style="dim"))
+        if len(waiting) > room:
+            table.add_row("", "", f"and {len(waiting) - room} more wait")
+        return table
+
+
+def describe(launch: Launch) -> str:
+    """What came of a launch, in a few words."""
+    if launch.status is not Status.OK:
+        return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
+    if launch.samples:
+        return f"{launch.centre * 1e3:.3g} ms a step"
+    return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
+
+
+class Count(WalkListener):
+    """How many launches are done, and how long the rest will take. `clock` gives seconds."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        self.total = plan.all_launches
+        self.done = 0
+        self._pilots = plan.launches(0)
+        self._longer = _longer(plan.sampling, pilot_sampling(plan))
+        self._budget = plan.budget_seconds
+        self._spent = 0.0
+        self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
+        self._clock = clock
+        self._begun: float | None = None
+        self._seconds: dict[bool, list[float]] = {True: [], False: []}
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A launch begins."""
+        self._begun = self._clock()
+
+    def end(self, launch: Launch) -> None:
+        """It has ended."""
+        self.done += 1
+        taken = self._clock() - (self._begun or 0.0)
+        self._begun = None
+        self._spent += taken
+        self._seconds[launch.round == 0].append(taken)
+
+    def skip(self, launches: int) -> None:
+        """Some will not be done."""
+        self.done += launches
+
+    def again(self, number: int, launches: int) -> None:
+        """Some more will be done."""
+        self.total += launches
+        self.tell(f"Round {number} is repeated, as other processes disturbed it: {launches} more launches.")
+
+    def tell(self, line: str) -> None:
+        """Print a line."""
+        say(line)
+
+    def left(self) -> str:
+        """The time left by now, from the launches so far; empty before the first has ended."""
+        pilots, others = self._seconds[True], self._seconds[False]
+        if not pilots and not others:
+            return ""
+        each = statistics.fmean(others) if others else statistics.fmean(pilots) + self._longer
+        pilot = statistics.fmean(pilots or others)
+        to_pilot = max(0, self._pilots - self.done)
+        rest = (self.total - self.done - to_pilot) * each + to_pilot * pilot
+        running = 0.0 if self._begun is None else self._clock() - self._begun
+        # one that takes longer than usual has no time left, and takes none from those after it
+        rest -= min(running, pilot if to_pilot else each)
+        if self._budget is not None:
+            rest = min(rest, max(0.0, self._budget - self._spent - running))
+        minutes, seconds = divmod(round(max(0.0, rest)), 60)
+        return self._at_most + (f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left")
+
+
+def _longer(planned: Sampling, pilot: Sampling) -> float:
+    """By how many seconds a launch is longer than a pilot, as far as the plan tells."""
+    pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
+    if planned.protocol is Protocol.DOCUMENT:
+        return 0.0
+    return sum(seconds - before for seconds, before in pairs if seconds is not None and before is not None)
+
+
+class PlainLaunches(Count):
+    """One line a launch."""
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        super().end(launch)
+        name = f"round {launch.round}" if launch.round else launch.role.value
+        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {describe(launch)} ({self.left()})")
+
+
+class LiveLaunches(Count):
+    """What runs now, how many are done, time left; a launch without a number leaves a line above.
+
+    It is shown as long as `live` is open.
+    """
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(plan, clock)
+        left = self.left
+
+        class Left(ProgressColumn):
+            """The time left, which goes on while a launch runs."""
+
+            def render(self, task: object) -> Text:
+                return Text(left())
+
+        self._rounds = plan.rounds
+        self._first = Role.PROFILE if plan.profile_calls else Role.PILOT
+        self.live = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            Left(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+            # drawing takes CPU from what is measured: no more often than a reader needs
+            refresh_per_second=2,
+            transient=True,
+        )
+        self._task = self.live.add_task("", total=self.total)
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A launch begins."""
+        super().begin(cell, number)
+        name = f"round {number} of {self._rounds}" if number else self._first.value
+        self.live.update(self._task, description=f"{name}: {cell}")
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        super().end(launch)
+        self.live.update(self._task, completed=self.done)
+        if launch.status is not Status.OK:
+            self.tell(f"{launch.cell}: {describe(launch)}")
+
+    def skip(self, launches: int) -> None:
+        """Some launches will not be done."""
+        super().skip(launches)
+        self.live.update(self._task, completed=self.done)
+
+    def again(self, number: int, launches: int) -> None:
+        """A round is repeated."""
+        super().again(number, launches)
+        self.live.update(self._task, total=self.total)
+
+    def tell(self, line: str) -> None:
+        """Print a line above."""
+        self.live.console.print(Text(line))

@@ -1,0 +1,85 @@
+"""What several commands say on stderr: problems of files, that a gate judged nothing, and what a signal stops."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import session
+from harness.model.errors import Exit, FileError, Problem
+
+if TYPE_CHECKING:
+    from harness.session import Gate
+
+#: What ends a command: Ctrl-C, `kill`, and a terminal that is closed.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def say(line: object) -> None:
+    """Print a line."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def say_problems(problems: Iterable[Problem]) -> None:
+    """`scenarios/x.py:12: what is wrong. What to write instead.`, as editors follow it.
+
+    A path is shown from here where it is below.
+    """
+    here = Path.cwd()
+    for each in problems:
+        say(replace(each, path=each.path.relative_to(here)) if each.path.is_relative_to(here) else each)
+
+
+def say_broken(broken: Mapping[str, FileError]) -> None:
+    """What is wrong with scenarios that were left out."""
+    for error in broken.values():
+        say_problems(error.problems)
+
+
+def say_refused(refused: Mapping[str, FileError]) -> None:
+    """Which scenarios do not run, and why."""
+    say_broken(refused)
+    if refused:
+        say(f"Not run, because of problems in their files: {', '.join(refused)}. The others run.")
+        say(f"After fixing them, check with: harness scenarios check {' '.join(refused)}")
+
+
+def gate_exit(found: "Gate", nothing: str) -> Exit:
+    """How a gate ends a command. One that judged nothing is not passed; `nothing` says why there was nothing."""
+    if found is session.Gate.NOTHING_JUDGED:
+        say(f"harness: {nothing}, so nothing was checked for --fail-on.")
+        return Exit.NOTHING_SELECTED
+    return Exit.SLOWER if found is session.Gate.SLOWER else Exit.OK
+
+
+@contextmanager
+def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if count == 1 else "") -> Iterator[None]:
+    """SIGTERM and SIGHUP end what is done here as Ctrl-C does: what was begun is ended too.
+
+    `words` gives what is said, at once, of the first signal, the second and so on. A signal that is ignored (nohup, a
+    shell's background job) stays ignored.
+    """
+    count = 0
+
+    def interrupt(*_: object) -> None:
+        nonlocal count
+        count += 1
+        told = words(count)
+        if told:
+            # print may be what is interrupted, and cannot be begun a second time
+            os.write(2, f"\n{told}\n".encode())
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])

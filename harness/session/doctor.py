@@ -1,0 +1,76 @@
+"""What disturbs measuring on this machine, and what it has for containers and GPUs, as JSON values."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.backends import registry
+from harness.catalog.adhoc import with_asked
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock, lock_file
+from harness.catalog.project import Project
+from harness.machine import topology
+from harness.machine.cpus import choose
+from harness.machine.doctor import surroundings as around
+from harness.machine.doctor.check import CheckResult
+from harness.machine.doctor.counters import Place
+from harness.machine.doctor.diagnosis import listen
+from harness.machine.gpu import chosen
+from harness.machine.lock import machine_to_itself
+from harness.model.environment import Device
+from harness.plan.availability import gpu_rows
+from harness.plan.selection import resolve
+from harness.report.escape import plain
+from harness.session.request import names, read_seconds
+
+
+def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
+    """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
+    long, allowed, known = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
+    pinned = choose(cpus, allowed, known)
+    place = Place(pinned or tuple(sorted(allowed)), frozenset(allowed), known)
+    with machine_to_itself():
+        heard = listen(place, long, say)
+    return {
+        "score_percent": heard.noise.score_percent,
+        "grade": heard.grade,
+        "sentence": heard.headline(pinned=pinned is not None),
+        "cpus": list(place.cpus),
+        "seconds": heard.period.seconds,
+        "checks": [*map(_described, heard.checks)],
+    }
+
+
+def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
+    """What this machine has for containers and, where they are wanted, for GPUs: checks, cards and environments.
+
+    `typed` are the environments that are asked about, or globs; all of the catalogue where there are none. With a card,
+    a row an environment says how it runs on the cards.
+    """
+    wanted = chosen.wish(gpu, gpus)
+    project = Project.find()
+    host = registry.image_backend(project.root).gpu_host
+    catalog, selected = with_asked(load_environments(project), names(typed, "-e"))
+    environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
+    device = Device.GPU if wanted else Device.CPU
+    # the others get no image
+    locked = [
+        load_lock(project, each, device)
+        for each in environments
+        if typed and device in each.devices and lock_file(project, each, device).is_file()
+    ]
+    checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted=bool(wanted))]
+    # what an engine elsewhere has, only a launch can tell
+    checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
+    found: dict[str, Any] = {"checks": [*map(_described, checks)]}
+    cards = chosen.cards(wanted, host) if wanted else host.cards[:1]
+    if cards:
+        found["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
+        found["environments"] = gpu_rows(environments, catalog, cards, host)
+    return found
+
+
+def _described(check: CheckResult) -> dict[str, Any]:
+    """A check in JSON values. Names of processes and an engine's words are untrusted."""
+    return {**asdict(check), "value": plain(check.value)}

@@ -1,0 +1,48 @@
+"""The names that can be selected: quick to know, for a shell that completes and for advice.
+
+Headers are read for axes alone, and environments come from their cache. All raise UsageError where files are wrong.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.catalog import header, toml
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.catalog.scenarios import load_suites, scenario_files
+from harness.model.errors import FileError
+
+
+def environments() -> dict[str, str]:
+    """The environments' titles, by name."""
+    return {name: each.title for name, each in load_environments(Project.find()).items()}
+
+
+def scenarios() -> list[str]:
+    """The scenarios."""
+    return [path.stem for path in scenario_files(Project.find())]
+
+
+def suites() -> dict[str, str]:
+    """The suites' titles, by name."""
+    return {suite.name: suite.title for suite in load_suites(Project.find()).values()}
+
+
+def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
+    """The values of each axis of the selected scenarios (names, globs and files), else the suite's, else all.
+
+    A scenario whose file is wrong has none.
+    """
+    project = Project.find()
+    if not selected and suite:
+        known = load_suites(project).get(suite)
+        selected = [part.scenario for part in known.parts] if known else ()
+    named = [path for path in scenario_files(project) if any(fnmatchcase(path.stem, each) for each in selected or "*")]
+    values: dict[str, list[str]] = {}
+    for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:
+        with suppress(FileError):
+            for axis, found in header.axes(toml.read_file(path), path).items():
+                values[axis] = list(dict.fromkeys([*values.get(axis, ()), *found]))
+    return values
