@@ -67,7 +67,7 @@ class Command(_Completable, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed, by the options' names. Raises UsageError for what belongs to none."""
-        rest = super().parse_args(ctx, args)
+        rest: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for each in self.params for flag in each.opts}
             raise UsageError(

@@ -12,7 +12,7 @@ from harness import session
 from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
-from harness.cli.messages import interruptible, say
+from harness.cli.messages import columns, interruptible, say
 from harness.model.environment import Device
 from harness.model.errors import Exit
 
@@ -129,10 +129,7 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """The rows as lines for a reader."""
-    lines = [[heading for heading, _ in _COLUMNS]]
-    lines += [[_text(row[key]) for _, key in _COLUMNS] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return columns([[heading for heading, _ in _COLUMNS], *([_text(row[key]) for _, key in _COLUMNS] for row in rows)])
 
 
 def _text(value: Any) -> str:

@@ -1,9 +1,9 @@
-"""What several commands say on stderr: problems of files, that a gate judged nothing, and what a signal stops."""
+"""What several commands print: lines on stderr, problems of files, what a gate found, what a signal stops; columns."""
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +20,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def say(line: object) -> None:
-    """Print a line."""
+    """Print a line on stderr."""
     print(line, file=sys.stderr, flush=True)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table's rows as lines."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def say_problems(problems: Iterable[Problem]) -> None:

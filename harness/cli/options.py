@@ -17,7 +17,6 @@ Asked = TypeVar("Asked", bound=LaunchRequest)
 #: What the command line knows better than a request: the names that a value is one of.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
-
 #: What a shell completes, by field.
 _COMPLETED: Mapping[str, Callable[..., Any]] = {
     "suite": completion.suites,
@@ -51,15 +50,15 @@ def of(kind: type[Asked]) -> Callable[[Callable[..., None]], Callable[..., None]
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def expanded(**typed: Any) -> None:
-            given = [(each, typed.pop(each.name)) for each in fields]
-            asked = {each.name: _value(each, value) for each, value in given if value not in (None, False)}
+            asked = {}
+            for each in fields:
+                value, read = typed.pop(each.name), each.option.read
+                if value not in (None, False):
+                    asked[each.name] = read(value, each.flags[-1]) if read else value
             command(kind(**asked), **typed)
 
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [
-            *map(_parameter, fields),
-            *(each.replace(kind=each.KEYWORD_ONLY) for each in own),
-        ]
+        parameters = [*map(_parameter, fields), *(each.replace(kind=each.KEYWORD_ONLY) for each in own)]
         expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         expanded.__annotations__ = {each.name: each.annotation for each in parameters}
         return expanded
@@ -89,10 +88,5 @@ def _text(of: FieldOption) -> Any:
     if of.option.read:
         return str
     # of a number or None, the number
-    kinds = [kind for kind in get_args(of.type) if kind is not type(None)]
-    return _TYPES.get(of.name, *(kinds or [of.type]))
-
-
-def _value(of: FieldOption, typed: Any) -> Any:
-    """The field's value. Raises UsageError, which names the option."""
-    return of.option.read(typed, of.flags[-1]) if of.option.read else typed
+    kinds = [kind for kind in get_args(of.type) if kind is not type(None)] or [of.type]
+    return _TYPES.get(of.name, kinds[0])

@@ -70,8 +70,9 @@ def show(written: "Written", *, tables: bool = True) -> None:
 
 def _save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
+    if not path.parent.is_dir():  # it is rather mistyped than wanted
+        raise CannotRunHereError(f"{path} cannot be written: there is no folder {path.parent}.", "Make it first.")
     try:
-        path.parent.stat()  # a folder that is not there is rather mistyped than wanted
         write_atomically(path, data)
     except OSError as error:
         raise CannotRunHereError(

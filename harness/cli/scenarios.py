@@ -9,7 +9,7 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import say_broken
+from harness.cli.messages import columns, say_broken
 from harness.model.errors import Exit
 from harness.model.texts import counted
 
@@ -91,15 +91,15 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
         ("tags", ", ".join(scenario.tags)),
         ("needs", ", ".join([f"Python {scenario.requires_python or 'of any version'}", *scenario.dependencies])),
     ]
-    yield from _columns([fact for fact in facts if fact[1]])
-    yield from _section("axes", _columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
+    yield from columns([fact for fact in facts if fact[1]])
+    yield from _section("axes", columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
     yield from _section("not combined", map(_point, scenario.exclude))
     yield from _section("compares", map(_comparison, scenario.compare))
     stated = (
         (entry.observation, repr(entry.value), " ".join([_point(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
     )
-    yield from _section("the source states", _columns(list(stated)))
+    yield from _section("the source states", columns(list(stated)))
     yield ""
     yield f"of its {described['cells']} cells, axes with a default in all their values, there are"
     yield from _table(described["environments"], described["cells"])
@@ -143,7 +143,7 @@ def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[st
             for entry in environment["not_available"]
         ]
         rows.append((environment["name"], f"{environment['cells']} of {whole}", ", ".join(absent)))
-    yield from _columns([("environment", "cells", "not available" if numbers else ""), *rows])
+    yield from columns([("environment", "cells", "not available" if numbers else ""), *rows])
     for (reason, advice), number in numbers.items():
         yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()
 
@@ -154,8 +154,3 @@ def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
         yield ""
         yield title
         yield from (f"  {entry}" for entry in told)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

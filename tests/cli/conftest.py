@@ -1,13 +1,19 @@
 """A project of its own for each test: two environments without packages, and scenarios that need no TensorFlow."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from harness.model.launch import Launch
+from harness.model.run import Run
+from harness.store.folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,6 +78,19 @@ def scenario(bench, way, speed):
 """
 
 
+#: An environment without an engine.
+NOWHERE = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+
+
+def stored(results: Path, run: Run, launches: Iterable[Launch]) -> Path:
+    """A run's folder that no launch had to be made for."""
+    folder = RunFolder.create(results, run.id)
+    folder.write_run(run)
+    for launch in launches:
+        folder.append(launch)
+    return folder.path
+
+
 class Harness:
     """The command, in a project of its own."""
 
@@ -115,6 +134,12 @@ class Harness:
         """The folder of the one run there is."""
         (folder,) = (self.root / "results").iterdir()
         return folder
+
+    @property
+    def launches(self) -> list[dict[str, Any]]:
+        """What it has stored, less rounds that were done again because something else ran on this machine."""
+        stored = [json.loads(line) for line in (self.run / "launches.jsonl").read_text().splitlines()]
+        return [launch for launch in stored if launch["attempt"] == 0]
 
 
 @pytest.fixture(scope="session")

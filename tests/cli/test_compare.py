@@ -13,7 +13,7 @@ from harness.cli import app
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Status
 from harness.store.folder import RunFolder
-from tests.cli.conftest import Harness
+from tests.cli.conftest import Harness, stored
 from tests.factories import broken, cell, scenario
 from tests.two_runs import CELLS, Stored, all_but, first, second
 
@@ -22,22 +22,12 @@ ONE = CELLS[2]
 Compare = Callable[..., Result]
 
 
-def stored(results: Path, of: Stored) -> str:
-    """A run's folder."""
-    run, launches = of
-    made = RunFolder.create(results, run.id)
-    made.write_run(run)
-    for launch in launches:
-        made.append(launch)
-    return str(made.path)
-
-
 @pytest.fixture
 def compare(tmp_path: Path) -> Compare:
     """`harness compare` of two runs, in this process."""
 
     def command(one: Stored, other: Stored, *arguments: str) -> Result:
-        folders = [stored(tmp_path, each) for each in (one, other)]
+        folders = [str(stored(tmp_path, *each)) for each in (one, other)]
         return CliRunner().invoke(app, ["compare", *folders, *arguments], catch_exceptions=False)
 
     return command
@@ -47,7 +37,7 @@ def test_what_a_matrix_measured_can_be_compared(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     measured = RunFolder.open(harness.run)
     another = replace(measured.read_run(), id="another"), measured.read_launches()
-    done = harness("compare", str(harness.run), stored(harness.root, another))
+    done = harness("compare", str(harness.run), str(stored(harness.root, *another)))
     assert done.returncode == 0, done.stderr
     assert "2 cells have a number in both runs. B vs A: 2 with no verdict." in done.stdout
     assert "Nothing else differs: machine, engine," in done.stdout
@@ -111,7 +101,7 @@ def test_what_is_no_run_gets_a_sentence(harness: Harness) -> None:
 
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
-    folder = stored(tmp_path, first())
+    folder = str(stored(tmp_path, *first()))
     with pytest.raises(UsageError, match="are the same run"):
         CliRunner().invoke(app, ["compare", folder, folder], catch_exceptions=False)
 

@@ -14,14 +14,12 @@ from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.session.images import rows
-from tests.cli.conftest import Harness
+from tests.cli.conftest import NOWHERE, Harness
 from tests.lacking import python
-
-NOWHERE = "unix:///nowhere/docker.sock"
 
 
 def test_environments_are_listed_also_without_an_engine(harness: Harness) -> None:
-    done = harness("images", "list", "--json", DOCKER_HOST=NOWHERE)
+    done = harness("images", "list", "--json", **NOWHERE)
     assert done.returncode == 0
     assert [(row["name"], row["cpu"], row["gpu"]) for row in json.loads(done.stdout)] == [
         ("old", {"state": "no engine"}, None),
@@ -32,14 +30,14 @@ def test_environments_are_listed_also_without_an_engine(harness: Harness) -> Non
 
 def test_an_environment_without_a_lock_is_listed(harness: Harness) -> None:
     (harness.root / "images" / "locks" / "old-cpu.txt").unlink()
-    done = harness("images", "list", "old", DOCKER_HOST=NOWHERE)
+    done = harness("images", "list", "old", **NOWHERE)
     assert done.stdout.splitlines()[1].split()[:2] == ["old", "1.0.0"]
     assert "no lock" in done.stdout
 
 
 def test_the_table_has_a_line_for_each_environment(harness: Harness) -> None:
     (harness.root / "images" / "locks" / "new-cpu.txt").write_text("keras==3.14.0\nnumpy==1.26.4\n")
-    headings, old, new = harness("images", "list", DOCKER_HOST=NOWHERE).stdout.splitlines()
+    headings, old, new = harness("images", "list", **NOWHERE).stdout.splitlines()
     assert headings.split("  ")[0] == "name"
     assert old.split() == ["old", "1.0.0", "its", "own", "3.11", "-", "-", "-", "-", "no", "engine", "-", "-"]
     assert new.split()[:5] == ["new", "2.0.0", "3.14.0", "3.11", "1.26.4"]
@@ -52,7 +50,7 @@ def test_an_environment_without_an_image_for_the_device_is_nothing_selected(harn
 
 
 def test_pushing_without_a_registry_is_told_before_anything_is_built(harness: Harness) -> None:
-    done = harness("images", "build", "--push", REGISTRY="", DOCKER_HOST=NOWHERE)
+    done = harness("images", "build", "--push", REGISTRY="", **NOWHERE)
     assert done.returncode == 2
     assert "REGISTRY is not set" in done.stderr
 
@@ -64,7 +62,7 @@ def test_an_unknown_environment_is_a_usage_error(harness: Harness) -> None:
 
 
 def test_building_without_an_engine_is_exit_4(harness: Harness) -> None:
-    done = harness("images", "build", DOCKER_HOST=NOWHERE)
+    done = harness("images", "build", **NOWHERE)
     assert done.returncode == 4
     assert "No Docker Engine answers" in done.stderr
 

@@ -9,13 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SCENARIO, Harness
-
-
-def launches(folder: Path) -> list[dict[str, object]]:
-    """What is stored, less rounds that were done again because something else ran on this machine."""
-    stored = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
-    return [launch for launch in stored if launch["attempt"] == 0]
+from tests.cli.conftest import NOWHERE, SCENARIO, Harness
 
 
 def test_one_command_measures_and_reports(harness: Harness) -> None:
@@ -23,7 +17,7 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     assert "Backend: local environments, as --backend local asks." in done.stderr
     assert f"Report: {harness.run.relative_to(harness.root)}/report.md" in done.stderr
-    stored = launches(harness.run)
+    stored = harness.launches
     roles = Counter((launch["round"], launch["role"]) for launch in stored)
     rounds = {(number, role): count for number in (1, 2, 3) for role, count in (("measure", 2), ("control", 1))}
     assert roles == {(0, "pilot"): 2, **rounds}
@@ -57,10 +51,10 @@ def test_a_scenario_that_misbehaves_gets_its_status_and_the_others_run_on(
 ) -> None:
     done = harness.matrix("-s", "ways", "-a", f"way=fine,{way}", "--rounds", "2", "--timeout", "2s")
     assert done.returncode == 1, done.stderr
-    stored = launches(harness.run)
-    broken = [launch for launch in stored if launch["cell"]["axes"]["way"] == way]  # type: ignore[index]
+    stored = harness.launches
+    broken = [launch for launch in stored if launch["cell"]["axes"]["way"] == way]
     assert {launch["status"] for launch in broken} == {status}
-    assert {launch["cell"]["environment"] for launch in broken} == {"old", "new"}  # type: ignore[index]
+    assert {launch["cell"]["environment"] for launch in broken} == {"old", "new"}
     assert {launch["round"] for launch in broken} <= {0, 1}, "not again after its first launch"
     assert all(error in str(launch["error"]) for launch in broken)
     assert len([launch for launch in stored if launch["status"] == "ok"]) == 2 + 2 * 3, (
@@ -81,7 +75,7 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
     done = harness.matrix("-s", "ways", "-a", "way=fine,signals", "--rounds", "1")
     assert done.returncode == 0
     assert "no release does this" in (harness.run / "report.md").read_text()
-    assert len(launches(harness.run)) == 2 + 3, "a pilot, and a round with its control"
+    assert len(harness.launches) == 2 + 3, "a pilot, and a round with its control"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +127,7 @@ def test_a_selection_that_leaves_no_cell_says_which_filter_emptied_it(harness: H
 
 
 def test_no_engine_is_exit_4_with_what_was_tried_and_the_way_on(harness: Harness) -> None:
-    done = harness("matrix", "-s", "ways", "--backend", "docker", DOCKER_HOST="unix:///nowhere/docker.sock")
+    done = harness("matrix", "-s", "ways", "--backend", "docker", **NOWHERE)
     assert done.returncode == 4
     assert "unix:///nowhere/docker.sock" in done.stderr
     assert "--backend local" in done.stderr
@@ -142,7 +136,7 @@ def test_no_engine_is_exit_4_with_what_was_tried_and_the_way_on(harness: Harness
 
 def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harness: Harness) -> None:
     arguments = ("-s", "ways", "-a", "way=fine", "--rounds", "1", "--warmup", "1ms", "--measure", "5ms")
-    done = harness("matrix", *arguments, DOCKER_HOST="unix:///nowhere/docker.sock")
+    done = harness("matrix", *arguments, **NOWHERE)
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Backend: ")]
     assert "local environments, because no Docker Engine answers at DOCKER_HOST" in line
@@ -151,11 +145,10 @@ def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harn
 def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text(SCENARIO)
-    nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    refused = harness("matrix", "-s", str(outside), **nowhere)
+    refused = harness("matrix", "-s", str(outside), **NOWHERE)
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
-    assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **nowhere).returncode == 0
+    assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **NOWHERE).returncode == 0
 
 
 def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness: Harness) -> None:
@@ -190,7 +183,7 @@ def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
     assert "Stopping: the launch that runs is ended, and what was finished is reported." in stderr
     assert "Go on with: harness matrix --resume" in stderr
     assert (harness.run / "report.md").exists()
-    assert launches(harness.run)
+    assert harness.launches
     assert _scratch(harness) == []
 
 
@@ -262,7 +255,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     done = harness(*asked)
     assert f": as launches took in {harness.run.name}." in done.stdout
     assert "Every local environment is ready." in done.stdout
-    unasked = harness(*asked[:-2], "docker", "--dry-run", DOCKER_HOST="unix:///nowhere/docker.sock")
+    unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
     assert "It is not known what must be built first: No Docker Engine answers" in unasked.stdout
     assert unasked.returncode == 0
 
@@ -283,7 +276,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
 
 def test_launches_are_printed_as_json_where_that_is_asked(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--json")
-    assert [json.loads(line) for line in done.stdout.splitlines() if '"attempt":0' in line] == launches(harness.run)
+    assert [json.loads(line) for line in done.stdout.splitlines() if '"attempt":0' in line] == harness.launches
 
 
 def test_an_environment_without_its_python_is_not_available_and_the_others_run(harness: Harness) -> None:
@@ -296,7 +289,7 @@ def test_an_environment_without_its_python_is_not_available_and_the_others_run(h
     report = (harness.run / "report.md").read_text()
     assert "Python 3.5 is not on this machine" in report
     assert "pyenv install 3.5" in report
-    assert len(launches(harness.run)) == 2
+    assert len(harness.launches) == 2
 
 
 def _until(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignore[name-defined]  # noqa: F821
@@ -336,7 +329,7 @@ def test_the_plan_of_a_run_until_it_is_precise(harness: Harness) -> None:
 def test_a_budget_ends_the_run_and_the_report_says_so(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "1ms", "--reference", "new")
     assert done.returncode == 0, done.stderr
-    assert {launch["round"] for launch in launches(harness.run)} == {0, 1}
+    assert {launch["round"] for launch in harness.launches} == {0, 1}
     run = json.loads((harness.run / "run.json").read_text())
     assert run["reference"] == "new"
     assert run["stops"] == {"ways cpu way=fine speed=fast": {"reason": "budget", "rounds": 1}}
@@ -348,9 +341,9 @@ def test_the_pilot_sets_the_lengths_that_are_not_given(harness: Harness) -> None
     assert done.returncode == 0, done.stderr
     plan = json.loads((harness.run / "run.json").read_text())["plan"]
     assert plan["sampling"]["warmup_seconds"] is plan["sampling"]["measure_seconds"] is None
-    pilot, *_, last = launches(harness.run)
-    assert pilot["phases"]["steady state"] > 1.4  # type: ignore[index]
-    assert last["phases"]["steady state"] >= 0.25  # type: ignore[index]
+    pilot, *_, last = harness.launches
+    assert pilot["phases"]["steady state"] > 1.4
+    assert last["phases"]["steady state"] >= 0.25
 
 
 def test_a_gate_gives_way_to_a_failed_cell(harness: Harness) -> None:

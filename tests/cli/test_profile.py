@@ -1,6 +1,5 @@
 """`harness profile`, used as a user uses it: real processes in real local environments."""
 
-import json
 import pstats
 
 from tests.cli.conftest import Harness
@@ -13,9 +12,8 @@ def profile(harness: Harness, *arguments: str):
 def test_one_command_profiles_and_reports(harness: Harness) -> None:
     done = profile(harness, "-s", "ways", "-a", "way=fine")
     assert done.returncode == 0, done.stderr
-    stored = [json.loads(line) for line in (harness.run / "launches.jsonl").read_text().splitlines()]
-    assert [launch["role"] for launch in stored] == ["profile", "profile"]
-    assert not any(launch["samples"] for launch in stored)
+    assert [launch["role"] for launch in harness.launches] == ["profile", "profile"]
+    assert not any(launch["samples"] for launch in harness.launches)
     assert "profile: ways" in done.stderr
     assert f"{harness.run.relative_to(harness.root)}/profile.md" in done.stderr
     report = (harness.run / "profile.md").read_text()

@@ -5,9 +5,13 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.formats import render
-from harness.store.folder import RunFolder
-from tests.cli.conftest import Harness
+from tests.cli.conftest import Harness, stored
 from tests.report.formats.examples import example, nothing
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return stored(tmp_path, *example())
 
 
 def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
@@ -42,18 +46,18 @@ def test_the_page_lies_beside_the_report_and_is_written_alone_too(harness: Harne
     assert page.read_text() == text
 
 
-def test_in_full_all_is_in_one_file(harness: Harness, stored: Path) -> None:
-    assert harness("report", str(stored)).returncode == 0
-    pasted, details = ((stored / name).read_text() for name in ("report.md", "details.md"))
-    done = harness("report", str(stored), "--full")
+def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
+    assert harness("report", str(folder)).returncode == 0
+    pasted, details = ((folder / name).read_text() for name in ("report.md", "details.md"))
+    done = harness("report", str(folder), "--full")
     assert done.returncode == 0, done.stderr
     assert "(and report.html)" in done.stderr
-    assert not (stored / "details.md").exists()
-    full = (stored / "report.md").read_text()
+    assert not (folder / "details.md").exists()
+    full = (folder / "report.md").read_text()
     headings = [line for line in (pasted + details).splitlines() if line.startswith("## ") and line != "## More"]
     assert headings
     assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
-    done = harness("report", str(stored), "--full", "--format", "md")
+    done = harness("report", str(folder), "--full", "--format", "md")
     assert done.returncode == 2
     assert "Leave one of them out." in done.stderr
 
@@ -73,56 +77,43 @@ def test_what_is_no_run_gets_a_sentence(harness: Harness) -> None:
     assert "is not a run's folder" in done.stderr
 
 
-@pytest.fixture
-def stored(tmp_path: Path) -> Path:
-    """A run's folder that no launch had to be made for."""
-    run, launches = example()
-    folder = RunFolder.create(tmp_path, run.id)
-    folder.write_run(run)
-    for launch in launches:
-        folder.append(launch)
-    return folder.path
-
-
 @pytest.mark.parametrize("format", ["json", "csv"])
-def test_a_format_goes_to_stdout_and_nothing_else_does(harness: Harness, stored: Path, format: str) -> None:
-    before = sorted(stored.iterdir())
-    done = harness("report", str(stored), "--format", format)
+def test_a_format_goes_to_stdout_and_nothing_else_does(harness: Harness, folder: Path, format: str) -> None:
+    before = sorted(folder.iterdir())
+    done = harness("report", str(folder), "--format", format)
     assert (done.returncode, done.stderr) == (0, "")
     # subprocess makes line ends of CSV's
     assert done.stdout == render(format, Results(*example())).replace("\r\n", "\n")
-    assert sorted(stored.iterdir()) == before
+    assert sorted(folder.iterdir()) == before
 
 
-def test_a_format_goes_into_a_file(harness: Harness, stored: Path) -> None:
+def test_a_format_goes_into_a_file(harness: Harness, folder: Path) -> None:
     path = harness.root / "launches.csv"
-    done = harness("report", str(stored), "--format", "csv", "--output", str(path))
+    done = harness("report", str(folder), "--format", "csv", "--output", str(path))
     assert (done.returncode, done.stdout) == (0, "")
     assert path.read_bytes() == render("csv", Results(*example())).encode()
     assert not list(path.parent.glob("*.part"))
 
 
-@pytest.mark.parametrize("name", ["docker-bake.hcl/report.json", "images"])
-def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, stored: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["docker-bake.hcl/report.json", "images", "none/report.json"])
+def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, folder: Path, name: str) -> None:
     path = harness.root / name
-    done = harness("report", str(stored), "--format", "json", "--output", str(path))
+    done = harness("report", str(folder), "--format", "json", "--output", str(path))
     assert done.returncode == 4
     assert f"{path} cannot be written: " in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(harness.root.glob("*.part"))
+    assert not (harness.root / "none").exists()
 
 
-def test_a_file_without_a_format_gets_a_sentence(harness: Harness, stored: Path) -> None:
-    done = harness("report", str(stored), "--output", "report.json")
+def test_a_file_without_a_format_gets_a_sentence(harness: Harness, folder: Path) -> None:
+    done = harness("report", str(folder), "--output", "report.json")
     assert done.returncode == 2
     assert "--output needs a --format" in done.stderr
 
 
 def test_a_format_that_cannot_say_that_there_is_no_number_gets_a_sentence(harness: Harness, tmp_path: Path) -> None:
     run, launches = nothing()
-    folder = RunFolder.create(tmp_path, run.id)
-    folder.write_run(run)
-    folder.append(launches[0])
-    done = harness("report", str(folder.path), "--format", "pyperf")
+    done = harness("report", str(stored(tmp_path, run, launches[:1])), "--format", "pyperf")
     assert done.returncode == 3
     assert "No cell has a number" in done.stderr
