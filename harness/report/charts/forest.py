@@ -30,6 +30,9 @@ LOOKS = {
     NO_VERDICT: ("diamond", layout.INK, "white"),
 }
 
+#: How the point of a ratio is drawn.
+POINT: Specification = {"size": 70, "strokeWidth": 1.5, "opacity": 1}
+
 # pixels at the right edge: the longest ratio, and it with its verdict
 _RATIO, _BOTH = 70, 150
 
@@ -153,11 +156,7 @@ def _layers(chart: Forest, title: Sequence[str]) -> list[Specification]:
     known = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
     looks = layout.looks("verdict", known, ("shape", "stroke", "fill"), None)
     dotted = axes.bar(chart.control.interval, shown).caps if chart.control and chart.control.interval else ()
-    bars = [
-        ({"name": row.name, "verdict": row.verdict}, axes.bar(row.takes.interval, shown))
-        for row in rows
-        if row.takes.interval
-    ]
+    drawn = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def at(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
@@ -169,13 +168,7 @@ def _layers(chart: Forest, title: Sequence[str]) -> list[Specification]:
             [{"at": end} for end in dotted],
             x={"field": "at", **x},
         ),
-        *layout.intervals(bars, "x", at, looks["stroke"], cap=8, line="stroke"),
-        layout.layer(
-            {"type": "point", "size": 70, "strokeWidth": 1.5, "opacity": 1},
-            [{"name": row.name, "verdict": row.verdict, "ratio": row.takes.value} for row in rows],
-            **at("ratio"),
-            **looks,
-        ),
+        *layout.estimates(drawn, shown, "x", at, looks, point=POINT, field="ratio", cap=8),
         *layout.headings([{"name": row.name} for row in rows], free=_BOTH, y=y),
         layout.ends([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
         layout.ends([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),

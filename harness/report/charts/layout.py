@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar
 from harness.analysis.statistics import Estimate, Interval
 from harness.model.texts import counted
 from harness.report.charts import axes
-from harness.report.charts.axes import Bar
 from harness.report.charts.picture import Picture, Words
 from harness.report.escape import plain
 from harness.report.format import Unit
@@ -215,33 +214,45 @@ def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specif
     ]
 
 
-def intervals(
-    bars: Sequence[tuple[Mapping[str, Any], Bar]],
+def estimates(
+    known: Sequence[tuple[Mapping[str, Any], Estimate]],
+    shown: Interval,
     along: Literal["x", "y"],
     at: Callable[[str], Specification],
-    colour: Specification,
+    looks: Mapping[str, Specification],
     *,
-    cap: float = 7,
+    point: Specification,
+    field: str,
+    factor: float = 1.0,
     end: str = "at",
-    line: Literal["color", "stroke"] = "color",
+    cap: float = 7,
 ) -> list[Specification]:
-    """Bars, each with what else is known of it, and a cap of so many pixels at each end that lies on the axis.
+    """Estimates, each with what else is known of it: points, and intervals as bars with caps where these end.
 
-    `at` places a field's number in the plot, `end` is the field of a cap, and `line` the channel that colours bars.
+    `at` places the number in a field, which is times `factor`; `field` is that of the points, `end` that of the caps,
+    which are `cap` pixels long.
     """
+    line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
+    bars = [(each, axes.bar(estimate.interval, shown, factor)) for each, estimate in known if estimate.interval]
     return [
         layer(
             {"type": "rule", "strokeWidth": 1.5},
-            [{**known, "low": bar.low, "high": bar.high} for known, bar in bars],
+            [{**each, "low": bar.low, "high": bar.high} for each, bar in bars],
             **at("low"),
-            **{f"{along}2": {"field": "high"}, line: colour},
+            **{f"{along}2": {"field": "high"}, line: looks[line]},
         ),
         layer(
             {"type": "tick", "orient": upright, "size": cap, "thickness": 1.5},
-            [{**known, end: number} for known, bar in bars for number in bar.caps],
+            [{**each, end: number} for each, bar in bars for number in bar.caps],
             **at(end),
-            color=colour,
+            color=looks[line],
+        ),
+        layer(
+            {"type": "point"} | point,
+            [{**each, field: estimate.value * factor} for each, estimate in known],
+            **at(field),
+            **looks,
         ),
     ]
 

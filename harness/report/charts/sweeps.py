@@ -17,7 +17,7 @@ from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Picture, file_name
-from harness.report.charts.times import LOOKS
+from harness.report.charts.times import LOOKS, POINT
 from harness.report.escape import plain
 from harness.report.format import Unit
 
@@ -196,7 +196,6 @@ def _layers(
         for series, known in panel.curves.items()
         for size, seconds in _drawn(known)
     ]
-    bars = [(of, axes.bar(each.interval, shown, unit.factor)) for of, each in points if each.interval]
     marks = [{"size": mark.at, "time": mark.seconds * unit.factor, "told": mark.told} for mark in panel.marks]
     spans = [
         {"size": mark.interval.low, "end": mark.interval.high, "time": mark.seconds * unit.factor}
@@ -205,13 +204,7 @@ def _layers(
     ]
     layers = [
         layout.layer({"type": "line", "strokeWidth": 1.5}, lines, **at("time"), color=looks["color"]),
-        *layout.intervals(bars, "y", at, looks["color"], end="time"),
-        layout.layer(
-            {"type": "point", "size": 50, "strokeWidth": 1, "opacity": 1, "filled": True},
-            [{**of, "time": each.value * unit.factor} for of, each in points],
-            **at("time"),
-            **looks,
-        ),
+        *layout.estimates(points, shown, "y", at, looks, point=POINT, field="time", factor=unit.factor, end="time"),
         layout.layer(
             {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "color": layout.INK},
             spans,

@@ -25,6 +25,9 @@ LOOKS = (
     ("triangle-down", layout.SKY),
 )
 
+#: How the point of a time is drawn.
+POINT: Specification = {"size": 50, "strokeWidth": 1, "opacity": 1, "filled": True}
+
 #: More cells than these are not drawn, on however few lines.
 CELLS = 60
 
@@ -115,9 +118,7 @@ def _layers(
     rows: Sequence[Time], unit: Unit, shown: Interval, title: Sequence[str], *, log: bool
 ) -> list[Specification]:
     """Below the name of each line a lane for each series."""
-    lines, series = (
-        list(dict.fromkeys(names)) for names in zip(*((row.name, row.series) for row in rows), strict=True)
-    )
+    lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     told = [format.time(row.estimate, unit) for row in rows]
     # what is told of a lane stands beside it
     x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.room(told):.0f}"}])
@@ -125,24 +126,13 @@ def _layers(
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
     looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series))
-    known = [{"name": row.name, "series": row.series} for row in rows]
-    bars = [
-        (each, axes.bar(row.estimate.interval, shown, unit.factor))
-        for each, row in zip(known, rows, strict=True)
-        if row.estimate.interval
-    ]
+    known = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
 
     def at(field: str) -> Specification:
         return {"x": {"field": field, **x}, **y}
 
     return [
-        *layout.intervals(bars, "x", at, looks["color"]),
-        layout.layer(
-            {"type": "point", "size": 50, "strokeWidth": 1, "opacity": 1, "filled": True},
-            [{**each, "time": row.seconds * unit.factor} for each, row in zip(known, rows, strict=True)],
-            **at("time"),
-            **looks,
-        ),
+        *layout.estimates(known, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
         *layout.headings([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
-        layout.ends([{**each, "told": text} for each, text in zip(known, told, strict=True)], up=0, **y),
+        layout.ends([{**each, "told": text} for (each, _), text in zip(known, told, strict=True)], up=0, **y),
     ]

@@ -7,23 +7,8 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.model.texts import counted
-from harness.report import escape
-from harness.report.blocks import (
-    Block,
-    Code,
-    Drawing,
-    Figure,
-    Folded,
-    Heading,
-    Items,
-    Link,
-    Section,
-    Strong,
-    Table,
-    Text,
-    Where,
-    Words,
-)
+from harness.report import blocks, escape
+from harness.report.blocks import Block, Link, Section, Strong, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT
 from harness.report.html import data
 from harness.report.html.assets import Assets, assets
@@ -37,7 +22,16 @@ if TYPE_CHECKING:
 WRAPPED = 40
 
 #: What the templates tell apart, by the name of each.
-BLOCKS: Sequence[type[Block]] = (Code, Drawing, Figure, Folded, Heading, Items, Table, Text)
+BLOCKS: Sequence[type[Block]] = (
+    blocks.Code,
+    blocks.Drawing,
+    blocks.Figure,
+    blocks.Folded,
+    blocks.Heading,
+    blocks.Items,
+    blocks.Table,
+    blocks.Text,
+)
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
