@@ -3,11 +3,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.report.charts.course import LAUNCHES
 from tests.factories import RESOURCES, cell, cells, launch, run
-from tests.report.charts.examples import drawn, is_snapshot, kind, picture, results, values
-
-
-def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(count=2), "course"))
+from tests.report.charts.examples import picture, results, values
 
 
 def test_each_launch_is_a_mark_at_its_place():
@@ -58,10 +54,6 @@ def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
     assert (
         f"Only {LAUNCHES} of 250 launches are drawn: those farthest from the means of their cells." in chart.words.notes
     )
-
-
-def test_one_launch_is_no_course():
-    assert "course" not in [kind(each) for each in drawn(Results(run([cell()]), [launch(cell())]))]
 
 
 def test_samples_without_time_are_no_line_below_the_picture():

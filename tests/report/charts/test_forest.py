@@ -10,8 +10,7 @@ from harness.model.scenario import Comparison
 from harness.report.charts import layout
 from harness.report.comparisons import lines
 from tests.factories import cell, cells, rounds, run, scenario
-from tests.report.charts.examples import drawn, is_snapshot, many, picture, results, values
-from tests.report.charts.examples import kind as kind_of
+from tests.report.charts.examples import many, picture, results, values
 
 BOTH = pytest.mark.parametrize("kind", ["ratios", "effects"])
 
@@ -19,11 +18,6 @@ BOTH = pytest.mark.parametrize("kind", ["ratios", "effects"])
 def encoding(of, mark, channel):
     (found,) = (each["encoding"] for each in of.specification["layer"] if each["mark"]["type"] == mark)
     return found[channel]
-
-
-@BOTH
-def test_the_specification_is_the_snapshot(kind):
-    assert is_snapshot(picture(results(), kind))
 
 
 def told(kind, made):
@@ -157,14 +151,3 @@ def test_what_changes_do_together_is_explained_where_it_is_drawn():
         "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
         in chart.words.notes
     )
-
-
-def test_what_stands_for_it_says_its_ends():
-    alt = picture(results(), "effects").words.alt
-    assert alt.startswith("Chart of what explains the differences in step, 6 effects: from 0.")
-    assert "×, slower (" in alt
-
-
-def test_nothing_compared_and_no_factorial_have_no_such_chart():
-    alone = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
-    assert not {"ratios", "effects"} & {kind_of(each) for each in drawn(results(alone))}

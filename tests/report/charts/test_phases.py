@@ -1,14 +1,9 @@
 import pytest
 
-from harness.analysis.results import Results
 from harness.report.charts import layout
 from harness.report.charts.phases import COLOURS
-from tests.factories import PHASES, cells, rounds, run
-from tests.report.charts.examples import drawn, is_snapshot, kind, many, picture, results, values
-
-
-def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(), "phases"))
+from tests.factories import PHASES
+from tests.report.charts.examples import many, picture, results, values
 
 
 def test_the_phases_of_a_cell_follow_one_another_from_zero():
@@ -46,9 +41,3 @@ def test_of_many_those_that_are_ready_last_are_drawn_and_the_picture_says_so():
     chart = picture(many(60), "phases")
     assert len({part["name"] for part in values(chart, "bar")}) == layout.ROWS
     assert "Only 40 of 120 cells are drawn: those that take longest." in chart.words.notes
-
-
-def test_launches_that_told_of_no_phase_have_no_such_chart():
-    seconds = dict.fromkeys(cells(), 0.01)
-    made = Results(run(seconds), rounds(seconds))
-    assert "phases" not in [kind(each) for each in drawn(made)]

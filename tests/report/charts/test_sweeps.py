@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import altair
@@ -44,13 +45,9 @@ def test_each_environment_is_a_panel_with_a_curve_for_each_variant():
 def test_where_nothing_but_environments_is_compared_these_are_the_curves():
     releases = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
     times = {
-        cell: each * (2.0 if cell.environment == "tf2.0" else 1.0)
+        replace(cell, axes={"size": cell.axes["size"]}): each * (2.0 if cell.environment == "tf2.0" else 1.0)
         for cell, each in seconds(CROSSING, ("tf1.14", "tf2.0")).items()
         if cell.axes["variant"] == "numpy"
-    }
-    times = {
-        type(cell)(cell.scenario, cell.environment, cell.device, {"size": cell.axes["size"]}): each
-        for cell, each in times.items()
     }
     made = chart(times, of=releases)
     assert len(made.specification["concat"]) == 1
@@ -111,10 +108,9 @@ def test_more_curves_than_shapes_are_told():
     of = swept(
         axes={"variant": names, "size": ["1", "32"]}, compare=[type(swept().compare[0])("all", "variant", names[0])]
     )
-    cells = seconds({"1": 1.0, "32": 1.0})
-    (one, *_) = cells
+    one, *_ = seconds({"1": 1.0, "32": 1.0})
     times = {
-        type(one)(one.scenario, one.environment, one.device, {"variant": name, "size": size}): 0.001 * (1 + index)
+        replace(one, axes={"variant": name, "size": size}): 0.001 * (1 + index)
         for index, name in enumerate(names)
         for size in ("1", "32")
     }

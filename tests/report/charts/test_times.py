@@ -2,11 +2,7 @@ import pytest
 
 from harness.report.charts.times import CELLS
 from tests.factories import cells
-from tests.report.charts.examples import drawn, is_snapshot, kind, many, picture, results, values
-
-
-def test_the_specification_is_the_snapshot():
-    assert is_snapshot(picture(results(), "times"))
+from tests.report.charts.examples import many, picture, results, values
 
 
 def test_each_cell_is_a_mark_on_its_environments_line():
@@ -39,7 +35,3 @@ def test_of_many_the_longest_are_drawn_and_the_picture_says_so():
     chart = picture(many(60), "times")
     assert len({point["name"] for point in values(chart, "point")}) == CELLS / 2
     assert "Only 30 of 60 lines are drawn: those with the longest times." in chart.words.notes
-
-
-def test_a_single_number_has_no_such_chart():
-    assert "times" not in [kind(each) for each in drawn(results({cells()[0]: 0.01}))]

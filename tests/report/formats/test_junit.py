@@ -92,29 +92,23 @@ def test_what_became_of_a_comparison() -> None:
     assert outcome(found["graph against eager: fit: graph vs eager, tf1.14"]) == ""
 
 
-def test_an_unclear_comparison_is_skipped_with_what_would_settle_it() -> None:
-    times = dict(zip(cells(modes=["graph"]), [0.010, 0.0103], strict=True))
-    found = cases(render(Results(run(times), rounds(times, spread=0.02))))
-    (case,) = (case for name, case in found.items() if name.startswith("TF 2"))
-    assert outcome(case) == "skipped"
-    assert ": unclear, " in case[0].get("message", "")
-
-
-def test_different_work_is_skipped_with_how_it_differs() -> None:
-    times = dict.fromkeys(cells(modes=["graph"]), 0.01)
-    launches = [replace(each, fingerprint={"size": len(each.cell.environment)}) for each in rounds(times)]
+@pytest.mark.parametrize(
+    ("seconds", "count", "works", "parts"),
+    [
+        # unclear, with what would settle it
+        (0.0103, 5, (1, 1), [": unclear, "]),
+        (0.01, 5, (6, 5), [": different work; size: 1 apart (tf1.14, tf2.0)"]),
+        (0.01, 2, (1, 1), [": no verdict, ", "; too few rounds"]),
+    ],
+)
+def test_a_comparison_without_a_clear_verdict_is_skipped(seconds, count, works, parts) -> None:
+    times = dict(zip(cells(modes=["graph"]), [0.010, seconds], strict=True))
+    work = dict(zip(times, works, strict=True))
+    launches = [replace(each, fingerprint={"size": work[each.cell]}) for each in rounds(times, count, 0.02)]
     found = cases(render(Results(run(times), launches)))
     (case,) = (case for name, case in found.items() if name.startswith("TF 2"))
     assert outcome(case) == "skipped"
-    assert ": different work; size: 1 apart (tf1.14, tf2.0)" in case[0].get("message", "")
-
-
-def test_too_few_rounds_are_skipped() -> None:
-    times = dict.fromkeys(cells(modes=["graph"]), 0.01)
-    found = cases(render(Results(run(times), rounds(times, count=2))))
-    (case,) = (case for name, case in found.items() if name.startswith("TF 2"))
-    assert "no verdict" in case[0].get("message", "")
-    assert "too few rounds" in case[0].get("message", "")
+    assert all(part in case[0].get("message", "") for part in parts)
 
 
 def test_hostile_names_are_shown_as_they_are() -> None:

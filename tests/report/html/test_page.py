@@ -106,19 +106,12 @@ def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(made) -> No
     assert found.text("h2").count("All cells") == 1
 
 
-def test_all_cells_begin_what_is_not_pasted(handmade: Reader) -> None:
+def test_contents_are_links_to_every_section_and_all_cells_begin_what_is_not_pasted(handmade: Reader) -> None:
+    names = ["made-compared", "cells", "made-phases", "made-again"]
+    assert [had["href"] for had in handmade.found("a")][1:5] == [f"#{name}" for name in names]
+    assert set(names) <= {had.get("id") for _, had in handmade.elements}
     assert handmade.text("h2")[:-1] == ["Comparisons", "All cells", "Phases of it", "Again"]
-
-
-def test_contents_are_links_to_every_section(handmade: Reader) -> None:
-    assert [had["href"] for had in handmade.found("a")][1:5] == [
-        "#made-compared",
-        "#cells",
-        "#made-phases",
-        "#made-again",
-    ]
     assert handmade.text("nav") == ["Comparisons All cells Phases of it Again"]
-    assert {"made-compared", "cells", "made-phases", "made-again"} <= {had.get("id") for _, had in handmade.elements}
 
 
 def test_what_is_for_other_outputs_is_left_out(handmade: Reader) -> None:
