@@ -65,8 +65,8 @@ class Attribution:
     @property
     def told(self) -> list[Effect]:
         """The effects without the interactions that are `left`."""
-        left = {id(each) for each in self.left}
-        return [each for each in self.effects if id(each) not in left]
+        left = self.left
+        return [each for each in self.effects if each not in left]
 
     @property
     def left(self) -> list[Effect]:
@@ -97,9 +97,15 @@ def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribut
 
 def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) -> Attribution | None:
     measured = [cell for cell, value in table.cells().items() if cell.device is device and value.estimate]
-    usable = _usable(measured, _odd(table), found)
-    axes = _axes(run, table.scenario, usable)
-    points = {tuple(_facts(cell)[axis] for axis in axes): cell for cell in usable}
+    enough = min(FEWEST_ROUNDS, max((len(found.series[cell]) for cell in measured), default=0))
+    odd = _odd(table)
+    usable = {
+        cell: {ENVIRONMENT: cell.environment, **cell.axes}
+        for cell in measured
+        if cell not in odd and len(found.series[cell]) >= enough
+    }
+    axes = _axes(run, table.scenario, list(usable.values()))
+    points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
     kept = largest(axes, points)
     if kept is None:
         return None
@@ -121,12 +127,6 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) 
         effects=effects(shaped, varying, run.plan.margin, found.control),
         unchecked=_unchecked(table, cells),
     )
-
-
-def _usable(cells: Sequence[Cell], odd: set[Cell], found: Lookup) -> list[Cell]:
-    """Those that did the work of the others in their row, in four rounds, or in the most that any cell has."""
-    enough = min(FEWEST_ROUNDS, max((len(found.series[cell]) for cell in cells), default=0))
-    return [cell for cell in cells if cell not in odd and len(found.series[cell]) >= enough]
 
 
 def _odd(table: ScenarioTable) -> set[Cell]:
@@ -153,26 +153,20 @@ def _joined(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
 def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     within = set(cells)
     compared = [value.compared for row in table.rows for value in row.values if value.compared]
-    between = [each for each in compared if each.cell in within and each.other in within]
-    return any(each.work.work is Work.NOT_CHECKED for each in between)
+    return any(each.work.work is Work.NOT_CHECKED and {each.cell, each.other} <= within for each in compared)
 
 
-def _axes(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> dict[str, list[str]]:
+def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     """The levels that occur, the base first: of the environment (the reference), the compared axes, and the others."""
     known = {
         ENVIRONMENT: [run.reference, *(each.name for each in run.environments)],
         **{axis: scenario.axes[axis] for axis in (*scenario.compared_axes, *scenario.row_axes)},
     }
-    facts = [_facts(cell) for cell in cells]
-    occurring = {axis: sorted({each[axis] for each in facts}) for axis in known}
+    occurring = {axis: sorted({facts[axis] for facts in usable}) for axis in known}
     return {
-        axis: [value for value in dict.fromkeys([*names, *occurring[axis]]) if value in occurring[axis]]
-        for axis, names in known.items()
+        axis: [level for level in dict.fromkeys([*levels, *occurring[axis]]) if level in occurring[axis]]
+        for axis, levels in known.items()
     }
-
-
-def _facts(cell: Cell) -> dict[str, str]:
-    return {ENVIRONMENT: cell.environment, **cell.axes}
 
 
 def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:

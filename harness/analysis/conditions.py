@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from harness.analysis.environments import pins
+from harness.analysis.environments import pins, python
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -57,31 +57,58 @@ def machines(first: Run, second: Run) -> list[Difference]:
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Difference]:
     """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
-    return [
-        *_each(Aspect.MACHINE, "", _less(first.host), _less(second.host)),
-        *_each(Aspect.ENGINE, "", _engine(first), _engine(second)),
-        *_each(Aspect.MEASUREMENT, "", _measurement(first), _measurement(second)),
-        *_each(Aspect.HARNESS, "", _harness(first), _harness(second)),
-        *_scenarios(first, second),
-        *_environments(first, second, dict.fromkeys(cell.environment for cell in cells)),
-    ]
+    environments = dict.fromkeys(cell.environment for cell in cells)
+    one, other = (_facts(run, environments) for run in (first, second))
+    return [each for of, facts in one.items() if of in other for each in _each(*of, facts, other[of])]
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
     """Whether what the cell ran is known to be the same in both runs: Python, packages, image, and scenario."""
     one, other = (_software(cell, run) for run in (first, second))
-    return all(one.values()) and one == other
+    return all(one) and one == other
 
 
-def _software(cell: Cell, run: Run) -> dict[str, Any]:
+def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
     name = cell.environment
+    image, source = run.images.get(name), run.sources.get(cell.scenario)
+    return python(run, name), dict(pins(run, name)), image, source, run.backend.name
+
+
+def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
+    """All that may move times, by what it is of: an aspect, and the scenario's or the environment's name."""
+    sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot asks"
+    left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
-        "python": _python(run, name),
-        "pins": dict(pins(run, name)),
-        "image": run.images.get(name),
-        "source": run.sources.get(cell.scenario),
-        "backend": run.backend.name,
+        (Aspect.MACHINE, ""): _less(run.host),
+        (Aspect.ENGINE, ""): {name: value for name, value in _less(run.backend.told()).items() if name not in left_out},
+        (Aspect.MEASUREMENT, ""): {
+            "backend": run.backend.name,
+            "protocol": sampling.protocol.value,
+            "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
+            "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,
+            "sample_seconds": sampling.sample_seconds,
+            "cpus": "all" if limits.cpus is None else list(limits.cpus),
+            "gpus": list(limits.gpus),
+            "memory_bytes": limits.memory_bytes,
+        },
+        (Aspect.HARNESS, ""): {"version": run.harness, "commit": run.commit},
+        **{
+            (Aspect.SCENARIO, each.name): {"source": run.sources.get(each.name), "axes": list(each.axes)}
+            for each in run.scenarios
+        },
+        **{
+            (Aspect.ENVIRONMENT, name): {
+                "Python": python(run, name),
+                "image": run.images.get(name),
+                **dict(sorted(pins(run, name).items())),
+            }
+            for name in environments
+        },
     }
+
+
+def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
 
 
 def _machine(run: Run, *, on_gpus: bool) -> dict[str, Any]:
@@ -101,72 +128,10 @@ def _cards(gpus: Any) -> Any:
 
 
 def _same_memory(difference: Difference) -> bool:
-    if difference.name != "memory_bytes":
+    sizes = [difference.first, difference.second]
+    if difference.name != "memory_bytes" or not all(isinstance(size, int | float) for size in sizes):
         return False
-    sizes = (difference.first, difference.second)
-    if not all(isinstance(size, int | float) for size in sizes):
-        return False
-    return bool(abs(sizes[0] - sizes[1]) <= MEMORY * max(sizes))
-
-
-def _engine(run: Run) -> dict[str, Any]:
-    left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
-    return {name: value for name, value in _less(run.backend.told()).items() if name not in left_out}
-
-
-def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
-
-
-def _measurement(run: Run) -> dict[str, Any]:
-    sampling, limits = run.plan.sampling, run.plan.limits
-    auto = "as the pilot asks"
-    return {
-        "backend": run.backend.name,
-        "protocol": sampling.protocol.value,
-        "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
-        "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,
-        "sample_seconds": sampling.sample_seconds,
-        "cpus": "all" if limits.cpus is None else list(limits.cpus),
-        "gpus": list(limits.gpus),
-        "memory_bytes": limits.memory_bytes,
-    }
-
-
-def _harness(run: Run) -> dict[str, Any]:
-    return {"version": run.harness, "commit": run.commit}
-
-
-def _scenarios(first: Run, second: Run) -> list[Difference]:
-    others = {scenario.name: scenario for scenario in second.scenarios}
-    found = []
-    for scenario in first.scenarios:
-        other = others.get(scenario.name)
-        if other:
-            axes = {"axes": list(scenario.axes)}, {"axes": list(other.axes)}
-            sources = ({"source": run.sources.get(scenario.name)} for run in (first, second))
-            found += _each(Aspect.SCENARIO, scenario.name, *sources)
-            found += _each(Aspect.SCENARIO, scenario.name, *axes)
-    return found
-
-
-def _environments(first: Run, second: Run, names: Iterable[str]) -> list[Difference]:
-    found = []
-    for name in names:
-        one, other = (
-            {
-                "Python": _python(run, name),
-                "image": run.images.get(name),
-                **dict(sorted(pins(run, name).items())),
-            }
-            for run in (first, second)
-        )
-        found += _each(Aspect.ENVIRONMENT, name, one, other)
-    return found
-
-
-def _python(run: Run, name: str) -> str | None:
-    return next((environment.python for environment in run.environments if environment.name == name), None)
+    return bool(max(sizes) - min(sizes) <= MEMORY * max(sizes))
 
 
 def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:

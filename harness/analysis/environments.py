@@ -44,6 +44,11 @@ def pins(run: Run, environment: str) -> Mapping[str, str]:
     return {name: getattr(known, name) for name in ("tensorflow", "keras") if known and getattr(known, name)}
 
 
+def python(run: Run, environment: str) -> str | None:
+    """The environment's Python, X.Y; None where the run does not have it."""
+    return next((known.python for known in run.environments if known.name == environment), None)
+
+
 def software(run: Run) -> list[Software]:
     """All that is known of the run's environments: what leads, then the other packages by name."""
     environments, on_gpu = run.environments, bool(run.plan.limits.gpus)

@@ -48,6 +48,14 @@ class Taken:
     own_share: float
     cumulative_share: float
 
+    def seconds(self, *, own: bool) -> float:
+        """Own or cumulative seconds."""
+        return self.own if own else self.cumulative
+
+    def share(self, *, own: bool) -> float:
+        """The share of these."""
+        return self.own_share if own else self.cumulative_share
+
 
 class Class(StrEnum):
     """The document's classes of functions."""
@@ -152,8 +160,7 @@ def taken(profile: Profile) -> dict[str, Taken]:
 
 def top(profile: Profile, count: int, *, own: bool) -> list[Taken]:
     """The names that took most, by own or by cumulative seconds."""
-    ordered = sorted(taken(profile).values(), key=lambda each: -(each.own if own else each.cumulative))
-    return ordered[:count]
+    return sorted(taken(profile).values(), key=lambda each: -each.seconds(own=own))[:count]
 
 
 def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
@@ -215,18 +222,12 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
     """The functions whose shares differ most between two profiles, by own or by cumulative time."""
     mine, theirs = taken(one), taken(other)
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
+    nothing = Taken("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
     found = []
     for label in {**mine, **theirs}:
-        a, b = mine.get(label), theirs.get(label)
-        found.append(
-            Move(
-                name=label,
-                share=_part(a, own=own),
-                other_share=_part(b, own=own),
-                seconds=_seconds(a, own=own) / steps,
-                other_seconds=_seconds(b, own=own) / other_steps,
-            )
-        )
+        a, b = mine.get(label, nothing), theirs.get(label, nothing)
+        seconds, other_seconds = a.seconds(own=own) / steps, b.seconds(own=own) / other_steps
+        found.append(Move(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
     return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
 
 
@@ -290,14 +291,6 @@ def _class(calls: int, iterations: int) -> Class:
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
-
-
-def _part(each: Taken | None, *, own: bool) -> float:
-    return 0.0 if each is None else each.own_share if own else each.cumulative_share
-
-
-def _seconds(each: Taken | None, *, own: bool) -> float:
-    return 0.0 if each is None else each.own if own else each.cumulative
 
 
 def _lay(nodes: Sequence[Node], level: int, left: float, whole: float, least: float) -> Iterator[Frame]:

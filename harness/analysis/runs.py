@@ -53,11 +53,6 @@ class CellChange:
     work: work.WorkCheck
     same_software: bool
 
-    @property
-    def judged(self) -> bool:
-        """Whether its level was divided with the others'."""
-        return self.change.judged
-
 
 @dataclass(frozen=True, slots=True)
 class Shift:

@@ -64,19 +64,18 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
         return dict.fromkeys(groups, planned)
     pilots = [launch for launch in launches if launch.role is Role.PILOT and gave_number(launch)]
     between = _between(pilots)
-    wishes: dict[str, list[Wish]] = defaultdict(list)
+    longest: dict[str, Wish] = defaultdict(lambda: Wish(WARMUP[0], MEASURE[0]))
     for pilot in pilots:
-        wishes[pilot.group].append(wish(pilot, between))
-    return {group: _longest(planned, wishes[group]) for group in groups}
+        asked, known = wish(pilot, between), longest[pilot.group]
+        longest[pilot.group] = Wish(max(asked.warmup, known.warmup), max(asked.measure, known.measure))
+    return {group: _filled(planned, longest[group]) for group in groups}
 
 
-def _longest(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
-    warmup = max([each.warmup for each in wishes], default=WARMUP[0])
-    measure = max([each.measure for each in wishes], default=MEASURE[0])
+def _filled(planned: Sampling, by: Wish) -> Sampling:
     return replace(
         planned,
-        warmup_seconds=warmup if planned.warmup_seconds is None else planned.warmup_seconds,
-        measure_seconds=measure if planned.measure_seconds is None else planned.measure_seconds,
+        warmup_seconds=by.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
+        measure_seconds=by.measure if planned.measure_seconds is None else planned.measure_seconds,
     )
 
 
@@ -101,14 +100,10 @@ def settled(rates: Sequence[float]) -> int:
     """
     if len(rates) < FEWEST_SAMPLES:
         return 0
-    errors = [_marginal(rates[first:]) for first in range(len(rates) // 2 + 1)]
+    # pvariance is exact: of equal times it is 0, not a rounding error that is smaller somewhere
+    errors = [statistics.pvariance(rates[first:]) / (len(rates) - first) for first in range(len(rates) // 2 + 1)]
     least = min(errors)
     return next(first for first, error in enumerate(errors) if error <= AS_GOOD**2 * least)
-
-
-def _marginal(rates: Sequence[float]) -> float:
-    # pvariance is exact: of equal times it is 0, not a rounding error that is smaller somewhere
-    return statistics.pvariance(rates) / len(rates)
 
 
 def _within(rates: Sequence[float]) -> float:

@@ -48,11 +48,8 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
                 name, _ = _sides(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
     prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
-    is_known = bool(prints) and _is_known(prints[0][1])
     for launch, values in prints[1:]:
         first, expected = prints[0]
-        if is_known and values == expected:
-            continue  # as nearly all of them are
         for name in [*expected, *(name for name in values if name not in expected)]:
             reason = _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device])
             if reason:
@@ -81,15 +78,6 @@ def steps(launch: Launch) -> str:
 def _values(launch: Launch) -> dict[str, Any]:
     """What is compared between launches."""
     return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
-
-
-def _is_known(value: Any) -> bool:
-    """Whether nothing in it could not be told: then what equals it agrees with it."""
-    if isinstance(value, Mapping):
-        return all(map(_is_known, value.values()))
-    if _is_list(value):
-        return all(map(_is_known, value))
-    return value is not None and (not isinstance(value, float) or math.isfinite(value))
 
 
 def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:

@@ -63,7 +63,7 @@ def shift(pair: Pair) -> str:
     """What moved the median cell, and whether that was the machine."""
     found, margin = pair.changes.shift, format.share(pair.margin)
     if found is None:
-        judged = sum(each.judged for each in pair.changes.cells) or "none"
+        judged = sum(each.change.judged for each in pair.changes.cells) or "none"
         return (
             f"No shift is given: that takes {FEWEST_CELLS} judged cells, and there are {judged}. So a change may "
             "be the machine's."
@@ -101,7 +101,7 @@ def table(pair: Pair) -> Iterator[Block]:
         True,
         where=REPORT,
     )
-    judged = sum(each.judged for each in changes.cells)
+    judged = sum(each.change.judged for each in changes.cells)
     if judged:
         margin = format.share(pair.margin)
         separately = ", and so do, separately, those without the shift" if changes.shift else ""

@@ -1,17 +1,17 @@
-"""How a run went."""
+"""How a run went: its ends, its lengths, and its launches in order of time."""
 
 from dataclasses import replace
 
-from harness.analysis.course import ended, samplings_used
-from harness.analysis.disturbance import disturbance
+from harness.analysis.course import ended, samplings_used, timeline
 from harness.analysis.lookup import lookup
-from harness.model.launch import Sampling
+from harness.analysis.tables import tables
+from harness.model.launch import Role, Sampling, Status
 from harness.model.run import Stop, StopReason
-from tests.factories import RESOURCES, cell, cells, groups, launch, rounds, run
+from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
 NOISY = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-FIRST, SECOND = (f"step cpu call={call} dtype=float32" for call in ("fit", "train_on_batch"))
+FIRST = "step cpu call=fit dtype=float32"
 
 
 def test_groups_that_ended_alike_are_counted_together():
@@ -63,27 +63,40 @@ def test_without_a_number_no_length_is_known():
     assert measured_for([], Sampling()) == []
 
 
-def test_a_disturbed_round_whose_repetition_counts():
-    launches = [*rounds(TIMES, count=2, resources=RESOURCES)]
-    launches[-1] = replace(launches[-1], resources=NOISY)
-    again = [replace(each, attempt=1, resources=RESOURCES) for each in launches if each.round == 2]
-    found = disturbance(run(TIMES), [*launches, *(each for each in again if each.group == SECOND)])
-    assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
-    (each,) = found.disturbed
-    assert (each.group, each.round, each.repeated) == (SECOND, 2, True)
-    assert each.reason == f"{launches[-1].cell}: other processes used 0.61 of its CPUs"
+def moments(launches, asked=None):
+    asked = asked or run([cell()])
+    found = lookup(asked, launches)
+    (table,) = tables(asked, found)
+    return timeline(table, launches, found)
 
 
-def test_a_disturbed_round_that_counts():
-    launches = [replace(each, resources=NOISY) for each in rounds(TIMES, count=2)]
-    found = disturbance(run(TIMES), launches)
-    assert (len(found.disturbed), found.rounds, found.repeated) == (4, 4, 0)
+def at(minute, seconds=0.01, number=1, **changes):
+    return launch(cell(), seconds, number, started=f"2026-11-21T04:{minute:02}:00Z", **changes)
 
 
-def test_a_disturbed_pilot_disturbs_nothing():
-    assert not disturbance(run(TIMES), [launch(cell(), number=0, resources=NOISY)]).disturbed
+def test_launches_come_in_the_order_in_which_they_began():
+    made = moments([at(9, 0.02, 2), at(3, 0.01, 1)])
+    assert [(each.place, each.launch.round) for each in made] == [(1, 1), (2, 2)]
 
 
-def test_old_launches_cannot_tell():
-    assert not disturbance(run(TIMES), rounds(TIMES)).told
-    assert disturbance(run(TIMES), rounds(TIMES, resources=RESOURCES)).told
+def test_a_launch_is_set_against_the_mean_of_its_cell():
+    first, second = moments([at(1, 0.01, 1), at(2, 0.04, 2)])
+    assert (first.mean, second.mean) == (second.mean, first.mean)
+    assert round(first.factor, 9) == 0.5
+    assert round(second.factor, 9) == 2.0
+
+
+def test_pilots_and_what_gave_no_number_are_left_out():
+    made = moments([at(0, 0.01, 0), at(1), broken(cell(), Status.FAILED, 2)])
+    assert [each.launch.round for each in made] == [1]
+
+
+def test_what_disturbed_a_launch_and_whether_it_counts_are_told():
+    made = moments([at(1, resources=NOISY), at(2, attempt=1, resources=RESOURCES)])
+    assert [(each.counts, each.disturbed) for each in made] == [(False, True), (True, False)]
+
+
+def test_the_control_is_among_them():
+    asked = run([cell()], controlled=True)
+    made = moments([at(1), replace(at(2), role=Role.CONTROL)], asked)
+    assert [each.launch.role for each in made] == [Role.MEASURE, Role.CONTROL]

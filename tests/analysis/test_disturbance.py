@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.disturbance import disturbed, disturbed_rounds, is_watched
+from harness.analysis.disturbance import disturbance, disturbed, disturbed_rounds, is_watched
 from harness.model.launch import Role, Status
-from tests.factories import broken, cell, launch
+from tests.factories import broken, cell, cells, launch, rounds, run
 
 #: Ten seconds on two CPUs of eight, kept busy by the launch alone: others may use 3 % of 20 seconds of CPU, and the
 #: kernel's count may be 0.04 seconds off for each.
@@ -30,24 +30,30 @@ def others_on_its_cpus(seconds):
     return {"steady_own_cpus_busy_seconds": 18.0 + seconds, "steady_all_cpus_busy_seconds": 18.0 + seconds}
 
 
-def test_a_launch_alone_on_its_machine_is_not_disturbed():
-    assert disturbed(told()) == ""
-
-
-@pytest.mark.parametrize(("seconds", "is_disturbed"), [(0.67, False), (0.69, True), (5.0, True)])
-def test_others_may_take_three_percent_of_its_cpus_and_the_ticks(seconds, is_disturbed):
-    assert bool(disturbed(told(**others_on_its_cpus(seconds)))) is is_disturbed
-
-
-@pytest.mark.parametrize(("seconds", "is_disturbed"), [(0.67, False), (0.69, True)])
-def test_so_may_the_hypervisor(seconds, is_disturbed):
-    assert bool(disturbed(told(steady_own_cpus_steal_seconds=seconds))) is is_disturbed
-
-
-@pytest.mark.parametrize(("seconds", "is_disturbed"), [(15.2, False), (15.3, True)])
-def test_others_may_take_a_quarter_of_the_rest_of_the_machine_and_the_ticks(seconds, is_disturbed):
-    # a quarter of six CPUs for ten seconds, and 0.04 seconds of each
-    assert bool(disturbed(told(steady_all_cpus_busy_seconds=18.0 + seconds))) is is_disturbed
+@pytest.mark.parametrize(
+    ("changes", "is_disturbed"),
+    [
+        ({}, False),
+        # others may take 3 % of its CPUs and the ticks, and so may the hypervisor
+        (others_on_its_cpus(0.67), False),
+        (others_on_its_cpus(0.69), True),
+        (others_on_its_cpus(5.0), True),
+        ({"steady_own_cpus_steal_seconds": 0.67}, False),
+        ({"steady_own_cpus_steal_seconds": 0.69}, True),
+        # of the rest of the machine a quarter of six CPUs for ten seconds, and 0.04 seconds of each
+        ({"steady_all_cpus_busy_seconds": 18.0 + 15.2}, False),
+        ({"steady_all_cpus_busy_seconds": 18.0 + 15.3}, True),
+        # a load above all CPUs and those of the launch before
+        ({"load_before": 10.0}, False),
+        ({"load_before": 10.1}, True),
+        # a count of the kernel's that is below the process's own
+        ({"steady_own_cpus_busy_seconds": 17.9, "steady_all_cpus_busy_seconds": 17.5}, False),
+        # a measurement that took no time
+        ({"steady_seconds": 0.0, **others_on_its_cpus(9.0)}, False),
+    ],
+)
+def test_a_launch_is_disturbed_beyond_the_limits_alone(changes, is_disturbed):
+    assert bool(disturbed(told(**changes))) is is_disturbed
 
 
 def test_in_a_short_measurement_the_ticks_weigh_more():
@@ -58,14 +64,8 @@ def test_in_a_short_measurement_the_ticks_weigh_more():
 
 
 def test_what_the_launch_itself_uses_disturbs_nobody_however_idle_it_is():
-    assert (
-        disturbed(told(steady_cpu_seconds=0.0, steady_own_cpus_busy_seconds=0.0, steady_all_cpus_busy_seconds=0.0))
-        == ""
-    )
-
-
-def test_a_count_of_the_kernels_that_is_below_the_processs_own_is_no_disturbance():
-    assert disturbed(told(steady_own_cpus_busy_seconds=17.9, steady_all_cpus_busy_seconds=17.5)) == ""
+    idle = {"steady_cpu_seconds": 0.0, "steady_own_cpus_busy_seconds": 0.0, "steady_all_cpus_busy_seconds": 0.0}
+    assert disturbed(told(**idle)) == ""
 
 
 def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
@@ -109,10 +109,6 @@ def test_without_the_rest_of_the_machine_nothing_is_said_of_it(name):
     assert disturbed(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
 
 
-def test_a_measurement_that_took_no_time_says_nothing():
-    assert disturbed(told(steady_seconds=0.0, **others_on_its_cpus(9.0))) == ""
-
-
 def test_the_times_are_not_looked_at():
     wild = replace(told(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)
     assert disturbed(wild) == ""
@@ -147,11 +143,6 @@ def test_a_disturbed_pilot_is_no_disturbed_round_and_a_disturbed_control_is():
 
 def test_launches_that_broke_before_they_measured_say_nothing():
     assert disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}
-
-
-@pytest.mark.parametrize(("load", "is_disturbed"), [(10.0, False), (10.1, True)])
-def test_a_load_above_all_cpus_and_those_of_the_launch_before_disturbs(load, is_disturbed):
-    assert bool(disturbed(told(load_before=load))) is is_disturbed
 
 
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
@@ -208,3 +199,33 @@ def test_readings_of_the_whole_launch_say_nothing_of_how_its_steps_were_slowed()
 
 def test_a_gpu_is_judged_where_the_cpus_tell_nothing():
     assert disturbed(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""
+
+
+TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
+BUSY = NOISY.resources
+
+
+def test_a_disturbed_round_whose_repetition_counts():
+    launches = [*rounds(TIMES, count=2, resources=QUIET)]
+    launches[-1] = replace(launches[-1], resources=BUSY)
+    again = [replace(each, attempt=1, resources=QUIET) for each in launches if each.round == 2]
+    found = disturbance(run(TIMES), [*launches, *(each for each in again if each.group == launches[-1].group)])
+    assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
+    (each,) = found.disturbed
+    assert (each.group, each.round, each.repeated) == (launches[-1].group, 2, True)
+    assert each.reason == f"{launches[-1].cell}: other processes used 0.90 of its CPUs"
+
+
+def test_a_disturbed_round_that_counts():
+    launches = [replace(each, resources=BUSY) for each in rounds(TIMES, count=2)]
+    found = disturbance(run(TIMES), launches)
+    assert (len(found.disturbed), found.rounds, found.repeated) == (4, 4, 0)
+
+
+def test_a_disturbed_pilot_disturbs_nothing():
+    assert not disturbance(run(TIMES), [launch(cell(), number=0, resources=BUSY)]).disturbed
+
+
+def test_old_launches_cannot_tell():
+    assert not disturbance(run(TIMES), rounds(TIMES)).told
+    assert disturbance(run(TIMES), rounds(TIMES, resources=QUIET)).told

@@ -1,26 +1,28 @@
 """What is known of a cell."""
 
+import pytest
+
 from harness.analysis.lookup import lookup
 from harness.model.launch import Status
 from harness.model.run import Unavailable
 from tests.factories import broken, cell, launch, run
 
 
-def test_a_cell_that_its_pilot_broke_has_the_pilots_status():
-    assert lookup(run([cell()]), [broken(cell(), Status.OOM)]).status(cell()) is Status.OOM
-
-
-def test_the_last_counted_launch_tells_before_the_pilot():
-    launches = [launch(cell(), number=0), broken(cell(), Status.FAILED, 1), broken(cell(), Status.TIMEOUT, 2)]
-    assert lookup(run([cell()]), launches).status(cell()) is Status.TIMEOUT
-
-
-def test_a_cell_of_which_there_is_nothing_was_interrupted():
-    assert lookup(run([cell()]), [launch(cell(), number=0)]).status(cell()) is Status.INTERRUPTED
-
-
-def test_an_ok_without_a_step_is_a_failure():
-    assert lookup(run([cell()]), [launch(cell(), ())]).status(cell()) is Status.FAILED
+@pytest.mark.parametrize(
+    ("launches", "status"),
+    [
+        pytest.param([broken(cell(), Status.OOM)], Status.OOM, id="its pilot broke"),
+        pytest.param(
+            [launch(cell(), number=0), broken(cell(), Status.FAILED, 1), broken(cell(), Status.TIMEOUT, 2)],
+            Status.TIMEOUT,
+            id="the last counted launch tells before the pilot",
+        ),
+        pytest.param([launch(cell(), number=0)], Status.INTERRUPTED, id="nothing but a pilot"),
+        pytest.param([launch(cell(), ())], Status.FAILED, id="ok without a step"),
+    ],
+)
+def test_why_a_cell_has_no_number(launches, status):
+    assert lookup(run([cell()]), launches).status(cell()) is status
 
 
 def test_a_cell_known_to_be_unavailable_is_so_whatever_was_launched():

@@ -1,10 +1,10 @@
-"""Which launches count."""
+"""Which launches count, and what rounds cost."""
 
 from dataclasses import replace
 
 import pytest
 
-from harness.analysis.rounds import counted, pilots, series
+from harness.analysis.rounds import counted, pilots, seconds_per_round, series
 from harness.model.launch import Role, Sample, Status
 from tests.factories import broken, cell, launch, run
 
@@ -100,3 +100,26 @@ def test_a_single_step_is_a_number():
 def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
     joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
     assert round(joined[GRAPH][1], 9) == 0.02
+
+
+def taking(seconds, number=1, **changes):
+    return replace(launch(cell(), number=number), seconds=seconds, **changes)
+
+
+def test_a_round_costs_what_its_launches_took_the_controls_too():
+    control = taking(2.0, role=Role.CONTROL)
+    assert seconds_per_round([taking(3.0), taking(4.0, cell=cell(mode="eager")), control]) == {control.group: 9.0}
+
+
+def test_it_is_the_mean_over_rounds_by_group():
+    launches = [taking(3.0), taking(5.0, number=2), taking(7.0, group="another")]
+    assert seconds_per_round(launches) == {launches[0].group: pytest.approx(4.0), "another": 7.0}
+
+
+def test_a_round_done_again_is_two_rounds():
+    assert seconds_per_round([taking(3.0), taking(5.0, attempt=1)]) == {taking(0.0).group: pytest.approx(4.0)}
+
+
+def test_nothing_costs_nothing_and_what_was_not_recorded_is_0():
+    assert seconds_per_round([]) == {}
+    assert seconds_per_round([launch(cell())]) == {launch(cell()).group: 0.0}

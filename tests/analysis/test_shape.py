@@ -1,4 +1,4 @@
-"""The shape of a cell's times."""
+"""The shape of a cell's times, what its launches went through and used."""
 
 import math
 import statistics
@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.shape import FEWEST_LAUNCHES, STATISTICS, Share, is_uneven, outliers, quantile, shape
+from harness.analysis.shape import (
+    FEWEST_LAUNCHES,
+    RESOURCES,
+    STATISTICS,
+    Share,
+    Spread,
+    Used,
+    is_uneven,
+    outliers,
+    quantile,
+    shape,
+    spread,
+    used,
+)
 from harness.model.launch import Sample
 from tests.factories import cell, launch
 
@@ -28,24 +41,26 @@ def test_the_share_of_a_cells_launches():
     assert shape([launch(cell(), STEADY), launch(cell(), JUMPING)]).uneven == Share(1, 2)
 
 
-def test_an_outlier_by_iglewicz_and_hoaglin():
-    # the median is 0 and that of the deviations 0.01: 0.6745 · x / 0.01 is above 3.5 from 0.0519 on
-    assert outliers([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.053]) == [False] * 6 + [True]
-    assert outliers([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.051]) == [False] * 7
+@pytest.mark.parametrize(
+    ("logs", "outlying"),
+    [
+        # the median is 0 and that of the deviations 0.01: 0.6745 · x / 0.01 is above 3.5 from 0.0519 on
+        ([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.053], [False] * 6 + [True]),
+        ([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.051], [False] * 7),
+        # it may be the quick one
+        ([-0.5, 0.0, 0.01, -0.01, 0.02], [True] + [False] * 4),
+        # among launches that scatter far there is none near
+        ([-0.2, 0.1, 0.0, -0.1, 0.2, 0.4], [False] * 6),
+    ],
+)
+def test_an_outlier_by_iglewicz_and_hoaglin(logs, outlying):
+    assert outliers(logs) == outlying
 
 
 @given(st.lists(st.integers(-50, 50), max_size=12), st.integers(-500, 500))
 def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
     moved = outliers([(value + by) / 64.0 for value in values])
     assert moved == outliers([value / 64.0 for value in values])
-
-
-def test_an_outlier_may_be_the_quick_one():
-    assert outliers([-0.5, 0.0, 0.01, -0.01, 0.02]) == [True] + [False] * 4
-
-
-def test_launches_that_scatter_far_have_no_outlier_near():
-    assert outliers([-0.2, 0.1, 0.0, -0.1, 0.2, 0.4]) == [False] * 6
 
 
 @pytest.mark.parametrize(("apart", "outlying"), [(0.004, False), (math.log(1.049), False), (math.log(1.051), True)])
@@ -64,10 +79,6 @@ def test_quantiles_are_numpys(values, share):
     assert quantile(sorted(values), share) == pytest.approx(np.quantile(values, share), rel=1e-9, abs=1e-6)
 
 
-def test_quantiles_of_one_value_are_that_value():
-    assert [quantile([7.0], share) for share in (0.0, 0.1, 0.5, 1.0)] == [7.0] * 4
-
-
 def test_the_number_is_the_geometric_mean_of_the_centres_and_the_others_are_over_all_samples():
     found = shape([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
     assert found.statistics["mean"] == pytest.approx(0.02)
@@ -83,16 +94,12 @@ def test_within_a_launch_and_between_launches():
 
 
 def test_launches_that_agree_can_scatter_within_and_steady_ones_can_differ():
-    restless = shape([launch(cell(), [0.008, 0.012])] * 3)
-    assert (restless.statistics[BETWEEN], restless.statistics[WITHIN] > 0.2) == (
-        pytest.approx(0.0),
-        True,
-    )
-    differing = shape([launch(cell(), [rate] * 3) for rate in (0.01, 0.02)])
-    assert (differing.statistics[WITHIN], differing.statistics[BETWEEN] > 0.4) == (
-        pytest.approx(0.0),
-        True,
-    )
+    restless = shape([launch(cell(), [0.008, 0.012])] * 3).statistics
+    assert restless[BETWEEN] == pytest.approx(0.0)
+    assert restless[WITHIN] > 0.2
+    differing = shape([launch(cell(), [rate] * 3) for rate in (0.01, 0.02)]).statistics
+    assert differing[WITHIN] == pytest.approx(0.0)
+    assert differing[BETWEEN] > 0.4
 
 
 def test_one_launch_tells_nothing_of_what_lies_between_launches_and_one_sample_nothing_of_what_lies_within():
@@ -133,3 +140,76 @@ def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_sam
     assert list(found.statistics) == [each.name for each in STATISTICS]
     assert None not in found.statistics.values()
     assert found.statistics["launches"] == 2
+
+
+CORES, CPU, MEMORY = (each.name for each in RESOURCES)
+
+
+def through(**phases):
+    return launch(cell(), phases={name.replace("_", " "): seconds for name, seconds in phases.items()})
+
+
+def using(**resources):
+    return launch(cell(), resources=resources)
+
+
+def test_phases_come_in_the_order_of_a_launch_and_unknown_ones_after_them_as_they_were_met():
+    found = used([through(data=1, first_call=2, build=3), through(tokenizer=1, device=3, container_start=1, data=2)])
+    assert list(found.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
+
+
+def test_the_timed_parts_are_left_out():
+    found = used([through(build=1.0, warm_up=5.0, steady_state=9.0)])
+    assert list(found.phases) == ["build"]
+    assert found.cold.median == pytest.approx(1.0)
+
+
+def test_a_phase_has_its_spread_over_the_launches_that_went_through_it():
+    found = used([through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)])
+    assert found.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)
+    assert found.phases["device"] == Spread(1.0, 1.0, 1.0, 1)
+
+
+def test_the_cold_start_is_summed_launch_by_launch():
+    # the medians of the parts are 2 and 2
+    found = used([through(build=1.0, device=2.0), through(build=2.0, device=9.0), through(build=3.0, device=1.0)])
+    assert found.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
+
+
+def test_cores_are_cpu_seconds_over_seconds_of_the_steady_state_alone():
+    found = used(
+        [
+            using(steady_cpu_seconds=3.0, steady_seconds=2.0, cpu_seconds=50.0, wall_seconds=60.0),
+            using(steady_cpu_seconds=1.0, steady_seconds=2.0),
+        ]
+    )
+    assert found.resources[CORES].median == pytest.approx(1.0)
+    assert (found.resources[CORES].launches, found.resources[CPU].launches) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{}, {"steady_seconds": 1.0}, {"steady_cpu_seconds": 1.0}, {"steady_seconds": 0.0, "steady_cpu_seconds": 0.0}],
+)
+def test_what_cannot_be_divided_has_no_cores(told):
+    assert CORES not in used([using(**told)]).resources
+
+
+def test_a_process_that_slept_used_no_core():
+    assert used([using(steady_cpu_seconds=0.0, steady_seconds=2.0)]).resources[CORES].median == 0.0
+
+
+def test_cpu_seconds_and_memory_of_the_whole_launch():
+    found = used([using(cpu_seconds=2.0, max_rss_bytes=100), using(cpu_seconds=4.0), using()])
+    assert found.resources[CPU] == Spread(3.0, pytest.approx(2.2), pytest.approx(3.8), 2)
+    assert found.resources[MEMORY] == Spread(100, 100, 100, 1)
+
+
+def test_what_no_launch_told_is_not_there():
+    assert used([launch(cell())]) == Used(phases={}, cold=None, resources={})
+    assert used([]) == used([launch(cell())])
+
+
+def test_no_values_have_no_spread():
+    assert spread([]) is None
+    assert spread([3.0, 1.0, 2.0]) == Spread(2.0, pytest.approx(1.2), pytest.approx(2.8), 3)

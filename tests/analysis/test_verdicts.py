@@ -81,20 +81,11 @@ def test_an_interval_wider_than_the_margin_on_both_sides_is_unclear():
     assert judge(logs([0.0], deviation=0.1), MARGIN).verdicts == [UNCLEAR]
 
 
-def test_holms_levels_of_three():
-    assert holm(np.array([0.02, 0.001, 0.04])) == pytest.approx([0.05 / 2, 0.05 / 3, 0.05])
-
-
-def test_from_the_first_unclear_one_on_the_level_stays():
-    # 0.03 is above 0.05 / 2, so 0.04 is not looked at with 0.05
-    assert holm(np.array([0.04, 0.001, 0.03])) == pytest.approx([0.05 / 2, 0.05 / 3, 0.05 / 2])
-    assert holm(np.array([0.02, 0.02, 0.02])) == pytest.approx([0.05 / 3] * 3)
-
-
 @pytest.mark.parametrize(
     ("chances", "levels", "verdicts"),
     [
         ([0.02, 0.001, 0.04], [0.05 / 2, 0.05 / 3, 0.05], [FASTER] * 3),
+        # 0.03 is above 0.05 / 2, so 0.04 is not looked at with 0.05
         ([0.04, 0.001, 0.03], [0.05 / 2, 0.05 / 3, 0.05 / 2], [UNCLEAR, FASTER, UNCLEAR]),
         ([0.02, 0.02, 0.02], [0.05 / 3] * 3, [UNCLEAR] * 3),
     ],
