@@ -7,9 +7,11 @@ import numpy as np
 
 from bench.simulation.machine import Floats, Table, launches
 from harness.analysis.control import pooled
+from harness.analysis.moderation import moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
-from harness.analysis.verdicts import ALPHA, Logs, Verdict, half_widths, judge, moderated
+from harness.analysis.statistics import Logs, half_widths
+from harness.analysis.verdicts import ALPHA, Verdict, judge
 
 MARGIN = math.log1p(0.03)
 
@@ -104,4 +106,4 @@ def _logs(ratios: Floats, counts: Floats) -> Logs:
     n = np.broadcast_to(counts[:, None], (groups, others)).astype(np.float64)
     mean = np.where(kept, ratios, 0.0).sum(axis=2) / n
     variance = np.where(kept, (ratios - mean[:, :, None]) ** 2, 0.0).sum(axis=2) / (n - 1.0)
-    return moderated(mean.ravel(), variance.ravel(), n.ravel())
+    return moderate(Logs.measured(mean.ravel(), variance.ravel(), n.ravel()))

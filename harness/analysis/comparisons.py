@@ -5,22 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
 from harness.analysis import work
 from harness.analysis.lookup import Lookup
-from harness.analysis.statistics import Estimate, log_ratios, variance
+from harness.analysis.moderation import moderate
+from harness.analysis.statistics import Estimate, Logs, half_widths, log_ratios, means
 from harness.analysis.verdicts import (
     ALPHA,
     FEWEST_ROUNDS,
     Judgement,
-    Logs,
     Verdict,
     Withheld,
-    half_widths,
     judge,
     judgements,
-    moderated,
     rounds_to_settle,
     unjudged,
 )
@@ -119,11 +115,7 @@ def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 
 
 def _logs(family: Sequence[_Pair]) -> Logs:
-    return moderated(
-        mean=np.array([fmean(pair.logs) for pair in family], np.float64),
-        variance=np.array([variance(pair.logs) for pair in family], np.float64),
-        rounds=np.array([len(pair.logs) for pair in family], np.float64),
-    )
+    return moderate(means([pair.logs for pair in family]))
 
 
 def _unjudged(pair: _Pair, found: Lookup) -> Compared:

@@ -19,22 +19,9 @@ from itertools import combinations, product
 import numpy as np
 
 from harness.analysis.control import Control
-from harness.analysis.moderation import Floats
-from harness.analysis.statistics import Estimate, exp
-from harness.analysis.verdicts import (
-    ALPHA,
-    FEWEST_ROUNDS,
-    RESOLUTION,
-    Judgement,
-    Logs,
-    Verdict,
-    Withheld,
-    half_widths,
-    judge,
-    judgements,
-    moderated,
-    unjudged,
-)
+from harness.analysis.moderation import moderate
+from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, Withheld, judge, judgements, unjudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +144,11 @@ def _judged(values: Floats, size: Floats, control: Control | None, margin: float
     n, mean = len(values), values.mean(axis=0)
     if n == 1:
         return [unjudged(each, None, n) for each in mean.tolist()]
-    rounds, variance = np.full(mean.shape, float(n)), values.var(axis=0, ddof=1) / size
-    if n < FEWEST_ROUNDS:
-        logs = Logs(mean, np.maximum(variance, RESOLUTION**2) * size, rounds, rounds - 1.0)
-        halves = half_widths(logs, ALPHA).tolist()
-        return [unjudged(each, half, n) for each, half in zip(mean.tolist(), halves, strict=True)]
-    logs = moderated(mean, variance, rounds)
+    logs = Logs.measured(mean, values.var(axis=0, ddof=1) / size, np.full(mean.shape, float(n)))
+    is_judged = n >= FEWEST_ROUNDS
+    logs = moderate(logs) if is_judged else logs
     logs = replace(logs, variance=logs.variance * size)
-    return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)
+    if is_judged:
+        return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)
+    halves = half_widths(logs, ALPHA).tolist()
+    return [unjudged(each, half, n) for each, half in zip(mean.tolist(), halves, strict=True)]

@@ -6,12 +6,11 @@ freedom are little to learn a variance from; when many comparisons have variance
 some. The variances σ² are taken to be s0² · d0 / χ²(d0), and d0 and s0² are found from the sample variances themselves.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from harness.analysis.statistics import Floats, Logs
 
 #: With fewer comparisons nothing is lent: d0 is then a guess, and intervals covered 92 to 94 % (`make simulate`).
 FEWEST = 12
@@ -28,17 +27,18 @@ class Prior:
     freedom: float
 
 
-def moderate(variances: Floats, freedom: Floats) -> tuple[Floats, Floats]:
-    """The variances to use, and their degrees of freedom; the same shape as what is given.
+def moderate(logs: Logs) -> Logs:
+    """The same with the variances to use, and their degrees of freedom.
 
-    `variances` are sample variances, above 0, with `freedom` degrees each. s̃² = (d0·s0² + d·s²) / (d0 + d), with
-    d0 + d degrees, but never more than all samples have together. A variance that is too large to be of the model
-    (F(d, d0) above s²/s0² has a probability below 5 %) is its own, and so are all where there are fewer than twelve.
+    s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees, but never more than all samples have together. A variance
+    that is too large to be of the model (F(d, d0) above s²/s0² has a probability below 5 %) is its own, and so are all
+    where there are fewer than twelve.
     """
     from scipy.special import chdtrc, fdtrc
 
+    variances, freedom = logs.variance, logs.freedom
     if variances.size < FEWEST:
-        return variances, freedom
+        return logs
     prior = fit(variances, freedom)
     if np.isinf(prior.freedom):
         moderated, total = np.full_like(variances, prior.variance), np.full_like(freedom, np.inf)
@@ -48,7 +48,11 @@ def moderate(variances: Floats, freedom: Floats) -> tuple[Floats, Floats]:
         moderated = (prior.freedom * prior.variance + freedom * variances) / total
         unlikely = fdtrc(freedom, prior.freedom, variances / prior.variance) < REJECTED
     total = np.minimum(total, freedom.sum())
-    return np.where(unlikely, np.maximum(variances, moderated), moderated), np.where(unlikely, freedom, total)
+    return replace(
+        logs,
+        variance=np.where(unlikely, np.maximum(variances, moderated), moderated),
+        freedom=np.where(unlikely, freedom, total),
+    )
 
 
 def fit(variances: Floats, freedom: Floats) -> Prior:

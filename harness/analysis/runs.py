@@ -1,7 +1,7 @@
 """Two runs side by side: each cell that has a number in both, and what moved all of them.
 
-The launches of different days are not paired, so a change is judged by Welch's interval (`welch`), against the same
-margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval knows how
+The launches of different days are not paired, so a change is judged by Welch's interval (`statistics`), against the
+same margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval knows how
 launches scatter within each run. It does not know how one day differs from the next: that shows as a shift of all
 cells, which is told apart from what moves some.
 """
@@ -20,21 +20,13 @@ from harness.analysis.conditions import Difference, differences, machines, same_
 from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate, combine
-from harness.analysis.verdicts import (
-    ALPHA,
-    FEWEST_ROUNDS,
-    Judgement,
-    Logs,
-    Verdict,
-    half_widths,
-    judge,
-    judgements,
-    unjudged,
-)
-from harness.analysis.welch import FEWEST_CELLS, means, medians, minus, minus_others
+from harness.analysis.statistics import Estimate, Logs, combine, half_widths, means, medians, minus, minus_others
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, judge, judgements, unjudged
 from harness.model.launch import BROKEN, Status
 from harness.model.scenario import Cell
+
+#: A shift is told of so many cells at least: a median of four others holds where one of them has changed by itself.
+FEWEST_CELLS = 5
 
 
 @dataclass(frozen=True, slots=True)

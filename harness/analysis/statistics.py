@@ -1,10 +1,15 @@
-"""Centres to estimates: geometric means, paired ratios, and their t intervals.
+"""Centres to estimates: geometric means, paired ratios, differences that are not paired, and their t intervals.
 
 Everything is done on the log scale, where a launch that takes twice as long and one that takes half as long lie
 equally far from the middle, and where a ratio of times is a difference.
 
 Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in
 reasonable time", ISMM 2013.
+
+Rounds of one run are paired: whatever slows a whole round cancels. Rounds of different days share nothing, so their
+difference has the spread of both: B. L. Welch, "The generalization of Student's problem when several different
+population variances are involved", Biometrika 34, 1947. Variances are not moderated there: what moves a whole round is
+in the spread of every cell of that run, so the cells' variances are no independent samples of one.
 """
 
 import math
@@ -13,8 +18,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
 #: How often an interval contains the true value.
 LEVEL = 0.95
+
+#: A smaller standard deviation, on the log scale, is taken for this: clocks tell nanoseconds of seconds. Times that are
+#: equal to the last digit have a variance of 0 or of a rounding error, and moderation looks at its log.
+RESOLUTION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,34 @@ class Estimate:
         """The ratio seen from the other side; its interval is the same one, turned over."""
         turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
         return Estimate(1.0 / self.value, self.rounds, turned)
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Differences of log times, such as the paired log-ratios of a table's comparisons, each of shape (m,).
+
+    `mean` and `variance` (above 0) are over `rounds` rounds; the variance, moderated or not, has `freedom` degrees.
+    """
+
+    mean: Floats
+    variance: Floats
+    rounds: Floats
+    freedom: Floats
+
+    @classmethod
+    def measured(cls, mean: Floats, variance: Floats, rounds: Floats) -> "Logs":
+        """As they were measured: `variance` is a sample's, of `rounds` values (two at least)."""
+        return cls(mean, np.maximum(variance, RESOLUTION**2), rounds, rounds - 1.0)
+
+    @property
+    def error(self) -> Floats:
+        """The standard error of each mean."""
+        return np.sqrt(self.variance / self.rounds)
+
+    def take(self, indices: Sequence[int]) -> "Logs":
+        """Those of some of the comparisons."""
+        at = np.asarray(indices, np.intp)
+        return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
 
 
 def combine(centres: Sequence[float]) -> Estimate:
@@ -94,3 +136,54 @@ def variance(values: Sequence[float]) -> float:
     """The sample variance of two values or more, with n - 1 degrees of freedom."""
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def half_widths(logs: Logs, alpha: float | Floats) -> Floats:
+    """Half the width of the 1 - `alpha` t intervals: t(1 - alpha/2) · s / √n, on the log scale."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(logs.freedom, 1.0 - np.asarray(alpha) / 2.0) * logs.error)
+
+
+def means(logs: Sequence[Sequence[float]]) -> Logs:
+    """The means of some lists of logs, of two values at least, each with its own variance."""
+    return Logs.measured(
+        mean=np.array([fmean(values) for values in logs], np.float64),
+        variance=np.array([variance(values) for values in logs], np.float64),
+        rounds=np.array([len(values) for values in logs], np.float64),
+    )
+
+
+def minus(one: Logs, other: Logs) -> Logs:
+    """`one` minus `other`, which is independent of it: one round each, of the spread of both.
+
+    The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
+    estimates of variance components", Biometrics Bulletin 2, 1946.
+    """
+    parts, others = one.error**2, other.error**2
+    total = parts + others
+    freedom = total**2 / (parts**2 / one.freedom + others**2 / other.freedom)
+    return Logs(one.mean - other.mean, total, np.ones_like(total), freedom)
+
+
+def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
+    """The medians of the means of some sets (indices, one at least of each), of shape (sets,).
+
+    The error is that of a median of m normal values, √(π/2 · e² / m), of which e² is the median of the errors' squares:
+    some wild cells move neither.
+    """
+    return Logs(
+        mean=np.array([np.median(of.mean[at]) for at in sets]),
+        variance=np.array([np.pi / 2.0 * np.median(of.error[at] ** 2) / at.size for at in sets]),
+        rounds=np.ones(len(sets)),
+        freedom=np.array([of.freedom[at].sum() for at in sets]),
+    )
+
+
+def minus_others(of: Logs, base: npt.NDArray[np.intp]) -> Logs:
+    """Each mean minus the median of the others of `base` (indices, two at least); the same shape.
+
+    The cells' errors are taken as independent. What moves a whole round moves all cells, so it cancels here, and is in
+    the errors all the same: the intervals are rather too wide than too narrow.
+    """
+    return minus(of, medians(of, [base[base != index] for index in range(of.mean.size)]))

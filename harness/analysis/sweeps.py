@@ -10,8 +10,7 @@ from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.comparisons import Compared
 from harness.analysis.crossings import Crossing, Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
-from harness.analysis.moderation import Floats
-from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.statistics import Estimate, Floats, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.environment import Device

@@ -21,18 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.control import Control
-from harness.analysis.moderation import Floats, moderate
-from harness.analysis.statistics import Estimate
+from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
 
 #: The chance that a table holds any wrong verdict.
 ALPHA = 0.05
 
 #: With fewer rounds there are intervals and no verdict: a t quantile of 2 degrees of freedom is 4.3.
 FEWEST_ROUNDS = 4
-
-#: A smaller standard deviation, on the log scale, is taken for this: clocks tell nanoseconds of seconds. Times that are
-#: equal to the last digit have a variance of 0 or of a rounding error, and moderation looks at its log.
-RESOLUTION = 1e-9
 
 #: More rounds than these are not told: the difference lies at the margin, and no number of rounds settles it.
 MOST_ROUNDS = 1000
@@ -79,48 +74,12 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
-    """Differences of log times, such as the paired log-ratios of a table's comparisons, each of shape (m,).
-
-    `mean` and `variance` (above 0) are over `rounds` rounds; the variance, moderated or not, has `freedom` degrees.
-    """
-
-    mean: Floats
-    variance: Floats
-    rounds: Floats
-    freedom: Floats
-
-    @property
-    def error(self) -> Floats:
-        """The standard error of each mean."""
-        return np.sqrt(self.variance / self.rounds)
-
-    def take(self, indices: Sequence[int]) -> "Logs":
-        """Those of some of the comparisons."""
-        at = np.asarray(indices, np.intp)
-        return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
     """For each comparison, shape (m,): half the interval's width on the log scale, its level, and the verdict."""
 
     half: Floats
     alpha: Floats
     verdicts: list[Verdict]
-
-
-def moderated(mean: Floats, variance: Floats, rounds: Floats) -> Logs:
-    """The log-ratios of one table, their variances moderated; `variance` has rounds - 1 degrees of freedom."""
-    spread, freedom = moderate(np.maximum(variance, RESOLUTION**2), rounds - 1.0)
-    return Logs(mean, spread, rounds, freedom)
-
-
-def half_widths(logs: Logs, alpha: float | Floats) -> Floats:
-    """Half the width of the 1 - `alpha` t intervals: t(1 - alpha/2) · s / √n, on the log scale."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(logs.freedom, 1.0 - np.asarray(alpha) / 2.0) * logs.error)
 
 
 def judge(logs: Logs, margin: float) -> Judged:

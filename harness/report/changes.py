@@ -6,9 +6,8 @@ from typing import Any
 
 from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.results import Results
-from harness.analysis.runs import CellChange, Lone, Pair, Shift
+from harness.analysis.runs import FEWEST_CELLS, CellChange, Lone, Pair, Shift
 from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld
-from harness.analysis.welch import FEWEST_CELLS
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario
 from harness.model.texts import counted

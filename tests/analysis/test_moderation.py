@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
 from harness.analysis.moderation import FEWEST, _inverse_trigamma, fit, moderate
+from harness.analysis.statistics import Logs
 
 #: With two degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the logs
 #: vary by π²/3, and that is 2 · ψ'(1): half is sampling, and half is d0 = 2.
@@ -23,7 +24,9 @@ def degrees(like, each=4.0):
 
 
 def lent(variances, each=4.0):
-    return moderate(variances, degrees(variances, each))
+    """The moderated variances, and their degrees of freedom."""
+    found = moderate(Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, each)))
+    return found.variance, found.freedom
 
 
 def scattered(count, spread, middle=1e-4):

@@ -1,23 +1,35 @@
-"""Estimates and their intervals."""
+"""Estimates, differences that are not paired, and their intervals."""
 
 import math
 import random
 import statistics
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 
+from bench.simulation.machine import Drift, Spread, Table, launches
 from harness.analysis.statistics import (
+    RESOLUTION,
     Estimate,
     Interval,
+    Logs,
     combine,
     exp,
+    half_widths,
     log_ratios,
+    means,
+    medians,
+    minus,
+    minus_others,
     percent,
     student,
     variance,
 )
+from harness.analysis.verdicts import ALPHA, Verdict, judge
 
 seconds = st.floats(1e-6, 1e3)
 centres = st.lists(seconds, min_size=2, max_size=12)
@@ -132,3 +144,134 @@ def test_the_interval_covers_the_true_value_95_times_in_100(launches):
 def test_an_interval_holds_its_ends():
     assert 1.0 in Interval(1.0, 2.0)
     assert 2.1 not in Interval(1.0, 2.0)
+
+
+MARGIN = math.log1p(0.03)
+DIFFERENT = {Verdict.FASTER, Verdict.SLOWER}
+
+TABLES = 300
+#: Three standard errors of a share of 5 % in so many tables.
+SLACK = 3.0 * math.sqrt(0.05 * 0.95 / TABLES)
+
+logs = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8)
+
+
+def known(values, error=0.01):
+    """Means with one error each, well known."""
+    count = len(values)
+    return Logs(np.array(values), np.full(count, error**2), np.ones(count), np.full(count, 8.0))
+
+
+@given(logs, logs)
+def test_a_difference_is_welchs(one, other):
+    # scipy warns of values that hardly differ
+    assume(min(np.ptp(one), np.ptp(other)) > 1e-3)
+    found = minus(means([one]), means([other]))
+    expected = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
+    half = half_widths(found, ALPHA)
+    assert [float((found.mean - half)[0]), float((found.mean + half)[0])] == pytest.approx(
+        [expected.low, expected.high], abs=1e-6
+    )
+
+
+@given(logs, logs)
+def test_the_other_way_round_it_is_turned_over(one, other):
+    there, back = (minus(means([a]), means([b])) for a, b in ((one, other), (other, one)))
+    assert there.mean == -back.mean
+    assert (there.error, there.freedom) == (back.error, back.freedom)
+
+
+def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
+    found = minus(means([[0.1] * 4]), means([[0.0] * 4]))
+    assert found.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
+    assert found.freedom[0] == pytest.approx(6.0)
+
+
+def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
+    tame = known([-0.01, 0.0, 0.01, 0.02, 0.03])
+    wild = replace(tame, mean=tame.mean * [1, 1, 1, 1, 300], variance=tame.variance * [1, 1, 1, 1, 9999])
+    for of in (tame, wild):
+        found = medians(of, [np.arange(5)])
+        assert (found.mean[0], found.freedom[0]) == (0.01, 40.0)
+        assert found.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
+
+
+def test_each_cell_is_set_beside_the_others_and_not_beside_itself():
+    found = minus_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
+    assert found.mean == pytest.approx([0.0] * 5 + [0.9])
+
+
+def test_a_cell_outside_the_base_is_set_beside_all_of_it():
+    found = minus_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
+    assert found.mean == pytest.approx([0.0] * 5 + [0.8])
+    assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
+
+
+def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
+    """Logs of centres of two runs of the same cells, each of shape (cells, rounds)."""
+    kind = Table(1, cells, sigma, drift=drift, spread=spread)
+    return [launches(kind, rounds, draw)[0, :cells] for _ in range(2)]
+
+
+def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
+    """Of how many pairs of runs any cell is called different, where none has changed by itself."""
+    draw, called = np.random.default_rng(seed), 0
+    for _ in range(TABLES):
+        one, other = days(cells, rounds, draw, **machine)
+        found = minus(means(one.tolist()), means((other + shift).tolist()))
+        found = minus_others(found, np.arange(cells)) if without_the_shift else found
+        called += bool(DIFFERENT & set(judge(found, MARGIN).verdicts))
+    return called / TABLES
+
+
+@pytest.mark.parametrize("cells", [5, 16])
+@pytest.mark.parametrize("rounds", [4, 8])
+@pytest.mark.parametrize("sigma", [0.02, 0.05])
+@pytest.mark.parametrize("spread", list(Spread))
+def test_cells_that_did_not_change_are_seldom_called_different(cells, rounds, sigma, spread):
+    machine = {"sigma": sigma, "spread": spread}
+    assert alarms(cells, rounds, without_the_shift=False, seed=1, **machine) <= 0.05 + SLACK
+
+
+@pytest.mark.parametrize("cells", [5, 16])
+@pytest.mark.parametrize("rounds", [4, 8])
+@pytest.mark.parametrize("drift", list(Drift))
+@pytest.mark.parametrize("spread", list(Spread))
+def test_without_the_shift_a_slower_machine_is_no_slower_cell(cells, rounds, drift, spread):
+    machine = {"drift": drift, "spread": spread}
+    assert alarms(cells, rounds, shift=0.06, without_the_shift=True, seed=2, **machine) <= 0.05 + SLACK
+
+
+def test_without_that_a_slower_machine_is_slower_cells():
+    assert alarms(16, 8, shift=0.10, without_the_shift=False, seed=3) > 0.9
+
+
+def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
+    draw, found, others = np.random.default_rng(4), 0, 0
+    for _ in range(TABLES):
+        one, other = days(8, 5, draw)
+        other = other + 0.06
+        other[3] += math.log(1.20)
+        verdicts = judge(minus_others(minus(means(one.tolist()), means(other.tolist())), np.arange(8)), MARGIN).verdicts
+        found += verdicts[3] is Verdict.SLOWER
+        others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
+    assert found / TABLES > 0.9
+    assert others / TABLES <= 0.05 + SLACK
+
+
+@pytest.mark.parametrize("rounds", [(4, 4), (4, 12), (8, 5)])
+def test_an_interval_of_95_percent_holds_the_truth_in_95_percent(rounds):
+    draw = np.random.default_rng(5)
+    one, other = (draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True))
+    found = minus(means(one.tolist()), means(other.tolist()))
+    covered = np.mean(np.abs(found.mean) <= half_widths(found, ALPHA))
+    assert 0.94 <= covered <= 0.97
+
+
+def test_so_does_the_interval_without_the_shift():
+    draw, covered = np.random.default_rng(6), []
+    for _ in range(TABLES):
+        one, other = days(8, 5, draw)
+        found = minus_others(minus(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
+        covered.append(np.abs(found.mean) <= half_widths(found, ALPHA))
+    assert 0.93 <= np.mean(covered) <= 0.97

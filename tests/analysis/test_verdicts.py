@@ -8,20 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from harness.analysis.statistics import student
-from harness.analysis.verdicts import (
-    ALPHA,
-    FEWEST_ROUNDS,
-    MOST_ROUNDS,
-    RESOLUTION,
-    Logs,
-    Verdict,
-    half_widths,
-    holm,
-    judge,
-    moderated,
-    rounds_to_settle,
-)
+from harness.analysis.moderation import moderate
+from harness.analysis.statistics import RESOLUTION, Logs, half_widths, student
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, MOST_ROUNDS, Verdict, holm, judge, rounds_to_settle
 
 MARGIN = math.log(1.03)
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
@@ -176,7 +165,8 @@ def test_a_table_at_the_margin_holds_a_wrong_verdict_at_most_once_in_twenty(trut
     wrong = {FASTER, SLOWER} if truth < MARGIN else {SAME, SLOWER}
     seen = draw.normal(truth, 0.02, (tables, 4, 5))
     fives = np.full(4, 5.0)
-    found = [judge(moderated(each.mean(axis=1), each.var(axis=1, ddof=1), fives), MARGIN).verdicts for each in seen]
+    known = [Logs.measured(each.mean(axis=1), each.var(axis=1, ddof=1), fives) for each in seen]
+    found = [judge(moderate(each), MARGIN).verdicts for each in known]
     assert sum(bool(wrong.intersection(verdicts)) for verdicts in found) / tables <= ALPHA
 
 
@@ -225,7 +215,7 @@ def test_seen_from_the_other_cell(verdict, turned):
 
 
 def test_times_that_are_equal_to_the_last_digit_are_the_same():
-    family = moderated(np.zeros(3), np.zeros(3), np.full(3, 5.0))
+    family = moderate(Logs.measured(np.zeros(3), np.zeros(3), np.full(3, 5.0)))
     judged = judge(family, MARGIN)
     assert judged.verdicts == [SAME] * 3
     assert (judged.half < 10.0 * RESOLUTION).all()
@@ -238,7 +228,7 @@ def test_times_that_are_equal_to_the_last_digit_are_the_same():
 )
 def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean):
     # warnings are errors here
-    family = moderated(np.full_like(variances, mean), variances, np.full_like(variances, 4.0))
+    family = moderate(Logs.measured(np.full_like(variances, mean), variances, np.full_like(variances, 4.0)))
     judged = judge(family, MARGIN)
     assert np.isfinite(judged.half).all()
     assert len(judged.verdicts) == variances.size
@@ -248,5 +238,5 @@ def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean):
 @pytest.mark.parametrize("without", [1, 8, 13])
 def test_comparisons_without_any_spread_leave_the_others_as_they_are(without):
     variances = np.append(np.zeros(without), 4e-4 * np.exp(np.arange(14.0 - without) / 10.0))
-    family = moderated(np.zeros(14), variances, np.full(14, 5.0))
+    family = moderate(Logs.measured(np.zeros(14), variances, np.full(14, 5.0)))
     assert family.variance[without:] == pytest.approx(variances[without:], rel=0.15)
