@@ -57,10 +57,9 @@ def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
     """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one."""
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
+    telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML knows none of the GPUs that launches get"
     return {
-        "gpu_telemetry": f"NVML, every {EVERY:g} s"
-        if chosen
-        else "none: NVML knows none of the GPUs that launches get",
+        "gpu_telemetry": telemetry,
         "gpus": [
             {
                 "index": card.index,

@@ -163,6 +163,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
     return found[0] if found else ""
 
 
+@dataclass(eq=False)
 class Watch:
     """Watches these cards during its `with` block: one launch. Afterwards, `resources` says what was seen.
 
@@ -171,19 +172,13 @@ class Watch:
     does not tell leaves its numbers out.
     """
 
-    def __init__(
-        self,
-        cards: Sequence[Card],
-        library: Any = None,
-        every: float = EVERY,
-        clock: Callable[[], float] = time.time,
-        container_of: ContainerOf = container_of,
-    ) -> None:
-        self._cards = cards
-        self._library = library
-        self._every = every
-        self._clock = clock
-        self._container_of = container_of
+    cards: Sequence[Card]
+    library: Any = None
+    every: float = EVERY
+    clock: Callable[[], float] = time.time
+    container_of: ContainerOf = container_of
+
+    def __post_init__(self) -> None:
         self._stack = ExitStack()
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
@@ -195,10 +190,10 @@ class Watch:
 
     def __enter__(self) -> Self:
         try:
-            nvml = self._stack.enter_context(opened(self._library))
+            nvml = self._stack.enter_context(opened(self.library))
         except AbsentError:
             return self
-        found = (asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index) for card in self._cards)
+        found = (asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index) for card in self.cards)
         self._handles = [handle for handle in found if handle is not None]
         if not self._handles:
             return self
@@ -229,12 +224,12 @@ class Watch:
 
     def _run(self, nvml: Any) -> None:
         for taken in itertools.count():
-            self._instants.append(Instant(self._clock(), [read(nvml, handle) for handle in self._handles]))
+            self._instants.append(Instant(self.clock(), [read(nvml, handle) for handle in self._handles]))
             if taken % PROCESSES_EVERY == 0 and (now := self._processes(nvml)) is not None:
-                others = count_foreign(self._before, now, self._container_of)
+                others = count_foreign(self._before, now, self.container_of)
                 self._foreign = max(others, self._foreign or 0)
             self._cpu_seconds = time.thread_time()
-            if self._done.wait(self._every):
+            if self._done.wait(self.every):
                 return
 
     def _processes(self, nvml: Any) -> set[int] | None:
