@@ -80,9 +80,7 @@ def choose(
             advice = [error.advice, *([] if gpus else [f"Or measure without it: {_without_containers(name)}"])]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
-    for entry in ENTRIES:
-        if (untrusted or gpus) and not entry.in_containers:
-            continue
+    for entry in (entry for entry in ENTRIES if entry.in_containers or not (untrusted or gpus)):
         backend = entry.open(root, run)
         try:
             backend.check()

@@ -55,6 +55,8 @@ class Verification:
 
 def verified(pins: Mapping[str, str], printed: str) -> Verification:
     """What the script printed, compared with the lock. Raises CannotRunHereError where it is not its print."""
+    from packaging.utils import canonicalize_version
+
     try:
         installed = {normalise(name): str(version) for name, version in json.loads(printed).items()}
     except (ValueError, AttributeError):
@@ -66,16 +68,6 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
         changed={
             name: (pins[name], installed[name])
             for name in sorted(pins.keys() & installed.keys())
-            if not _same(pins[name], installed[name])
+            if canonicalize_version(pins[name]) != canonicalize_version(installed[name])  # 2019.02 is 2019.2
         },
     )
-
-
-def _same(left: str, right: str) -> bool:
-    """Whether two spellings mean one version: 2019.02 and 2019.2."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return Version(left) == Version(right)
-    except InvalidVersion:
-        return left == right

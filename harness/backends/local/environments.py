@@ -54,9 +54,10 @@ class Environments:
         python = self.find_python(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            busy, lock = f"Another process is making {folder.name}.", folder.with_name(f".{folder.name}.lock")
+            lock, busy = folder.with_name(f".{folder.name}.lock"), f"The lock of {folder.name} is taken."
             with exclusive(lock, busy, waiting=lambda words: progress(Step(name, words))):
-                if self.is_ready(requirement):  # another process made it while this one waited
+                if self.is_ready(requirement):
+                    progress(Step(name, "installed by another process", Stage.READY))
                     return
                 # an environment knows its own path, so it is made in place
                 if folder.exists():

@@ -2,12 +2,14 @@ import dataclasses
 import hashlib
 import sys
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from harness.backends.local.backend import LocalBackend
 from harness.backends.local.environments import Environments
+from harness.machine.lock import exclusive
 from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -44,6 +46,23 @@ def test_an_environment_is_made_once(root, cache):
     environments.make(requirement, steps.append)
     assert [step.stage for step in steps] == [Stage.WORKING, Stage.READY]
     assert environments.folder(requirement).parent == cache / "environments"
+
+
+def test_an_environment_that_another_process_makes_is_waited_for(root, cache):
+    requirement, steps = requirement_of(root), []
+    environments = Environments(root, here)
+    environments.folder(requirement).parent.mkdir(parents=True)
+    lock = environments.folder(requirement).with_name(f".{environments.folder(requirement).name}.lock")
+    with ExitStack() as held:
+        held.enter_context(exclusive(lock, "held"))
+
+        def progress(step):
+            steps.append(step)
+            held.close()  # the other process is done
+
+        environments.make(requirement, progress)
+    assert "Waiting for it" in steps[0].words
+    assert steps[-1].stage is Stage.READY
 
 
 def test_another_lock_or_another_recipe_is_another_environment(root, cache):
