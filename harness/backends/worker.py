@@ -63,13 +63,7 @@ class Ending:
 
 
 def outcome(
-    events: Events,
-    ending: Ending,
-    stderr: Tail,
-    *,
-    image: str,
-    artifacts: Artifacts,
-    asked: float | None = None,
+    events: Events, ending: Ending, stderr: Tail, *, image: str, artifacts: Artifacts, asked: float | None = None
 ) -> Outcome:
     """The launch's outcome.
 

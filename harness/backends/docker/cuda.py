@@ -204,11 +204,7 @@ def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
         found["CublasLt"] = (f"libcublasLt.so.{version[0]}",)
     cupti = str(version[0]) if version >= _CUPTI_MAJOR_FROM else cuda
     # where CUDA is newer than at build time, CUPTI's name has changed, and the plain name is tried next
-    return {
-        **found,
-        "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"),
-        "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",),
-    }
+    return {**found, "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"), "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",)}
 
 
 def parts(cudnn: str) -> tuple[str, ...]:
