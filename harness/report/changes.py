@@ -6,10 +6,9 @@ from typing import Any
 
 from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.results import Results
-from harness.analysis.runs import FEWEST_CELLS, CellChange, Lone, Pair, Shift
+from harness.analysis.runs import FEWEST_CELLS, CellChange, Pair, Shift
 from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld
-from harness.model.run import Run
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
@@ -90,7 +89,7 @@ def table(pair: Pair) -> Iterator[Block]:
     """A line a cell, what changed first, and what its numbers mean."""
     changes = pair.changes
     unit = format.unit([each.first.value for each in changes.cells])
-    named = dict(zip((each.cell for each in changes.cells), _names(pair.first.run, changes.cells), strict=True))
+    named = names.apart([each.cell for each in changes.cells], pair.first.run.scenarios)
     ordered = sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict))
     made = tabulate("Cells", columns(pair, unit, named), ordered, where=REPORT, noun="cell")
     yield made
@@ -113,11 +112,11 @@ def table(pair: Pair) -> Iterator[Block]:
         )
 
 
-def columns(pair: Pair, unit: Unit, named: dict[Cell, str]) -> list[Column[CellChange]]:
+def columns(pair: Pair, unit: Unit, named: dict[Cell, list[str]]) -> list[Column[CellChange]]:
     """What is said of a cell."""
     times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
     return [
-        Column("cell", lambda each: named[each.cell], is_label=True),
+        Column("cell", lambda each: ", ".join(named[each.cell]), is_label=True),
         Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
         Column(f"B, {unit.symbol}", lambda each: format.time(each.second, unit), is_number=True),
         Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
@@ -157,49 +156,14 @@ def remark(pair: Pair, each: CellChange) -> str:
     )
 
 
-def _names(run: Run, cells: Sequence[CellChange]) -> list[str]:
-    """Of each cell the environment, and what else tells it apart from the others."""
-    scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    members = [each.cell for each in cells]
-    several = len({cell.scenario for cell in members}) > 1
-    devices = len({cell.device for cell in members}) > 1
-    varying = {name: _varying([cell for cell in members if cell.scenario == name]) for name in scenarios}
-    return [
-        ", ".join(
-            [
-                *([cell.scenario] if several else []),
-                cell.environment,
-                *([cell.device.value] if devices else []),
-                *_labels(scenarios.get(cell.scenario), cell, varying.get(cell.scenario, ())),
-            ]
-        )
-        for cell in members
-    ]
-
-
-def _varying(cells: Sequence[Cell]) -> list[str]:
-    axes = dict.fromkeys(axis for cell in cells for axis in cell.axes)
-    return [axis for axis in axes if len({cell.axes.get(axis) for cell in cells}) > 1]
-
-
-def _labels(scenario: Scenario | None, cell: Cell, axes: Sequence[str]) -> list[str]:
-    if scenario is None:
-        return list(cell.axes.values())
-    return [names.label(scenario, axis, cell.axes[axis]) for axis in axes if axis in cell.axes]
-
-
 def absent(pair: Pair) -> Iterator[Block]:
     """The cells with a number in one run only, by the other's reason."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
-        for status, cells in _by_status(lone).items():
-            yield Text(f"No number in {name} ({status or 'not asked for'}): {listed(cells)}.", where=REPORT)
-
-
-def _by_status(lone: Sequence[Lone]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for each in lone:
-        found.setdefault(each.status.value if each.status else "", []).append(str(each.cell))
-    return found
+        by_status: dict[str, list[str]] = {}
+        for each in lone:
+            by_status.setdefault(each.status or "not asked for", []).append(str(each.cell))
+        for status, cells in by_status.items():
+            yield Text(f"No number in {name} ({status}): {listed(cells)}.", where=REPORT)
 
 
 def differing(pair: Pair) -> Iterator[Block]:

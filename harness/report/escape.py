@@ -45,6 +45,12 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def spaced(text: str, shown: str) -> str:
+    """A part of a sentence as it is shown, with the spaces at the text's ends: they part it from its neighbours."""
+    before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{before}{shown}{after}"
+
+
 def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
     """One line for GitHub's Markdown, in a table's cell too, that shows the text as it is.
 

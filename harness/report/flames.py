@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from harness.analysis.profiles import Frame, depth
+from harness.report.escape import plain
 
 #: In the units of the picture, which is scaled to the page's width.
 WIDTH, ROW = 1200.0, 18.0
@@ -11,19 +12,18 @@ WIDTH, ROW = 1200.0, 18.0
 FONT, LETTER, EDGE = 11.0, 6.65, 4.0
 
 
-def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool], text: Callable[[str], str]) -> str:
+def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> str:
     """The picture, to stand in a page; empty where there is no sample.
 
-    `title` is said to who does not see it; functions that are `marked` have the class `data`. `text` makes a
-    untrusted name harmless and one line.
+    `title` is said to who does not see it; functions that are `marked` have the class `data`.
     """
     if not frames:
         return ""
     height = ROW * depth(frames)
-    boxes = "".join(_box(frame, text(frame.name), marked=marked(frame.name)) for frame in frames)
+    boxes = "".join(_box(frame, plain(frame.name), marked=marked(frame.name)) for frame in frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {WIDTH:g} {height:g}" font-size="{FONT:g}">'
-        f"<title>{escape(text(title))}</title>{boxes}</svg>"
+        f"<title>{escape(plain(title))}</title>{boxes}</svg>"
     )
 
 

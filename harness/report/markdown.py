@@ -1,8 +1,9 @@
 """report.md, which people paste, and details.md, with the rest: right on GitHub, readable as they are in a terminal."""
 
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 from harness.model.texts import counted, joined
 from harness.report import escape
@@ -55,21 +56,19 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     """
     pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
     room = limit - ROOM
-    pieces = [(section, block, _block(block)) for section in pasted for block in section.blocks]
-    total = sum(len(text) + 2 for *_, text in pieces) + sum(len(section.title) + 6 for section in pasted)
-    out: list[tuple[Section, Block]] = []
+    pieces = [(block, _block(block)) for section in pasted for block in section.blocks]
+    total = sum(len(text) + 2 for _, text in pieces) + sum(len(section.title) + 6 for section in pasted)
+    gone: set[int] = set()
     # what is longest first, and sentences last
-    for section, block, text in sorted(pieces, key=lambda piece: (not _is_long(piece[1]), -len(piece[2]))):
+    for block, text in sorted(pieces, key=lambda piece: (not isinstance(piece[0], Table | Folded), -len(piece[1]))):
         if total < room:
             break
         total -= len(text) + 2
-        out.append((section, block))
-    gone = {id(block) for _, block in out}
+        gone.add(id(block))
     details = _details(sections, gone)
-    kept = [_without(section, gone) for section in pasted]
-    more = _more(pasted, gone, details[1:], folder) if details else ()
-    report = [*(section for section in kept[:-1] if section), *more, *(section for section in kept[-1:] if section)]
-    return Files(_text(report), _text(details))
+    *most, last = (_chosen(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
+    more = _more(pasted, gone, details[1:], folder) if details else None
+    return Files(_text([section for section in (*most, more, last) if section]), _text(details))
 
 
 def full(sections: Sequence[Section]) -> str:
@@ -79,23 +78,22 @@ def full(sections: Sequence[Section]) -> str:
 
 def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
     """What only the details have, after the title."""
-    found = []
-    for section in sections:
-        blocks = [block for block in section.blocks if block.where & Where.DETAILS or id(block) in gone]
-        shown = Section(section.title, section.anchor, blocks).shown(Where.PASTE | Where.DETAILS)
-        if shown:
-            found.append(shown)
+
+    def belongs(block: Block) -> bool:
+        return bool(block.where & Where.DETAILS) or id(block) in gone
+
+    shown = (_chosen(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
+    found = [section for section in shown if section]
     if found and found[0].title != sections[0].title:
         found.insert(0, Section(f"{sections[0].title}: details", "details", [Text("What report.md leaves out.")]))
     return found
 
 
-def _without(section: Section, gone: Collection[int]) -> Section | None:
-    blocks = [block for block in section.blocks if id(block) not in gone]
-    return Section(section.title, section.anchor, blocks).shown(Where.PASTE)
+def _chosen(section: Section, where: Where, belongs: Callable[[Block], bool]) -> Section | None:
+    return replace(section, blocks=[block for block in section.blocks if belongs(block)]).shown(where)
 
 
-def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> list[Section]:
+def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> Section:
     """Where the rest is, and what of the report itself is there."""
     names = [
         f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
@@ -109,11 +107,7 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
     if gone:
         told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
         words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
-    return [Section("More", "more", [Text(each, where=Where.PASTE) for each in words])]
-
-
-def _is_long(block: Block) -> bool:
-    return isinstance(block, Table | Folded)
+    return Section("More", "more", [Text(each, where=Where.PASTE) for each in words])
 
 
 def _text(sections: Sequence[Section]) -> str:
@@ -160,9 +154,7 @@ def _span(span: str | Strong | Link) -> str:
             return f"**{escape.markdown(span.text)}**"
         case Link():
             return escape.link(span.text, span.address)
-    # the spaces at its ends are between it and its neighbours
-    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{escape.markdown(span, escape.PARAGRAPH_CHARACTERS)}{after}"
+    return escape.spaced(span, escape.markdown(span, escape.PARAGRAPH_CHARACTERS))
 
 
 def _folded(summary: str, text: str) -> str:
@@ -195,17 +187,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
         for index, heading in enumerate(headings)
     ]
     rule = ["-" * (width - 1) + ":" if index in right else "-" * width for index, width in enumerate(widths)]
-    return "\n".join(_line(row, widths, right) for row in [headings, rule, *rows])
 
+    def padded(cell: str, index: int) -> str:
+        space = " " * (widths[index] - _width(cell))
+        return space + cell if index in right else cell + space
 
-def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
-    return f"| {' | '.join(_padded(cells, widths, right))} |"
-
-
-def _padded(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> Iterator[str]:
-    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        space = " " * (width - _width(cell))
-        yield space + cell if index in right else cell + space
+    return "\n".join(f"| {' | '.join(map(padded, row, count()))} |" for row in [headings, rule, *rows])
 
 
 def _width(text: str) -> int:

@@ -7,7 +7,7 @@ from harness.analysis.effects import Change, Effect
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
-from harness.model.scenario import ENVIRONMENT, Scenario
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
 # values that say nothing without the name of their axis
 _BARE = {"on", "off", "true", "false", "yes", "no", "none", "default"}
@@ -18,6 +18,33 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
     shared = any(value in values for name, values in scenario.axes.items() if name != axis)
     clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
+
+
+def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False) -> dict[Cell, list[str]]:
+    """What tells each cell apart from the others: its environment, and, where these differ, scenario, device and axes.
+
+    With `compared`, also its values of the axes that its scenario compares.
+    """
+    several = len({cell.scenario for cell in cells}) > 1
+    devices = len({cell.device for cell in cells}) > 1
+    values: dict[tuple[str, str], set[str]] = {}
+    for cell in cells:
+        for axis, value in cell.axes.items():
+            values.setdefault((cell.scenario, axis), set()).add(value)
+    known = {scenario.name: scenario for scenario in scenarios}
+    return {
+        cell: [
+            *([cell.scenario] if several else []),
+            cell.environment,
+            *([cell.device.value] if devices else []),
+            *(
+                label(known[cell.scenario], axis, value)
+                for axis, value in cell.axes.items()
+                if len(values[cell.scenario, axis]) > 1 or (compared and axis in known[cell.scenario].compared_axes)
+            ),
+        ]
+        for cell in cells
+    }
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:

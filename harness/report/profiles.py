@@ -1,7 +1,6 @@
 """The report of profiles: where the time of each cell's first and later calls goes."""
 
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted, cpu_list
+from harness.model.texts import counted
 from harness.report import escape, flames, format, names
 from harness.report.blocks import (
     FILES,
@@ -25,11 +24,11 @@ from harness.report.blocks import (
     Items,
     Section,
     Strong,
-    Table,
     Text,
     Where,
     tabulate,
 )
+from harness.report.sections import course, measured
 
 #: Functions that a table names, and those whose shares moved most.
 FUNCTIONS, MOVES = 12, 16
@@ -51,11 +50,11 @@ class ProfileReport:
         self.run = run
         self.profiled = profiled
         self.scenarios = {scenario.name: scenario for scenario in run.scenarios}
+        everything = [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]
+        self.names = names.apart(everything, run.scenarios, compared=True)
         self.found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
         self.launches = {launch.cell: launch for launch, _ in profiled}
         self.cells = [cell for cell in run.plan.cells if cell in self.found]
-        self.folder = run.folder or f"results/{run.id}"
-        self._values = _values(run)
 
     @property
     def title(self) -> str:
@@ -64,14 +63,8 @@ class ProfileReport:
         return f"Where the time goes: {' and '.join(titles) or 'no scenario'}"
 
     def name(self, cell: Cell) -> str:
-        """The cell by its environment and the axes in which the run's cells of its scenario differ."""
-        scenario = self.scenarios[cell.scenario]
-        told = [
-            names.label(scenario, axis, value)
-            for axis, value in cell.axes.items()
-            if len(self._values[cell.scenario][axis]) > 1 or axis in scenario.compared_axes
-        ]
-        return " ".join([*([cell.scenario] if len(self.scenarios) > 1 else []), cell.environment, *told])
+        """The cell by what tells it apart from the run's others, and by the axes that the header compares."""
+        return " ".join(self.names[cell])
 
     def patterns(self, cell: Cell) -> Sequence[str]:
         """Globs of the functions that count as data handling."""
@@ -102,7 +95,9 @@ class ProfileReport:
             yield made
             yield Text(made.legend, True, where=FILES)
             yield Text(_NESTED, True, where=FILES)
-        yield Text(self._facts(), True, where=FILES)
+        cpu = self.run.host.get("cpu")
+        on = f", on {cpu}" if cpu else ""
+        yield Text(f"Run {measured.origin(self.run)}, {course.pinning(self.run)}{on}.", True, where=FILES)
 
     def _columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
@@ -125,18 +120,6 @@ class ProfileReport:
     def _data(self, cell: Cell) -> str:
         steady = self.found[cell].get(Part.STEADY)
         return _percent(matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
-
-    def _facts(self) -> str:
-        run, cpus = self.run, self.run.plan.limits.cpus
-        told = [
-            f"Run {run.id}",
-            f"started {run.started}",
-            f"harness {run.harness}",
-            f"commit {run.commit}" if run.commit else "",
-            f"pinned to CPU {cpu_list(cpus)}" if cpus else "on all cores of the machine",
-            f"on {run.host.get('cpu')}" if run.host.get("cpu") else "",
-        ]
-        return f"{', '.join(filter(None, told))}."
 
     def _pairs(self) -> Iterator[tuple[Cell, Cell]]:
         """Cells of two environments that the header sets side by side, each pair once."""
@@ -178,32 +161,30 @@ class ProfileReport:
             yield Text([Strong("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
-            yield from (Text(_misfiled(each), where=FILES) for each in classes if _is_misfiled(each))
+            misfiled = [each for each in classes if each.building and each.kind is not Class.BUILD]
+            yield from (Text(_misfiled(each), where=FILES) for each in misfiled)
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Strong(_head_of(profile))], where=FILES)
-        laid = frames(tree(profile), LEAST)
+        laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
         if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            yield Drawing(
-                flames.draw(laid, title, lambda name: _matches(name, self.patterns(cell)), escape.plain),
-                _caption(profile, marked=bool(self.patterns(cell))),
-                where=Where.PAGE,
-            )
-        own, cumulative = (
-            tabulate(caption, _taken_columns(profile), top(profile, FUNCTIONS, own=by_own))
-            for caption, by_own in (("Functions by own time", True), ("Functions by cumulative time", False))
-        )
-        yield _folded(own) if len(self.cells) > SHOWN else replace(own, where=FILES)
-        yield _folded(cumulative)
+            svg = flames.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
+            yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
+        for kind in ("own", "cumulative"):
+            caption, rows = f"Functions by {kind} time", top(profile, FUNCTIONS, own=kind == "own")
+            table = tabulate(caption, _taken_columns(profile), rows, where=FILES)
+            is_folded = kind == "cumulative" or len(self.cells) > SHOWN
+            yield Folded(caption, [table], where=FILES) if is_folded else table
         artifacts = self.launches[cell].artifacts
         raw = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
         if raw:
-            yield Code(shlex.join(["python", "-m", "pstats", f"{self.folder}/{raw}"]), where=FILES)
+            yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{raw}"]), where=FILES)
 
     def _absent(self) -> Iterator[Block]:
+        silent = "it left no profile"
         lost = [
-            (launch.cell, launch.status, launch.error or _silent(launch), launch.advice)
+            (launch.cell, launch.status, launch.error or (silent if launch.status is Status.OK else ""), launch.advice)
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]
@@ -218,7 +199,7 @@ class ProfileReport:
     def _again(self) -> Iterator[Block]:
         yield Code(shlex.join(self.run.command), where=FILES)
         yield Text("This report from what is stored:", where=FILES)
-        yield Code(shlex.join(["harness", "report", self.folder]), where=FILES)
+        yield Code(shlex.join(["harness", "report", self.run.shown_folder]), where=FILES)
 
 
 _NESTED = (
@@ -236,15 +217,6 @@ _SPLIT = (
 )
 
 
-def _values(run: Run) -> Mapping[str, Mapping[str, set[str]]]:
-    """By scenario and axis, the values that the run's cells have."""
-    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for cell in [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]:
-        for axis, value in cell.axes.items():
-            values[cell.scenario][axis].add(value)
-    return values
-
-
 def _head_of(profile: Profile) -> str:
     each = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
@@ -260,10 +232,6 @@ def _caption(profile: Profile, *, marked: bool) -> str:
         "Each box is a function, below the one that called it; its width is its share of the time. From samples of the "
         f"stack, every millisecond{calls}: time in C is in the Python function that called it.{key}"
     )
-
-
-def _folded(table: Table) -> Folded:
-    return Folded(table.caption, [table], where=FILES)
 
 
 def _taken_columns(profile: Profile) -> list[Column[Taken]]:
@@ -299,25 +267,13 @@ _CLASSES: list[Column[Filed]] = [
 ]
 
 
-def _is_misfiled(each: Filed) -> bool:
-    return bool(each.building) and each.kind is not Class.BUILD
-
-
 def _misfiled(each: Filed) -> str:
     where = "counted as train" if each.kind is Class.TRAIN else "in neither class"
-    verb = "is" if each.building == 1 else "are"
+    verb, pronoun = ("is", "it") if each.building == 1 else ("are", "they")
     return (
         f"{counted(each.building, 'function')} that no later call reaches, such as {', '.join(each.examples)}, {verb} "
-        f"{where}, although {'it' if each.building == 1 else 'they'} build: {1000 * each.building_own:.1f} ms."
+        f"{where}, although {pronoun} build: {1000 * each.building_own:.1f} ms."
     )
-
-
-def _silent(launch: Launch) -> str:
-    return "it left no profile" if launch.status is Status.OK else ""
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _each(profile: Profile | None) -> str:

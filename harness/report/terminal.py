@@ -22,7 +22,7 @@ from harness.report.blocks import (
     Where,
     Words,
 )
-from harness.report.escape import PARAGRAPH_CHARACTERS, clean, plain, web_address
+from harness.report.escape import PARAGRAPH_CHARACTERS, clean, plain, spaced, web_address
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -93,9 +93,7 @@ def _span(span: str | Strong | Link) -> tuple[str, str]:
         case Link():
             address = web_address(span.address)
             return (f"{plain(span.text)} ({address})" if address else plain(span.address)), ""
-    # the spaces at its ends are between it and its neighbours
-    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{plain(span, PARAGRAPH_CHARACTERS)}{after}", ""
+    return spaced(span, plain(span, PARAGRAPH_CHARACTERS)), ""
 
 
 def _item(words: Words) -> "RenderableType":

@@ -146,7 +146,7 @@ def test_speedscope_has_the_sampled_stacks_of_every_cell():
 
 def test_names_that_do_not_fit_their_box_are_cut():
     def shown(width):
-        drawn = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False, str)
+        drawn = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False)
         return re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
 
     assert [shown(width) for width in (0.2, 0.08, 0.05, 0.01)] == [

@@ -124,9 +124,7 @@ def _span(span: str | Strong | Link) -> str:
         case Link():
             target = escape.web_address(span.address)
             return f'<a href="{escape.html(target)}">{_text(span.text)}</a>' if target else _text(span.address)
-    # the spaces at its ends are between it and its neighbours
-    before, after = (" " if span[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{_text(span)}{after}"
+    return escape.spaced(span, _text(span))
 
 
 def _lines(text: str) -> str:
