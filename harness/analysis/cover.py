@@ -73,9 +73,9 @@ def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sid
 def _named(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
     """The sides that leave something out, with their values in the order in which the run has them."""
     everything = list(points)
-    named = {}
-    for axis, values in sides.items():
-        occurring = dict.fromkeys(point[axis] for point in everything)
-        if not values.issuperset(occurring):
-            named[axis] = tuple(value for value in occurring if value in values)
-    return named
+    occurring = {axis: dict.fromkeys(point[axis] for point in everything) for axis in sides}
+    return {
+        axis: tuple(value for value in occurring[axis] if value in values)
+        for axis, values in sides.items()
+        if not values.issuperset(occurring[axis])
+    }

@@ -72,10 +72,10 @@ def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
     """The increasing sizes, and some between neighbours: in equal ratios, or distances where one is not above 0."""
     spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
     inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
+    fine = np.concatenate([*inner, sizes[-1:]])
     # what was measured as it was given, without what roots and powers lose
-    return np.concatenate(
-        [*(np.concatenate([[low], part[1:]]) for low, part in zip(sizes, inner, strict=False)), sizes[-1:]]
-    )
+    fine[::steps] = sizes
+    return fine
 
 
 def along(sizes: Sequence[float], times: Floats) -> Floats:

@@ -62,11 +62,10 @@ class Lookup:
         """
         if cell in self.unavailable:
             return Status.NOT_AVAILABLE
-        culprit = self.culprit(cell)
-        if culprit is None and cell in self.observed:
-            return Status.OK
-        if culprit:
+        if culprit := self.culprit(cell):
             return Status.FAILED if culprit.status is Status.OK else culprit.status
+        if cell in self.observed:
+            return Status.OK
         return Status.INTERRUPTED if cell in self.cells else None
 
 

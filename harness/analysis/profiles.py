@@ -208,13 +208,11 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
     covered = _covered(profile, inside)
     seconds = 0.0
     for function, is_inside in zip(profile.functions, inside, strict=True):
-        if is_inside:
-            seconds += 0.0 if function.callers else function.cumulative
-            seconds += sum(
-                caller.cumulative * (1.0 - covered[caller.place])
-                for caller in function.callers
-                if not inside[caller.place]
-            )
+        if is_inside and not function.callers:
+            seconds += function.cumulative
+        elif is_inside:
+            outside = (caller for caller in function.callers if not inside[caller.place])
+            seconds += sum(caller.cumulative * (1.0 - covered[caller.place]) for caller in outside)
     return min(1.0, _share(seconds, profile.own))
 
 
@@ -267,16 +265,13 @@ def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
     covered = [0.0] * len(inside)
     for _ in range(ROUNDS):
-        new = [
-            sum(
+        new = []
+        for function, total in zip(profile.functions, totals, strict=True):
+            above = sum(
                 caller.cumulative * (1.0 if inside[caller.place] else covered[caller.place])
                 for caller in function.callers
             )
-            / total
-            if total
-            else 0.0
-            for function, total in zip(profile.functions, totals, strict=True)
-        ]
+            new.append(above / total if total else 0.0)
         if max((abs(a - b) for a, b in zip(new, covered, strict=True)), default=0.0) < 1e-6:
             break
         covered = new

@@ -43,16 +43,14 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     """What the launches of two cells say of their work; launches of one cell must agree with one another too."""
     for launches, against in ((one, other), (other, one)):
         for launch in launches:
-            reason = steps(launch)
-            if reason:
+            if reason := steps(launch):
                 name, _ = _sides(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
     prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
     for launch, values in prints[1:]:
         first, expected = prints[0]
-        for name in [*expected, *(name for name in values if name not in expected)]:
-            reason = _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device])
-            if reason:
+        for name in dict.fromkeys([*expected, *values]):
+            if reason := _differ(name, expected.get(name), values.get(name), TOLERANCE[first.cell.device]):
                 return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_sides(first.cell, launch.cell))})")
     checked = one and other and len(prints) == len(one) + len(other)
     return WorkCheck(Work.SAME if checked else Work.NOT_CHECKED)

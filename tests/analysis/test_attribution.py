@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.analysis.attribution import attributions, largest
-from harness.analysis.lookup import lookup
-from harness.analysis.tables import tables
+from harness.analysis.attribution import largest
+from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -37,8 +36,7 @@ MEMBERS = cells(calls=CALLS)
 
 
 def made(asked, launches):
-    found = lookup(asked, launches)
-    return attributions(asked, tables(asked, found)[0], found)
+    return Results(asked, launches).attributions
 
 
 def factors(attribution):

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.behaviour import NOT_OBSERVED, behaviours, fold
-from harness.analysis.lookup import lookup
+from harness.analysis.behaviour import NOT_OBSERVED, fold
 from harness.analysis.observations import Observed
+from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Unavailable
@@ -24,8 +24,7 @@ def observer(environment, experiment="promotion", kind="plain"):
 def found(seen, of=EXPERIMENTS, **changes):
     """The experiments of cells that observe and time nothing."""
     launches = [launch(each, (), 0, observations=values) for each, values in seen.items()]
-    known = run(seen, scenarios=[of], **changes)
-    return behaviours(known, lookup(known, launches))
+    return Results(run(seen, scenarios=[of], **changes), launches).behaviours
 
 
 def entries(made):
@@ -76,8 +75,7 @@ def test_they_are_shown_where_there_is_nothing_else():
 
 def timed(observed, of=None):
     launches = [launch(each, number=1, observations=values) for each, values in observed.items()]
-    known = run(observed, scenarios=[of or scenario()])
-    return behaviours(known, lookup(known, launches))
+    return Results(run(observed, scenarios=[of or scenario()]), launches).behaviours
 
 
 def test_beside_times_only_what_differs_between_compared_cells_is_shown():
@@ -101,8 +99,7 @@ def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
 
 def test_a_scenario_that_observes_nothing_has_no_table():
     assert timed({each: {} for each in cells()}) == []
-    known = run([cell()])
-    assert behaviours(known, lookup(known, [broken(cell(), Status.FAILED)])) == []
+    assert Results(run([cell()]), [broken(cell(), Status.FAILED)]).behaviours == []
 
 
 def lines(said, axes, environments=("a", "b")):

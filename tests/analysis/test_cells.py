@@ -1,7 +1,6 @@
 """What a run says of each of its cells, and what has no number."""
 
-from harness.analysis.cells import STDERR_CHARACTERS, cell_name, missing, tail
-from harness.analysis.lookup import lookup
+from harness.analysis.cells import STDERR_CHARACTERS, cell_name, tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Unavailable
@@ -21,28 +20,22 @@ def test_every_cell_of_the_run_is_there_once() -> None:
 
 def test_a_cell_has_a_number_or_a_cause() -> None:
     results = Results(*example())
-    causes = [results.causes.get(each.cell) for each in results.cells]
-    assert [(bool(each.estimate), bool(cause)) for each, cause in zip(results.cells, causes, strict=True)].count(
-        (True, False)
-    ) == 7
-    assert {cause.status for cause in causes if cause} == {Status.OOM, Status.NOT_AVAILABLE}
+    causes = {each.cell: results.causes.get(each.cell) for each in results.cells}
     assert all((each.status is Status.OK) == bool(each.estimate) for each in results.cells)
+    assert [each.cell for each in results.cells if not each.estimate] == [of for of, cause in causes.items() if cause]
+    assert sum(bool(each.estimate) for each in results.cells) == 7
+    assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
 
 
 def test_launches_are_those_that_count() -> None:
     first = Results(*example()).cells[0]
-    assert [(each.round, each.attempt) for each in first.launches if each.role == "measure"] == [
-        (1, 0),
-        (2, 0),
-        (3, 1),
-        (4, 0),
-        (5, 0),
-    ]
+    measured = [(each.round, each.attempt) for each in first.launches if each.role == "measure"]
+    assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
     assert sum(each.role == "control" for each in first.launches) == 5
 
 
 def found(run, launches):
-    return missing(lookup(run, launches))
+    return Results(run, launches).missing
 
 
 def test_where_every_cell_has_its_number_nothing_is_missing():

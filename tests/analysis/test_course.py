@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from harness.analysis.course import ended, samplings_used, timeline
-from harness.analysis.lookup import lookup
-from harness.analysis.tables import tables
+from harness.analysis.course import ended
+from harness.analysis.results import Results
 from harness.model.launch import Role, Sampling, Status
 from harness.model.run import Stop, StopReason
 from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
@@ -38,9 +37,7 @@ def test_without_a_precision_nothing_was_looked_at_early():
 
 def measured_for(launches, sampling):
     asked = run(TIMES, asked={"sampling": sampling})
-    return [
-        (each.warmup_seconds, each.measure_seconds) for each in samplings_used(asked, launches, lookup(asked, launches))
-    ]
+    return [(each.warmup_seconds, each.measure_seconds) for each in Results(asked, launches).samplings]
 
 
 def test_lengths_that_the_plan_gives():
@@ -64,10 +61,9 @@ def test_without_a_number_no_length_is_known():
 
 
 def moments(launches, asked=None):
-    asked = asked or run([cell()])
-    found = lookup(asked, launches)
-    (table,) = tables(asked, found)
-    return timeline(table, launches, found)
+    results = Results(asked or run([cell()]), launches)
+    (table,) = results.tables
+    return results.timeline(table)
 
 
 def at(minute, seconds=0.01, number=1, **changes):

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.lookup import lookup
-from harness.analysis.observations import Observed, Standing, alike, has_told, observations, statements, tells_version
+from harness.analysis.observations import Observed, Standing, alike, has_told, observations, tells_version
+from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.scenario import Expectation
 from tests.factories import broken, cell, cells, launch, run, scenario
@@ -92,7 +93,7 @@ def test_a_version_of_an_installed_package_is_told_as_one():
 def checked(expectation, launches, planned=None):
     stated = scenario(expect=[expectation])
     known = run(planned or [each.cell for each in launches], scenarios=[stated])
-    return [check for statement in statements(known, lookup(known, launches)) for check in statement.checks]
+    return [check for statement in Results(known, launches).statements for check in statement.checks]
 
 
 def expectation(value, **changes):

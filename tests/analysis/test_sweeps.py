@@ -1,22 +1,16 @@
 """Curves along a sweep, and what is compared along it."""
 
-import math
 from dataclasses import replace
 
 import pytest
 
-from harness.analysis.lookup import lookup
-from harness.analysis.sweeps import sweeps
-from harness.analysis.tables import tables
+from harness.analysis.results import Results
 from tests.factories import rounds
 from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
 
-MARGIN = math.log1p(0.03)
-
 
 def found(run, launches):
-    known = lookup(run, launches)
-    return [sweep for table in tables(run, known) for sweep in sweeps(table, known, MARGIN)]
+    return [sweep for _, sweep in Results(run, launches).sweeps]
 
 
 def test_a_curve_is_a_columns_numbers_by_increasing_size():
