@@ -9,6 +9,7 @@ from statistics import fmean
 from harness.analysis.rounds import gave_number
 from harness.analysis.statistics import Estimate, student, variance
 from harness.model.launch import Launch, Role
+from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,19 @@ class Control:
 
 
 def control(counting: Sequence[Launch]) -> Control | None:
-    """The control of the launches that count; None where no round launched a cell twice."""
-    pairs = [logs for logs in _logs(counting) if logs]
-    return pooled(pairs) if pairs else None
+    """The control of the launches that count; None where no round has two numbers of one cell."""
+    numbers = [launch for launch in counting if gave_number(launch)]
+    measured = {_place(each): math.log(each.centre) for each in numbers if each.role is Role.MEASURE}
+    logs: dict[str, list[float]] = defaultdict(list)
+    for each in numbers:
+        if each.role is Role.CONTROL and _place(each) in measured:
+            logs[each.group].append(math.log(each.centre) - measured[_place(each)])
+    return pooled(list(logs.values())) if logs else None
+
+
+def _place(launch: Launch) -> tuple[str, int, Cell]:
+    """What a control shares with the launch that it is compared with."""
+    return launch.group, launch.round, launch.cell
 
 
 def pooled(pairs: Sequence[Sequence[float]]) -> Control:
@@ -62,16 +73,3 @@ def pooled(pairs: Sequence[Sequence[float]]) -> Control:
     freedom = total**2 / math.fsum(part**2 / d for part, d in parts) if total > 0.0 else 1.0
     half = student(freedom) * math.sqrt(total) / len(groups)
     return Control(Estimate.from_log(mean, rounds, half), len(groups))
-
-
-def _logs(counting: Sequence[Launch]) -> list[list[float]]:
-    """By group, log(control / measure) of every round in which both gave a number."""
-    pairs: dict[str, dict[int, dict[Role, float]]] = defaultdict(lambda: defaultdict(dict))
-    controls = {(launch.group, launch.cell) for launch in counting if launch.role is Role.CONTROL}
-    for launch in counting:
-        if (launch.group, launch.cell) in controls and gave_number(launch):
-            pairs[launch.group][launch.round][launch.role] = math.log(launch.centre)
-    return [
-        [both[Role.CONTROL] - both[Role.MEASURE] for both in rounds.values() if len(both) == 2]
-        for rounds in pairs.values()
-    ]

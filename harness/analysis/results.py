@@ -76,10 +76,6 @@ class Results:
         """Whether the run has cells of several scenarios."""
         return len({cell.scenario for cell in self.found.cells}) > 1
 
-    def cells_of(self, scenario: str) -> list[Cell]:
-        """The run's cells of a scenario."""
-        return self.found.cells_of(scenario)
-
     @cached_property
     def disturbance(self) -> Disturbance:
         """Which rounds other processes disturbed."""

@@ -44,7 +44,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 def title(results: Results) -> str:
     """`One training step: tf1.14, tf2.0`."""
-    measured = [scenario for scenario in results.run.scenarios if results.cells_of(scenario.name)]
+    measured = [scenario for scenario in results.run.scenarios if results.found.cells_of(scenario.name)]
     subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
     return ": ".join(filter(None, [subject, environments(results.run.environments)]))
 

@@ -40,7 +40,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 def _blocks(results: Results) -> Iterator[Block]:
     run = results.run
-    subjects = [subject(results, each) for each in run.scenarios if results.cells_of(each.name)]
+    subjects = [subject(results, each) for each in run.scenarios if results.found.cells_of(each.name)]
     told = {
         "Rounds": course.told(results),
         "Sampling": f"{course.sampling(results)}; {course.pinning(run)}",
@@ -63,7 +63,7 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 def subject(results: Results, scenario: Scenario) -> Words:
     """A scenario, its source, and how many cells it has, on which devices."""
-    cells = results.cells_of(scenario.name)
+    cells = results.found.cells_of(scenario.name)
     numbers = sum(cell in results.found.series for cell in cells)
     observed = sum(cell in results.found.observed for cell in cells)
     devices = " and ".join(dict.fromkeys(cell.device.value for cell in cells))
