@@ -24,7 +24,7 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.files import cache_dir, write_atomically
-from harness.model.environment import TENSORFLOW, Device, Environment
+from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 
 #: The Pythons that images can have beside the catalogue's own.
@@ -144,7 +144,9 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     # of a nightly the day is known only now; the lock that it has is as of that instant, not as of this one
     if (before := _kept_for(parse(environment.asked))) is not None:
         return before
-    _keep(environment)
+    # what cannot be kept is asked of the index again
+    with contextlib.suppress(OSError):
+        write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
     return environment
 
 
@@ -163,11 +165,6 @@ def _kept_for(asked: Asked) -> Environment | None:
     return environment if environment is not None and environment.asked == str(asked) else None
 
 
-def lock_file(environment: Environment, device: Device) -> Path:
-    """Where the lock of an ad-hoc environment lies."""
-    return folder() / f"{environment.name}-{device.value}.txt"
-
-
 def folder() -> Path:
     """Where ad-hoc environments and their locks are kept."""
     return cache_dir() / "locks"
@@ -176,12 +173,6 @@ def folder() -> Path:
 def file(name: str) -> Path:
     """What is kept of the environment of this name."""
     return folder() / f"{name}.json"
-
-
-def _keep(environment: Environment) -> None:
-    # what cannot be kept is asked of the index again
-    with contextlib.suppress(OSError):
-        write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
 
 
 def _new(asked: Asked, known: Sequence[Environment]) -> Environment:

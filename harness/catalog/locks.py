@@ -37,9 +37,7 @@ _CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
     """Where the lock of an environment for a device lies: in the project; of what was typed, in the user's cache."""
-    if not environment.asked:
-        return project.lock_file(environment.name, device)
-    return adhoc.lock_file(environment, device)
+    return (adhoc.folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
 
 
 def load_lock(project: Project, environment: Environment, device: Device) -> Requirement:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import shipped
-from harness.model.environment import Device
 from harness.model.errors import UsageError
 
 BAKE_FILE = "docker-bake.hcl"
@@ -41,9 +40,10 @@ class Project:
         """Whether its files are those of an installed wheel, which nothing may write to."""
         return shipped.IS_INSTALLED and self.root == shipped.FOLDER
 
-    def lock_file(self, environment: str, device: Device) -> Path:
-        """Where the lock of an environment for a device lies."""
-        return self.root / "images" / "locks" / f"{environment}-{device.value}.txt"
+    @property
+    def locks(self) -> Path:
+        """The folder of the locks of the catalogue's environments."""
+        return self.root / "images" / "locks"
 
     @classmethod
     def find(cls) -> "Project":

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
+from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, installed, normalise, pins
 from harness.model.errors import UsageError
@@ -36,7 +36,7 @@ def test_a_gpus_lock_has_cuda_where_no_image_brings_it(project: Project) -> None
 
 
 def test_every_requirement_of_every_lock_is_hashed_and_no_registry_is_named(project: Project) -> None:
-    for path in sorted((project.root / "images" / "locks").glob("*.txt")):
+    for path in sorted(project.locks.glob("*.txt")):
         text = path.read_text()
         assert "://" not in re.sub(r"(?m)^#.*$", "", text)
         for block in re.split(r"(?m)^(?=[A-Za-z])", text)[1:]:
@@ -51,8 +51,8 @@ def test_a_missing_lock_says_how_to_make_it(project: Project) -> None:
 
 def test_no_lock_is_left_of_what_is_no_environment(project: Project) -> None:
     known = {
-        project.lock_file(name, device)
-        for name, environment in load_environments(project).items()
+        lock_file(project, environment, device)
+        for environment in load_environments(project).values()
         for device in environment.devices
     }
-    assert known == set((project.root / "images" / "locks").iterdir())
+    assert known == set(project.locks.iterdir())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import inputs, resolve
+from harness.catalog.locks import inputs, lock_file, resolve
 from harness.catalog.project import Project
 from harness.cli.images import table
 from harness.model.backend import ImageState, KeptImage
@@ -88,7 +88,7 @@ def test_a_lock_made_again_elsewhere_is_the_same(
     python(environment.python)
     monkeypatch.setenv("TZ", "Pacific/Auckland")
     monkeypatch.chdir(tmp_path)
-    assert resolve(environment, device) == project.lock_file(name, device).read_text()
+    assert resolve(environment, device) == lock_file(project, environment, device).read_text()
 
 
 def test_what_does_not_resolve_gets_the_resolvers_own_words(project: Project) -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.docker.backend import DockerBackend
-from harness.catalog import adhoc
-from harness.catalog.locks import load_lock
+from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment
 
@@ -20,7 +19,7 @@ def test_what_was_typed_is_built_from_its_lock_in_the_cache(project):
     text = f"tensorflow==2.{secrets.randbelow(10**6)}"
     name = text.replace("==", "-")
     environment = Environment(name, text.partition("==")[2], "3.11", "2030-01-01T00:00:00Z", asked=text)
-    lock = adhoc.lock_file(environment, Device.CPU)
+    lock = lock_file(Project(project.root), environment, Device.CPU)
     lock.parent.mkdir(parents=True)
     lock.write_text("# nothing\n")
     requirement = load_lock(Project(project.root), environment, Device.CPU)
