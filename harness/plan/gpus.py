@@ -128,10 +128,10 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
     missing = f"it has no code for compute capability {shown(capability)}"
     if driver_cuda is not None and driver_cuda < made_by:
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
-        known = f"{driver_cuda[0]}.{driver_cuda[1]}"
+        known = f"the driver knows CUDA {shown(driver_cuda)} only"
         return Fit(
             Support.CANNOT,
-            f"{missing}, and the driver knows CUDA {known} only: too old to compile what CUDA {environment.cuda} made",
+            f"{missing}, and {known}: too old to compile what CUDA {environment.cuda} made",
             f"Update the driver to one that knows CUDA {environment.cuda} (`nvidia-smi` shows which one does).",
         )
     return Fit(

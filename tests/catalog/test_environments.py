@@ -12,11 +12,7 @@ from harness.model.errors import UsageError
 
 
 def bake(*entries: str) -> str:
-    return (
-        'variable "ENVIRONMENTS" {\n  default = [\n'
-        + "".join(f"    {{ {entry} }},\n" for entry in entries)
-        + "  ]\n}\n"
-    )
+    return f'variable "ENVIRONMENTS" {{ default = [{", ".join(f"{{ {entry} }}" for entry in entries)}] }}\n'
 
 
 GOOD = (
@@ -67,13 +63,8 @@ def test_cuda_comes_from_an_image_or_from_packages_that_were_there(project: Proj
 
 
 def test_an_environment_is_one_line() -> None:
-    (environment,) = parse(bake(GOOD), "file")
-    assert (environment.name, environment.tensorflow, environment.keras, environment.python) == (
-        "tf1.14",
-        "1.14.0",
-        "2.2.5",
-        "3.7",
-    )
+    (found,) = parse(bake(GOOD), "file")
+    assert (found.name, found.tensorflow, found.keras, found.python) == ("tf1.14", "1.14.0", "2.2.5", "3.7")
 
 
 def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,10 +100,12 @@ def test_a_header_describes_the_whole_scenario() -> None:
     assert scenario.environ == ["TF_ENABLE_ONEDNN_OPTS"]
     assert scenario.needs[0].requires == ["tensorflow<2.16"]
     assert scenario.compare[1].pick[0].axes == {"mode": "graph"}
-    assert not scenario.compare[0].percent
+    assert scenario.expect == [Expectation("traces", [1, 2, 3], {"mode": "graph", "size": "1"}, ["tensorflow>=2.4"])]
+    assert scenario.data_handling == ["*.cast"]
 
 
 def test_a_comparison_may_be_told_in_percent_as_well() -> None:
+    assert not read().compare[0].percent
     assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
 
 
@@ -114,15 +116,6 @@ def test_a_sweep_is_an_axis_whose_values_are_texts() -> None:
     assert read(HEADER.replace(', unit = "values"', "")).sweeps == {"size": Sweep()}
 
 
-def test_an_expectation_is_what_the_source_states() -> None:
-    (stated,) = read().expect
-    assert stated == Expectation("traces", [1, 2, 3], {"mode": "graph", "size": "1"}, ["tensorflow>=2.4"])
-
-
-def test_data_handling_is_named_by_globs_of_functions() -> None:
-    assert read().data_handling == ["*.cast"]
-
-
 def test_compared_axes_are_columns_and_the_others_rows() -> None:
     scenario = read()
     assert scenario.compared_axes == ("mode",)
@@ -130,13 +123,9 @@ def test_compared_axes_are_columns_and_the_others_rows() -> None:
 
 
 def test_combinations_leave_out_what_the_header_excludes() -> None:
-    values = {
-        "model": ["small", "large"],
-        "mode": ["graph", "eager"],
-        "size": ["32"],
-        "TF_ENABLE_ONEDNN_OPTS": [""],
-    }
-    pairs = [(axes["model"], axes["mode"]) for axes in read().combinations(values)]
+    scenario = read()
+    combinations = scenario.combinations({**scenario.axes, "size": ["32"], "TF_ENABLE_ONEDNN_OPTS": [""]})
+    pairs = [(axes["model"], axes["mode"]) for axes in combinations]
     assert pairs == [("small", "graph"), ("small", "eager"), ("large", "graph")]
 
 

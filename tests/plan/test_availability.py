@@ -1,6 +1,7 @@
 """Cells that cannot run: for want of an image for the device, of code for the GPU, or of packages."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,9 +127,7 @@ def test_cells_of_the_cpu_need_no_gpu() -> None:
 
 
 def test_an_environment_that_was_typed_is_judged_as_the_catalogues_are() -> None:
-    typed = Environment(
-        "tensorflow-2.0.1", "2.0.1", "3.7", "", cuda="10.0", gpu_code=CATALOG["tf2.0"].gpu_code, asked="it"
-    )
+    typed = replace(CATALOG["tf2.0"], name="tensorflow-2.0.1", tensorflow="2.0.1", asked="tensorflow==2.0.1")
     _, (gone,) = split([cell(typed.name)], host(A100), {**CATALOG, typed.name: typed})
     assert gone.advice == "Use tf2.4."
 
@@ -155,22 +154,15 @@ def test_tensorflow_cpu_counts_as_tensorflow() -> None:
 
 
 def test_a_need_speaks_for_the_cells_it_names_with_its_own_words() -> None:
-    need = Need(
-        requires=["keras<2.4"],
-        when={"api": "keras"},
-        reason="from 2.4 on it is tf.keras",
-        advice="Take api=tf.keras.",
-    )
-    assert told(scenario(need), requirement(tensorflow="2.5", keras="2.5")) == {
-        "keras": ("from 2.4 on it is tf.keras", "Take api=tf.keras.")
-    }
+    words = "from 2.4 on it is tf.keras", "Take api=tf.keras."
+    need = Need(["keras<2.4"], {"api": "keras"}, *words)
+    assert told(scenario(need), requirement(tensorflow="2.5", keras="2.5")) == {"keras": words}
 
 
 def test_a_need_without_words_names_what_is_missing() -> None:
     need = Need(requires=["keras<2.4", "tensorflow>=1"], when={"api": "keras"})
-    assert told(scenario(need), requirement(tensorflow="2.5")) == {
-        "keras": ("needs keras<2.4", "Choose an environment with keras<2.4.")
-    }
+    words = "needs keras<2.4", "Choose an environment with keras<2.4."
+    assert told(scenario(need), requirement(tensorflow="2.5")) == {"keras": words}
 
 
 def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() -> None:

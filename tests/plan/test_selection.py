@@ -12,6 +12,11 @@ from harness.model.scenario import Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, check_suites, parse_axes, resolve, select, without_broken
 from tests.factories import scenario
 
+
+def suite(name: str, *parts: SuitePart) -> Suite:
+    return Suite(name, name, ["tf1.14", "tf2.0"], parts)
+
+
 CATALOG = Catalog(
     environments=["tf1.14", "tf2.0", "tf2.15"],
     scenarios={
@@ -19,20 +24,11 @@ CATALOG = Catalog(
         "other": scenario("other", axes={"size": ["1", "10"]}, default={}),
     },
     suites={
-        "quick": Suite(
-            "quick",
-            "Quick",
-            ["tf1.14", "tf2.0"],
-            [SuitePart("step", {"call": ["fit"]}), SuitePart("step", {"mode": ["eager"]})],
-        ),
-        "each": Suite(
+        "quick": suite("quick", SuitePart("step", {"call": ["fit"]}), SuitePart("step", {"mode": ["eager"]})),
+        "each": suite(
             "each",
-            "Each as it comes",
-            ["tf1.14", "tf2.0"],
-            [
-                SuitePart("step", {"call": ["fit"], "mode": ["graph"]}, ["tf1*"]),
-                SuitePart("step", {"call": ["fit"], "mode": ["eager"]}, ["tf2*"]),
-            ],
+            SuitePart("step", {"call": ["fit"], "mode": ["graph"]}, ["tf1*"]),
+            SuitePart("step", {"call": ["fit"], "mode": ["eager"]}, ["tf2*"]),
         ),
     },
 )
@@ -51,12 +47,9 @@ def test_a_scenario_is_all_of_its_axes_in_every_environment_less_the_defaulted_o
 
 
 def test_an_axis_with_a_default_opens_when_it_is_selected() -> None:
-    assert chosen(
-        scenarios=["step"], environments=["tf2.0"], axes={"dtype": ["float*"], "call": ["fit"], "mode": ["graph"]}
-    ) == [
-        "step tf2.0 fit graph float32",
-        "step tf2.0 fit graph float64",
-    ]
+    axes = {"dtype": ["float*"], "call": ["fit"], "mode": ["graph"]}
+    cells = chosen(scenarios=["step"], environments=["tf2.0"], axes=axes)
+    assert cells == ["step tf2.0 fit graph float32", "step tf2.0 fit graph float64"]
 
 
 def test_a_suite_is_the_union_of_its_parts_each_cell_once() -> None:
@@ -122,9 +115,7 @@ def test_a_part_of_a_suite_may_be_for_some_environments_alone() -> None:
 
 
 def test_a_suite_that_has_nothing_in_the_environments_says_so() -> None:
-    only = Catalog(
-        CATALOG.environments, CATALOG.scenarios, {"old": Suite("old", "", ["*"], [SuitePart("step", {}, ["tf1*"])])}
-    )
+    only = Catalog(CATALOG.environments, CATALOG.scenarios, {"old": suite("old", SuitePart("step", {}, ["tf1*"]))})
     with pytest.raises(NothingSelectedError, match=r"the suite old has no cell in tf2\.0"):
         select(Selection(suite="old", environments=["tf2.0"]), only, Device.CPU)
 
