@@ -1,7 +1,7 @@
 """A table's comparisons as lines with names, and how many of each verdict there are."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.analysis.comparisons import Compared
@@ -14,7 +14,7 @@ from harness.report import names
 NO_VERDICT = "no verdict"
 
 # as they are counted: what somebody looks for first
-_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK)
+_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,10 @@ def lines(table: ScenarioTable) -> list[ComparisonLine]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How often each verdict occurs, those that do; `none` have none."""
-
-    verdicts: Sequence[tuple[str, int]]
-    none: int
-
-    @property
-    def total(self) -> int:
-        """How many comparisons were counted."""
-        return sum(count for _, count in self.verdicts) + self.none
-
-    def __str__(self) -> str:
-        none = [f"{self.none} with no verdict"] if self.none else []
-        return ", ".join([*(f"{count} {verdict}" for verdict, count in self.verdicts), *none])
-
-
-def tally(verdicts: Iterable[Verdict | None]) -> Tally:
-    """Count verdicts."""
+def tally(verdicts: Iterable[Verdict | None]) -> str:
+    """How often each verdict occurs: `3 slower, 2 unclear, 1 with no verdict`."""
     counts = Counter(verdicts)
-    return Tally([(verdict.value, counts[verdict]) for verdict in _ORDER if counts[verdict]], counts[None])
+    return ", ".join(f"{counts[each]} {each or 'with no verdict'}" for each in _ORDER if counts[each])
 
 
 def too_few_rounds(found: Iterable[Compared]) -> bool:

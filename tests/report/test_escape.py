@@ -1,10 +1,23 @@
 """Untrusted strings made harmless."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.report.escape import LINE_CHARACTERS, clean, fenced, html, link, markdown, plain
+from harness.report.escape import (
+    LINE_CHARACTERS,
+    PARAGRAPH_CHARACTERS,
+    clean,
+    dumps,
+    fenced,
+    harmless,
+    html,
+    link,
+    markdown,
+    plain,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +80,30 @@ def test_only_web_addresses_become_links(address):
 def test_an_address_cannot_leave_its_link():
     assert link("source", "https://example.org/a b)(<x>|`") == "[source](https://example.org/a%20b%29%28%3Cx%3E%7C%60)"
     assert link("source", "https://example.org/a#b?c=d") == "[source](https://example.org/a#b?c=d)"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_any_value_becomes_json_that_may_stand_in_a_page(value):
+    text = dumps(value)
+    assert json.loads(text, parse_constant=pytest.fail) == harmless(value)
+    assert "<" not in text
+    assert "\x1b" not in text
+
+
+def test_names_are_cleaned_as_values_are():
+    assert harmless({"\x1b[31mred": ["\x00a\n\tb"]}) == {"red": ["a\n\tb"]}
+
+
+def test_strings_are_bounded():
+    assert harmless("x" * 10_000_000) == "x" * PARAGRAPH_CHARACTERS
+
+
+def test_numbers_that_are_not_finite_become_null():
+    assert json.loads(dumps([float("nan"), float("inf"), 1.5])) == [None, None, 1.5]

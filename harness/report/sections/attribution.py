@@ -120,7 +120,7 @@ def _remark(results: Results, made: Attribution, effect: Effect) -> str:
 
 def cells(made: Attribution) -> str:
     """Which cells the effects are of, and what holds of them all."""
-    left, untold = made.of - made.cells, tally(effect.verdict for effect in made.left)
+    left, untold = made.of - made.cells, made.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in made.axes.items()])
     held = ", ".join(names.label(made.scenario, axis, value) for axis, value in made.held.items())
     others = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
@@ -129,7 +129,9 @@ def cells(made: Attribution) -> str:
         f"The effects are of {counted(made.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
         f"{others} left out, so that no combination is missing." if left else "",
-        f"{counted(untold.total, 'interaction', 'is')} not shown: {untold}." if untold.total else "",
+        f"{counted(len(untold), 'interaction', 'is')} not shown: {tally(each.verdict for each in untold)}."
+        if untold
+        else "",
         "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
         f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
         if made.judged

@@ -39,11 +39,12 @@ def disturbance(found: Disturbance) -> str:
             return "Whether other processes disturbed a round is not known: no launch recorded what they did."
         return "No round was disturbed by other processes." if found.rounds else ""
     told = f"{count} of {counted(found.rounds, 'round')} {'was' if count == 1 else 'were'} disturbed by other processes"
-    if found.repeated == count:
-        return f"{told}, and repeated: the repetition counts."
     left = count - found.repeated
-    kept = f"{left} of them {'is' if left == 1 else 'are'} in the numbers" if found.repeated else "not repeated"
-    return f"{told}; {f'{found.repeated} repeated, ' if found.repeated else ''}{kept}."
+    if not left:
+        return f"{told}, and repeated: the repetition counts."
+    if not found.repeated:
+        return f"{told}; not repeated."
+    return f"{told}; {found.repeated} repeated, {left} of them {'is' if left == 1 else 'are'} in the numbers."
 
 
 def rounds(results: Results) -> str:

@@ -120,13 +120,13 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
 
 def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """`Of 5 comparisons: 3 slower, 2 unclear.`"""
-    found = tally(line.compared.verdict for line in compared)
+    total = counted(len(compared), "comparison")
     if few:
         rounds = max(line.compared.estimate.rounds for line in compared)
-        return f"{counted(found.total, 'comparison')}: too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict."
-    if not found.verdicts:
-        return f"{counted(found.total, 'comparison')}, none with a verdict."
-    return f"Of {counted(found.total, 'comparison')}: {found}."
+        return f"{total}: too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict."
+    if not any(line.compared.verdict for line in compared):
+        return f"{total}, none with a verdict."
+    return f"Of {total}: {tally(line.compared.verdict for line in compared)}."
 
 
 def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool) -> Iterator[Text]:
