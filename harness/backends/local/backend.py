@@ -61,8 +61,7 @@ class LocalBackend(RegisteredBackend):
 
     def facts(self) -> BackendFacts:
         """What run.json says: there is no engine, and what is not enforced."""
-        pinning = "CPU affinity" if hasattr(os, "sched_setaffinity") else "none: this system has no CPU affinity"
-        more = {"pinning": pinning, "memory limit": "not enforced"}
+        more = {"pinning": "CPU affinity", "memory limit": "not enforced"}
         return BackendFacts(self.name, engine="none: virtual environments", more=more)
 
     def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:

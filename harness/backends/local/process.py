@@ -6,10 +6,11 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.backends.worker import Ending, Read
+from harness.machine.cpus import running_on
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
@@ -29,7 +30,12 @@ def run(
 
     Its whole process group is gone when this returns or raises.
     """
-    with _pinned(limits.cpus):
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(running_on(limits.cpus or ()))
+        except OSError as error:
+            wanted = ", ".join(map(str, limits.cpus or ()))
+            raise CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.") from None
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -93,21 +99,3 @@ def _drain(pipe: int, read: Read) -> None:
         while left > 0 and (chunk := os.read(pipe, _CHUNK)):
             left -= len(chunk)
             read(chunk)
-
-
-@contextlib.contextmanager
-def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
-    """Let this thread, and what it starts, run on these CPUs only; a process started here is never anywhere else."""
-    if cpus is None or not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, cpus)
-    except OSError as error:
-        wanted = ", ".join(map(str, cpus))
-        raise CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.") from None
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
