@@ -94,12 +94,6 @@ def test_a_gate_that_judged_nothing_does_not_pass(compare: Compare) -> None:
     assert "No cell has a verdict, so nothing was checked" in done.stderr
 
 
-def test_what_is_no_run_gets_a_sentence(harness: Harness) -> None:
-    done = harness("compare", "results/none", "results/other")
-    assert done.returncode == 2
-    assert "is not a run's folder" in done.stderr
-
-
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     folder = str(stored(tmp_path, *first()))
     with pytest.raises(UsageError, match="are the same run"):
@@ -127,8 +121,3 @@ def test_another_machine_is_refused_unless_asked_for(compare: Compare, tmp_path:
     done = CliRunner().invoke(app, ["compare", *folders, "--any-host"])
     assert done.exit_code == 0
     assert "CPU Some CPU → Another CPU" in done.stdout
-
-
-def test_a_margin_that_is_none_gets_a_sentence(compare: Compare) -> None:
-    with pytest.raises(UsageError, match=r"is not a share such as 3% or 0\.03"):
-        compare(first(), second(), "--margin", "much")

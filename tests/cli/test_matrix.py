@@ -21,18 +21,11 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
     roles = Counter((launch["round"], launch["role"]) for launch in stored)
     rounds = {(number, role): count for number in (1, 2, 3) for role, count in (("measure", 2), ("control", 1))}
     assert roles == {(0, "pilot"): 2, **rounds}
-    report = (harness.run / "report.md").read_text()
-    assert "new vs old" in report
+    assert "new vs old" in (harness.run / "report.md").read_text()
     assert "ways" in done.stdout
-
-
-def test_the_run_says_what_was_asked_and_where_it_ran(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     run = json.loads((harness.run / "run.json").read_text())
     assert run["command"][:2] == ["harness", "matrix"]
-    assert run["plan"]["seed"] == 1
-    assert run["reference"] == "old"
-    assert run["backend"]["name"] == "local"
+    assert (run["plan"]["seed"], run["reference"], run["backend"]["name"]) == (1, "old", "local")
     assert len(run["plan"]["limits"]["cpus"]) == 1
 
 
@@ -90,18 +83,9 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
         (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
-        (["-s", "ways", "--precision", "2"], 2, ["--precision '2' is not a share such as 3% or 0.03"]),
-        (["-s", "ways", "--margin", "0%"], 2, ["--margin '0%' is not a share"]),
-        (["-s", "ways", "--budget", "soon"], 2, ["--budget 'soon' is not a length of time"]),
-        (["-s", "ways", "--budget", "10"], 2, ["--budget '10' has no unit", "Type 10s or 10m"]),
-        (["-s", "ways", "--memory", "100"], 2, ["--memory '100' has no unit", "Type 100m or 100g"]),
-        (["ways"], 2, ["takes no 'ways' without an option", "type -s ways"]),
-        (["-e", "old", "new"], 2, ["takes no 'new' without an option", "new is an environment", "-e ONE,OTHER"]),
-        (["few"], 2, ["Scenarios are named with -s"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
         (["--resume", "results/none", "--rounds", "9"], 2, ["it takes no --rounds"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
-        (["--resume", "results/none", "-e", "old"], 2, ["--resume continues the run's own plan"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
     ],
 )
@@ -156,19 +140,6 @@ def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch
     done = harness.matrix("-s", "ways", "-a", "way=fine")
     assert done.returncode == 4
     assert "cannot be written" in done.stderr
-
-
-def test_a_second_run_on_the_machine_is_refused(harness: Harness) -> None:
-    first = harness.start("matrix", "-s", "ways", "-a", "way=endless", "--backend", "local")
-    try:
-        _until(first, "Backend:")
-        _until_running(harness)
-        second = harness.matrix("-s", "ways", "-a", "way=fine")
-        assert second.returncode == 4
-        assert "Another run is measuring on this machine." in second.stderr
-    finally:
-        first.send_signal(signal.SIGINT)
-        first.communicate()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -301,12 +272,6 @@ def _until(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignor
         if line.startswith(start):
             return
     raise AssertionError("".join(seen))
-
-
-def _until_running(harness: Harness) -> None:
-    """Wait until the first run holds the machine: it writes run.json after it took the lock."""
-    while not list((harness.root / "results").glob("*/run.json")):
-        os.sched_yield()
 
 
 def _scratch(harness: Harness) -> list[str]:

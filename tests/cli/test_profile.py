@@ -50,21 +50,8 @@ def test_the_report_can_be_made_again_and_in_no_other_format(harness: Harness) -
     assert "holds profiles" in done.stderr
 
 
-def test_a_profile_is_no_run_to_go_on_with(harness: Harness) -> None:
-    profile(harness, "-s", "ways", "-a", "way=fine", "-e", "old")
-    done = harness("matrix", "--resume", str(harness.run))
-    assert done.returncode == 2
-    assert "harness profile" in done.stderr
-
-
 def test_a_dry_run_names_the_cells_and_launches_nothing(harness: Harness) -> None:
     done = profile(harness, "-s", "ways", "-a", "way=fine", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]
     assert not (harness.root / "results").exists()
-
-
-def test_nothing_selected_is_said_as_in_the_matrix(harness: Harness) -> None:
-    done = profile(harness, "-s", "nothing*")
-    assert done.returncode in {2, 3}
-    assert "nothing" in done.stderr

@@ -62,19 +62,13 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     assert "Leave one of them out." in done.stderr
 
 
-def test_a_damaged_run_gets_a_sentence(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
-    (harness.run / "run.json").write_text("{")
-    done = harness("report", str(harness.run))
-    assert done.returncode == 2
-    assert "run.json is damaged" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_what_is_no_run_gets_a_sentence(harness: Harness) -> None:
-    done = harness("report", "results/none")
-    assert done.returncode == 2
-    assert "is not a run's folder" in done.stderr
+def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folder: Path) -> None:
+    (folder / "run.json").write_text("{")
+    for path, told in ((str(folder), "run.json is damaged"), ("results/none", "is not a run's folder")):
+        done = harness("report", path)
+        assert done.returncode == 2
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("format", ["json", "csv"])
