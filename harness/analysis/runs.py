@@ -31,8 +31,9 @@ FEWEST_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One cell in both runs: `first` and `second` are its seconds per step, `change` is the one against the other.
+    """One cell in both runs: `first` and `second` are its seconds per step.
 
+    `change` is time(first) / time(second), above 1 where the second run is faster, and what is said of the second.
     `without_shift` is the change minus the other cells' shift; None without a shift, and where the cell is not judged.
     `same_software`: environment, image and scenario are the same in both runs.
     """
