@@ -85,9 +85,9 @@ def ratio(value: Estimate) -> str:
     return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
 
 
-def between(interval: Interval | None) -> str:
-    """The ends of a ratio's interval: `2.65 to 2.76`; empty where there is none."""
-    return f"{number(interval.low)} to {number(interval.high)}" if interval else ""
+def between(interval: Interval | None, factor: float = 1.0) -> str:
+    """The ends of an interval, multiplied: `2.65 to 2.76`; empty where there is none."""
+    return f"{number(interval.low * factor)} to {number(interval.high * factor)}" if interval else ""
 
 
 def size(value: float, sweep: MeasuredSweep) -> str:

@@ -1,10 +1,8 @@
 """A ratio and its interval drawn with characters, so that a picture survives wherever text does."""
 
 import math
-from collections.abc import Sequence
 
 from harness.analysis.statistics import Estimate, Interval
-from harness.report.charts import axes
 
 #: How many characters wide a plot is.
 WIDTH = 25
@@ -12,11 +10,6 @@ WIDTH = 25
 EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
 #: Where an interval goes on beyond the plot.
 BEYOND = ("◂", "▸")
-
-
-def domain(estimates: Sequence[Estimate], margin: float) -> Interval:
-    """From where to where plots of these ratios go that stand below one another; `margin` is a share."""
-    return axes.domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
 
 
 def drawn(estimate: Estimate, shown: Interval) -> str:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.statistics import Estimate, Interval
 from harness.report import plots
+from harness.report.charts.axes import domain_of_ratios
 
 POSITIVE = st.floats(1e-6, 1e6)
 
@@ -23,7 +24,7 @@ def test_an_interval_that_goes_on_beyond_the_plot_says_so():
 @given(st.lists(st.tuples(POSITIVE, POSITIVE, POSITIVE), min_size=1, max_size=8), st.floats(0.001, 0.5))
 def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(values, margin):
     estimates = [Estimate(middle, 5, Interval(low, high)) for low, middle, high in (sorted(three) for three in values)]
-    shown = plots.domain(estimates, margin)
+    shown = domain_of_ratios(estimates, margin)
     for estimate in estimates:
         drawn = plots.drawn(estimate, shown)
         assert len(drawn) == plots.WIDTH
@@ -32,5 +33,5 @@ def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(v
 
 @pytest.mark.parametrize("ratio", [0.25, 4.0])
 def test_what_takes_longer_lies_to_the_right(ratio):
-    drawn = plots.drawn(Estimate(ratio, 5), plots.domain([Estimate(ratio, 5)], 0.03))
+    drawn = plots.drawn(Estimate(ratio, 5), domain_of_ratios([Estimate(ratio, 5)], 0.03))
     assert (drawn.index(plots.VALUE) > drawn.index(plots.EQUAL)) == (ratio > 1.0)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from harness.analysis.statistics import Estimate, Interval
 from harness.model.texts import counted
 from harness.report.charts import axes
-from harness.report.charts.picture import Picture, Words
+from harness.report.charts.picture import Picture, Words, numbered
 from harness.report.escape import plain
 from harness.report.format import Unit
 
@@ -294,15 +294,7 @@ def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = 
 
 def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
     """Names for rows: one line of plain text each, none too long, all different."""
-    found: dict[str, None] = {}
-    for name in names:
-        text, number = _short(plain(name), longest), 1
-        told = text
-        while told in found:
-            number += 1
-            told = f"{text} ({number})"
-        found[told] = None
-    return list(found)
+    return numbered((_short(plain(name), longest) for name in names), "{} ({})")
 
 
 def called(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:

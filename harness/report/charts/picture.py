@@ -1,7 +1,7 @@
 """What every chart is made of: its words and its specification; drawn without a browser and without a network."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -66,15 +66,19 @@ def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "")
 
 def file_names(scenarios: Iterable[str]) -> dict[str, str]:
     """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
+    known = list(dict.fromkeys(scenarios))
+    stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in known]
+    # file systems that do not tell upper from lower case hold all of them
+    return dict(zip(known, numbered(stems, "{}-{}", str.lower), strict=True))
+
+
+def numbered(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
+    """The names, all with different keys: one whose key is taken gets a number, in the `form` of `{} ({})`."""
     found: dict[str, str] = {}
-    taken: set[str] = set()
-    for scenario in dict.fromkeys(scenarios):
-        plain = re.sub(r"[^A-Za-z0-9_]+", "-", scenario)[:NAME_CHARACTERS].strip("-") or "scenario"
-        name, number = plain, 1
-        # file systems that do not tell upper from lower case hold both
-        while name.lower() in taken:
+    for name in names:
+        told, number = name, 1
+        while key(told) in found:
             number += 1
-            name = f"{plain}-{number}"
-        taken.add(name.lower())
-        found[scenario] = name
-    return found
+            told = form.format(name, number)
+        found[key(told)] = told
+    return list(found.values())

@@ -25,8 +25,7 @@ def render(results: Results) -> str:
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     assert result.estimate is not None, "only cells with a number are asked for"
-    ends = result.estimate.interval
-    between = " to ".join(format.number(end * MILLISECONDS.factor) for end in (ends.low, ends.high)) if ends else ""
+    between = format.between(result.estimate.interval, MILLISECONDS.factor)
     title = next((known.title for known in run.environments if known.name == result.cell.environment), "")
     told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {

@@ -62,14 +62,9 @@ class Assets:
         return [self.first, self.vega, self.last]
 
 
-def assets(folder: Path | None = None, cache: Path | None = None) -> Assets:
-    """The page's assets. `folder` is that of the templates; in `cache` is kept what takes long to make."""
-    return Assets(
-        style=_joined(folder, STYLES),
-        first=_script(_joined(folder, FIRST)),
-        vega=vega(cache),
-        last=_script(_joined(folder, LAST)),
-    )
+def assets(cache: Path | None = None) -> Assets:
+    """The page's assets; in the folder `cache` is kept what takes long to make."""
+    return Assets(style=_joined(STYLES), first=_script(FIRST), vega=vega(cache), last=_script(LAST))
 
 
 @functools.cache
@@ -91,13 +86,13 @@ def vega(cache: Path | None = None) -> Script:
     return Script(made)
 
 
-def _joined(folder: Path | None, names: Sequence[str]) -> str:
-    return "\n".join((folder or FOLDER).joinpath("html", name).read_text(encoding="utf-8") for name in names)
+def _joined(names: Sequence[str]) -> str:
+    return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
 
 
-def _script(text: str) -> Script:
+def _script(names: Sequence[str]) -> Script:
     # in a scope of its own: a page's globals are everybody's
-    return Script(_harmless(f'(() => {{\n"use strict";\n{text}}})();\n'))
+    return Script(_harmless(f'(() => {{\n"use strict";\n{_joined(names)}}})();\n'))
 
 
 def _harmless(text: str) -> str:

@@ -167,7 +167,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             low=_rounded(ends.low) if ends else None,
             high=_rounded(ends.high) if ends else None,
             time=format.number(estimate.value * unit.factor) if estimate else "",
-            interval=" to ".join(format.number(end * unit.factor) for end in (ends.low, ends.high)) if ends else "",
+            interval=format.between(ends, unit.factor),
             number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
             rounds=estimate.rounds if estimate else 0,
             marks=" ".join(format.marks(value)) if value and estimate else "",

@@ -15,6 +15,7 @@ from harness.report import format, names, plots
 from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
 from harness.report.charts import forest
 from harness.report.charts import times as times_chart
+from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sentences import listed, pythons, remarks
@@ -46,7 +47,9 @@ def sections(results: Results) -> Iterator[Section]:
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
-    shown = plots.domain([line.compared.takes for line in compared if _is_comparable(line)], results.run.plan.margin)
+    shown = domain_of_ratios(
+        [line.compared.takes for line in compared if _is_comparable(line)], results.run.plan.margin
+    )
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, few, shown)]
     yield from map(Figure, forest.comparisons(results, table, compared))
     caption = f"Comparisons, {table.scenario.title}"

@@ -24,12 +24,13 @@ def test_no_script_ends_its_element_early() -> None:
     assert "</style" not in made.style
 
 
-def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path) -> None:
+def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("harness.report.html.assets.FOLDER", tmp_path)
     (tmp_path / "html").mkdir()
     for name in (*FIRST, *LAST, *STYLES):
         (tmp_path / "html" / name).write_text("")
     (tmp_path / "html" / FIRST[0]).write_text('const end = "</SCRIPT><!-- "; const less = 1 <2;')
-    assert r'"\x3c/SCRIPT>\x3c!-- "; const less = 1 <2;' in assets(tmp_path).first.text
+    assert r'"\x3c/SCRIPT>\x3c!-- "; const less = 1 <2;' in assets().first.text
 
 
 def test_nothing_is_fetched_by_a_style() -> None:
