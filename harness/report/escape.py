@@ -5,8 +5,11 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from harness.model.scenario import Scenario
 
 #: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several, or of one
 #: string that is handed on in data.
@@ -96,18 +99,23 @@ def web_address(address: str) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """A JSON value whose strings, names too, are bounded and hold no control characters but line feeds and tabs.
+    """A value as JSON, whose strings, names too, are bounded and hold no control characters but line feeds and tabs.
 
-    Numbers that are not finite become None: JSON has none.
+    A dataclass is its fields, but a scenario its name. Numbers that are not finite become None: JSON has none.
     """
-    if isinstance(value, str):
-        return clean(value[:PARAGRAPH_CHARACTERS])
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {harmless(str(key)): harmless(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [harmless(item) for item in value]
+    if isinstance(value, Scenario):
+        value = value.name
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    match value:
+        case str():
+            return clean(value[:PARAGRAPH_CHARACTERS])
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {harmless(str(key)): harmless(item) for key, item in value.items()}
+        case list() | tuple():
+            return [harmless(item) for item in value]
     return value
 
 

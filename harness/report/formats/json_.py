@@ -3,8 +3,8 @@
 Times are seconds. A scenario is told by its name; a cell's result has a name that is the same in every run.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.answers import Answer
@@ -79,7 +79,7 @@ class Document:
 
 def render(results: Results) -> str:
     """The report as docs/schema/report.v2.schema.json describes it."""
-    return dumps(plain(build(results)))
+    return dumps(build(results))
 
 
 def build(results: Results) -> Document:
@@ -120,19 +120,6 @@ def _told(results: Results, each: Answer) -> Told:
         along=each.comparison.along,
         findings=[finding.compared for finding in each.findings],
     )
-
-
-def plain(value: Any) -> Any:
-    """A dataclass as JSON values; a scenario is its name."""
-    if isinstance(value, Scenario):
-        return value.name
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value
 
 
 def schemas() -> dict[str, dict[str, Any]]:
