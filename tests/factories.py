@@ -9,7 +9,7 @@ from typing import Any
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch, Limits, Role, Sample, Sampling, Status
-from harness.model.run import Group, Plan, Run, Unavailable
+from harness.model.run import RULES, Group, Plan, Run, Unavailable
 from harness.model.scenario import Cell, Comparison, Pick, Scenario
 
 STARTED = "2026-11-21T04:10:00Z"
@@ -137,6 +137,7 @@ def run(
         "backend": BackendFacts("docker", why="An engine answers.", engine="26.1.5"),
         "host": {"cpu": "Some CPU", "cores": 2, "memory_bytes": 8 * 1024**3, "kernel": "Linux 6.1"},
         "commit": "0123abcd",
+        "rules": RULES,
         "images": dict.fromkeys(sorted(named), "sha256:" + "ab" * 32),
         "pins": {
             known.name: {"tensorflow": known.tensorflow, "keras": known.keras, "numpy": "1.17.4", "six": "1.13.0"}

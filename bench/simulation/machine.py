@@ -20,10 +20,34 @@ class Drift(StrEnum):
 
 
 class Spread(StrEnum):
-    """Whether launches of all cells scatter alike, or each cell's from a third of that to three times."""
+    """Whether launches of all cells scatter alike, each cell's from a third of that to three times, or group by group.
+
+    `GROUPS`: the cells of one group scatter alike, by twice, half, or once `sigma`, one group after the other.
+    """
 
     EQUAL = "equal"
     UNEQUAL = "unequal"
+    GROUPS = "groups"
+
+
+#: What `Spread.GROUPS` multiplies the groups' spreads with: the first is the noisiest.
+FACTORS = (2.0, 0.5, 1.0)
+
+
+class Noise(StrEnum):
+    """How launches of one cell scatter: where they are not normal, those of all cells alike."""
+
+    NORMAL = "normal"
+    HEAVY = "Student's t, 3 degrees of freedom"
+    SKEWED = "exponential"
+    MODES = "every 5th launch 5 spreads slower"
+
+
+class Against(StrEnum):
+    """What a cell is compared with: the reference, which is launched twice a round, or one that is launched once."""
+
+    REFERENCE = "reference"
+    ANOTHER = "another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +65,10 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a run would find: `groups` groups of `others` cells, each compared with the group's reference.
+    """What a run would find: `groups` groups of `others` cells and a reference, all of them equally fast.
 
-    `sigma` is the standard deviation of the logs of launches of one cell. `effect` is the true log-ratio of every
-    comparison, time(reference) / time(cell).
+    `sigma` is the standard deviation of the logs of launches of one cell. Each of a group's others is compared with its
+    reference, or each second one with the one before it.
     """
 
     groups: int
@@ -52,24 +76,31 @@ class Table:
     sigma: float
     spread: Spread = Spread.EQUAL
     drift: Drift = Drift.NONE
-    effect: float = 0.0
+    noise: Noise = Noise.NORMAL
+    against: Against = Against.REFERENCE
     mixture: Mixture | None = None
+
+    @property
+    def per_group(self) -> int:
+        """How many comparisons a group has."""
+        return self.others if self.against is Against.REFERENCE else self.others // 2
 
     @property
     def comparisons(self) -> int:
         """How many comparisons the table has."""
-        return self.groups * self.others
+        return self.groups * self.per_group
 
     @property
     def truth(self) -> float:
         """The log-ratio that an interval should hold."""
-        return self.effect - (self.mixture.mean if self.mixture else 0.0)
+        return -self.mixture.mean if self.mixture else 0.0
 
 
-def table(comparisons: int, sigma: float, **changes: object) -> Table:
+def table(comparisons: int, sigma: float, *, against: Against = Against.REFERENCE, **changes: object) -> Table:
     """A table of 1, 4, 16, 32 or 128 comparisons: groups of some environments, as in a matrix."""
     groups, others = {1: (1, 1), 4: (2, 2), 16: (4, 4), 32: (8, 4), 128: (16, 8)}[comparisons]
-    return Table(groups, others, sigma, **changes)  # type: ignore[arg-type]
+    others *= 1 if against is Against.REFERENCE else 2
+    return Table(groups, others, sigma, against=against, **changes)  # type: ignore[arg-type]
 
 
 def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
@@ -78,8 +109,7 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
     Round by round, group by group, each group's launches in a random order, as the harness makes them.
     """
     cells = table.others + 2
-    logs = draw.normal(size=(table.groups, cells, rounds)) * _sigmas(table, draw)[:, :, None]
-    logs[:, : table.others] -= table.effect
+    logs = _noise(table.noise, (table.groups, cells, rounds), draw) * _sigmas(table, draw)[:, :, None]
     if table.mixture:
         hit = draw.random((table.groups, table.others, rounds)) < table.mixture.share
         logs[:, : table.others] += hit * np.log1p(table.mixture.slower)
@@ -90,6 +120,16 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
     return logs + np.moveaxis(drifting(times), 0, -1)
 
 
+def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:
+    """What launches scatter by, in units of `sigma`; of `MODES`, without the modes."""
+    if kind is Noise.HEAVY:
+        return np.asarray(draw.standard_t(3, shape) / np.sqrt(3.0))
+    if kind is Noise.SKEWED:
+        return draw.exponential(size=shape)
+    normal = draw.normal(size=shape)
+    return normal + 5.0 * (draw.random(shape) < 0.2) if kind is Noise.MODES else normal
+
+
 def blocks(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
     """Logs of centres of two cells measured one after the other, as other tools do: two arrays of shape (rounds,)."""
     first, second = np.arange(rounds) / (2 * rounds), 0.5 + np.arange(rounds) / (2 * rounds)
@@ -97,7 +137,7 @@ def blocks(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats
     one, other = (draw.normal(size=rounds) * table.sigma + drifting(times) for times in (first, second))
     if table.mixture:
         other = other + (draw.random(rounds) < table.mixture.share) * np.log1p(table.mixture.slower)
-    return one, other - table.effect
+    return one, other
 
 
 def drift(kind: Drift, rounds: int, draw: np.random.Generator) -> Callable[[Floats], Floats]:
@@ -119,5 +159,7 @@ def _sigmas(table: Table, draw: np.random.Generator) -> Floats:
     shape = (table.groups, table.others + 1)
     sigmas = np.full(shape, table.sigma)
     if table.spread is Spread.UNEQUAL:
-        sigmas = table.sigma * np.exp(draw.uniform(-np.log(3.0), np.log(3.0), shape))
+        sigmas *= np.exp(draw.uniform(-np.log(3.0), np.log(3.0), shape))
+    elif table.spread is Spread.GROUPS:
+        sigmas *= np.resize(FACTORS, table.groups)[:, None]
     return np.concatenate([sigmas, sigmas[:, -1:]], axis=1)

@@ -1,109 +1,212 @@
-"""The harness's own rules on simulated launches, through the rule that stops by width."""
+"""The harness's own rules on simulated launches, with the rule that stops by width and what the control takes away."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from bench.simulation.machine import Floats, Table, launches
-from harness.analysis.control import pooled
-from harness.analysis.moderation import moderate
+from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
+from harness.analysis.control import Control, pooled
+from harness.analysis.moderation import Residual, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
-from harness.analysis.statistics import Logs, half_widths
-from harness.analysis.verdicts import ALPHA, Verdict, judge
+from harness.analysis.statistics import RESOLUTION, Logs, half_widths
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements
 
 MARGIN = math.log1p(0.03)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said of tables in which all comparisons have one true ratio.
+
+    `any_different` and `any_same` are the shares of tables with any `faster` or `slower`, and with any `same`;
+    `different` and `same` are shares of comparisons.
+    """
+
+    any_different: float
+    any_same: float
+    different: float
+    same: float
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of many tables of one kind.
 
-    `false_alarms` and `false_same` are shares of tables with any `faster` or `slower`, any `same`; `found` and `same`
-    are shares of comparisons. `coverage` is the share of comparisons whose own 95 % interval holds the truth, `half`
-    the median half-width of that, on the log scale; `rounds` the mean number of rounds; `outlying` the share of
-    compared cells of which the report says that some of their launches are outliers.
+    `said` has one entry for each of the effects. `coverage` is the share of comparisons whose own 95 % interval holds
+    the truth, and `worst` that share in those groups whose spread is alike where it is lowest; `half` the median
+    half-width of these intervals, on the log scale; `rounds` the mean number of rounds; `lost` the share of tables of
+    which the control takes all verdicts away; `outlying` the share of compared cells of which the report says that some
+    of their launches are outliers.
     """
 
-    false_alarms: float
-    false_same: float
-    found: float
-    same: float
+    said: tuple[Said, ...]
     coverage: float
+    worst: float
     half: float
     rounds: float
+    lost: float
     outlying: float
 
 
-def outcome(table: Table, rounds: int, tables: int, *, seed: int, precision: float | None = None) -> Outcome:
-    """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run ends with: the log-ratios of its comparisons, and its control."""
+
+    logs: Logs
+    control: Control
+
+
+def edge(rounds: int) -> float:
+    """The margin after so many rounds: the largest true log-ratio that is no difference, and the least that is one."""
+    return MARGIN if rounds >= FEWEST_ROUNDS else LARGE
+
+
+def outcome(
+    table: Table,
+    rounds: int,
+    tables: int,
+    *,
+    seed: int,
+    effects: Sequence[float] = (0.0,),
+    precision: float | None = None,
+) -> Outcome:
+    """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many.
+
+    `effects` are true log-ratios, time(reference) / time(cell): the same launches are judged with each of them.
+    """
     draw = np.random.default_rng(seed)
-    different = {Verdict.FASTER, Verdict.SLOWER}
-    alarms, sames, verdicts, covered, halves, counts, outlying = [], [], [], [], [], [], []
+    said: list[list[list[Verdict | None]]] = [[] for _ in effects]
+    covered, halves, counts, lost, outlying = [], [], [], [], []
     for _ in range(tables):
         centres = launches(table, rounds, draw)
-        logs = measured(table, centres, precision)
-        judged = judge(logs, MARGIN)
-        alarms.append(bool(different & set(judged.verdicts)))
-        sames.append(Verdict.SAME in judged.verdicts)
-        verdicts += judged.verdicts
-        own = half_widths(logs, ALPHA)
-        covered.append(np.abs(logs.mean - table.truth) <= own)
+        found = measured(table, centres, precision)
+        for effect, verdicts in zip(effects, said, strict=True):
+            verdicts.append(judged(found, effect))
+        own = half_widths(found.logs, ALPHA)
+        covered.append(np.abs(found.logs.mean - table.truth) <= own)
         halves.append(own)
-        counts.append(logs.rounds)
+        counts.append(found.logs.rounds)
+        lost.append(found.control.beyond(MARGIN))
         if table.mixture:
             outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
+    by_group = np.mean(covered, axis=0).reshape(table.groups, -1).mean(axis=1)
+    # groups whose launches scatter alike are taken together: the worst of many like ones would be so by chance
+    kinds = len(FACTORS) if table.spread is Spread.GROUPS else 1
     return Outcome(
-        false_alarms=float(np.mean(alarms)),
-        false_same=float(np.mean(sames)),
-        found=float(np.mean([verdict in different for verdict in verdicts])),
-        same=float(np.mean([verdict is Verdict.SAME for verdict in verdicts])),
-        coverage=float(np.mean(covered)),
+        said=tuple(map(_said, said)),
+        coverage=float(by_group.mean()),
+        worst=min(float(by_group[first::kinds].mean()) for first in range(min(kinds, table.groups))),
         half=float(np.median(halves)),
         rounds=float(np.mean(counts)),
+        lost=float(np.mean(lost)),
         outlying=float(np.mean(outlying)) if outlying else 0.0,
     )
 
 
-def controls(table: Table, rounds: int, tables: int, *, seed: int) -> tuple[float, float]:
-    """Of how many runs the control's interval reaches beyond the margin, and of how many it lies wholly beyond it."""
-    draw = np.random.default_rng(seed)
-    found = []
-    for _ in range(tables):
-        centres = launches(table, rounds, draw)
-        found.append(pooled((centres[:, -1] - centres[:, -2]).tolist()))
-    return float(np.mean([each.reach > MARGIN for each in found])), float(
-        np.mean([each.beyond(MARGIN) for each in found])
+def judged(found: Measured, effect: float) -> list[Verdict | None]:
+    """What is said of each comparison where all have this true log-ratio; None where the verdict is withheld."""
+    known = found.logs
+    logs = Logs(known.mean + effect, known.variance, known.rounds, known.freedom)
+    margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
+    rounds = logs.rounds.astype(int).tolist()
+    return [each.verdict for each in judgements(logs, judge(logs, margins), rounds, [found.control], MARGIN)]
+
+
+def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:
+    different = np.array([[each in (Verdict.FASTER, Verdict.SLOWER) for each in verdicts] for verdicts in tables])
+    same = np.array([[each is Verdict.SAME for each in verdicts] for verdicts in tables])
+    return Said(
+        any_different=float(different.any(axis=1).mean()),
+        any_same=float(same.any(axis=1).mean()),
+        different=float(different.mean()),
+        same=float(same.mean()),
     )
 
 
-def measured(table: Table, centres: Floats, precision: float | None) -> Logs:
-    """The log-ratios that a run ends with: each group's at the round after which its intervals are narrow enough."""
-    ratios = _ratios(centres)
-    rounds = ratios.shape[2]
-    counts = np.full(table.groups, rounds)
-    if precision is not None:
-        stopped = np.zeros(table.groups, bool)
-        for number in range(FIRST_LOOK, rounds):
-            counts[~stopped] = number
-            half = half_widths(_logs(ratios, counts), ALPHA / table.comparisons)
-            stopped |= half.reshape(table.groups, -1).max(axis=1) <= math.log1p(precision)
-            if stopped.all():
-                break
-        counts[~stopped] = rounds
-    return _logs(ratios, counts)
+def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> list[float]:
+    """Of how many runs the control lies beyond the margin, where the second launch is slower by each of the shifts."""
+    draw = np.random.default_rng(seed)
+    lost = np.zeros(len(shifts))
+    for _ in range(tables):
+        centres = launches(table, rounds, draw)
+        pairs = centres[:, -1] - centres[:, -2]
+        lost += [pooled((pairs + shift).tolist()).beyond(MARGIN) for shift in shifts]
+    return [float(share) for share in lost / tables]
 
 
-def _ratios(logs: Floats) -> Floats:
-    """log(reference / cell), shape (groups, others, rounds); the reference's centre is the mean of its two logs."""
-    return logs[:, -2:].mean(axis=1, keepdims=True) - logs[:, :-2]
+def measured(table: Table, centres: Floats, precision: float | None) -> Measured:
+    """What a run ends with; with `precision`, each group at the round after which its intervals are narrow enough.
+
+    `centres` are of shape (groups, others + 2, rounds).
+    """
+    rounds = centres.shape[2]
+    found = _Groups(table, centres)
+    if precision is None:
+        found.measure(np.arange(table.groups), rounds)
+        return Measured(found.logs, found.control)
+    going = np.arange(table.groups)
+    for number in range(min(FIRST_LOOK, rounds), rounds + 1):
+        found.measure(going, number)
+        half = half_widths(found.logs, ALPHA / table.comparisons).reshape(table.groups, -1).max(axis=1)
+        going = going[half[going] > math.log1p(precision)]
+        if not going.size:
+            break
+    return Measured(found.logs, found.control)
 
 
-def _logs(ratios: Floats, counts: Floats) -> Logs:
-    groups, others, rounds = ratios.shape
-    kept = np.arange(rounds) < counts[:, None, None]
-    n = np.broadcast_to(counts[:, None], (groups, others)).astype(np.float64)
-    mean = np.where(kept, ratios, 0.0).sum(axis=2) / n
-    variance = np.where(kept, (ratios - mean[:, :, None]) ** 2, 0.0).sum(axis=2) / (n - 1.0)
-    return moderate(Logs.measured(mean.ravel(), variance.ravel(), n.ravel()))
+class _Groups:
+    """What is known of each group after the rounds that it has."""
+
+    def __init__(self, table: Table, centres: Floats) -> None:
+        self.table, self.centres = table, centres
+        shape = (table.groups, table.per_group)
+        self.means, self.variances = np.empty(shape), np.empty(shape)
+        self.residuals: list[Residual | None] = [None] * table.groups
+        self.counts = np.zeros(table.groups, int)
+
+    def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
+        """These `groups` have so many rounds now."""
+        made = self.centres[groups, :, :rounds]
+        if self.table.against is Against.REFERENCE:
+            # the reference's centre is the mean of the logs of its two launches
+            ratios = made[:, -2:].mean(axis=1, keepdims=True) - made[:, :-2]
+        else:
+            ratios = made[:, 0:-2:2] - made[:, 1:-2:2]
+        self.means[groups], self.variances[groups] = ratios.mean(axis=2), ratios.var(axis=2, ddof=1)
+        self.counts[groups] = rounds
+        for group, found in zip(groups, residuals(made), strict=True):
+            self.residuals[group] = found
+
+    @property
+    def logs(self) -> Logs:
+        """The log-ratios of all comparisons, with the variances to use."""
+        each = self.table.per_group
+        return moderate(
+            Logs.measured(self.means.ravel(), self.variances.ravel(), np.repeat(self.counts, each).astype(float)),
+            np.full(self.means.size, 1.5 if self.table.against is Against.REFERENCE else 2.0),
+            [found for found in self.residuals for _ in range(each)],
+        )
+
+    @property
+    def control(self) -> Control:
+        """The run's control."""
+        pairs = self.centres[:, -1] - self.centres[:, -2]
+        return pooled([logs[:count].tolist() for logs, count in zip(pairs, self.counts, strict=True)])
+
+
+def residuals(centres: Floats) -> list[Residual]:
+    """`harness.analysis.moderation.residual` of each group: no launch is missing, and the last two are of one cell.
+
+    The least squares fit is each launch's cell's mean plus its round's mean less the mean of all then.
+    """
+    _, cells, rounds = centres.shape
+    of_cells = centres.mean(axis=2, keepdims=True)
+    of_cells[:, -2:] = of_cells[:, -2:].mean(axis=1, keepdims=True)
+    of_rounds, of_all = centres.mean(axis=1, keepdims=True), centres.mean(axis=(1, 2), keepdims=True)
+    freedom = float((cells - 1) * (rounds - 1) + 1)
+    variances = ((centres - of_cells - of_rounds + of_all) ** 2).sum(axis=(1, 2)) / freedom
+    return [Residual(max(float(variance), RESOLUTION**2), freedom) for variance in variances]

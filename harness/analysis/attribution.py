@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from harness.analysis.effects import Effect, effects
 from harness.analysis.lookup import Lookup
-from harness.analysis.moderation import FEWEST
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.analysis.work import Work
@@ -72,11 +71,6 @@ class Attribution:
     def left(self) -> list[Effect]:
         """The interactions that are too many to tell."""
         return sorted((each for each in self.effects if each.parts), key=_prominence)[INTERACTIONS:]
-
-    @property
-    def moderated(self) -> bool:
-        """Whether the effects' variances lent one another degrees of freedom."""
-        return self.judged and len(self.effects) >= FEWEST
 
 
 def _prominence(effect: Effect) -> tuple[bool, float]:

@@ -8,6 +8,7 @@ from typing import Any
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import observations
+from harness.analysis.rounds import centre, taken
 from harness.analysis.shape import Shape, Used, used
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
@@ -22,7 +23,11 @@ REASON_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """A launch that counts and gave a number, in `seconds` per step. `disturbed` says how it was, empty where not."""
+    """A launch that counts and gave a number, in `seconds` per step.
+
+    `taken` is the share of its measured time that others had its CPU, which is taken off: it was seconds / (1 - taken).
+    `disturbed` says how it was disturbed, empty where not.
+    """
 
     round: int
     attempt: int
@@ -32,6 +37,7 @@ class Centre:
     seconds: float
     steps: int
     samples: int
+    taken: float
     disturbed: str
 
 
@@ -108,9 +114,10 @@ def _centre(launch: Launch) -> Centre:
         order=launch.order,
         role=launch.role.value,
         started=launch.started,
-        seconds=launch.centre,
+        seconds=centre(launch),
         steps=launch.steps,
         samples=len(launch.samples),
+        taken=taken(launch),
         disturbed=disturbed(launch),
     )
 

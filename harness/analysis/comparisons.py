@@ -5,19 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+
 from harness.analysis import work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.statistics import Estimate, Logs, half_widths, log_ratios, means
 from harness.analysis.verdicts import (
-    ALPHA,
     FEWEST_ROUNDS,
+    LARGE,
     Judgement,
     Verdict,
     Withheld,
+    half_widths_after,
     judge,
     judgements,
     rounds_to_settle,
+    shown_alpha,
     unjudged,
 )
 from harness.model.scenario import Cell
@@ -25,20 +29,26 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What would settle an unclear verdict: so many more rounds of its group, which take about so many seconds."""
+    """What would settle an unclear verdict in four of five runs, if the difference is as large as measured.
+
+    So many more rounds of its group, which take about so many seconds, and half the interval's width then, on the log
+    scale.
+    """
 
     rounds: int
     seconds: float
+    half: float
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One cell against another.
 
-    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with the interval that the verdict was taken
-    from, `level` wide (0.95 and more). `verdict` says what `cell` is; where it is None, `withheld` says why. `settling`
-    is told of an unclear one, None where no number of rounds would do: the difference lies at the margin. `work` tells
-    whether both did the same, `pythons` are the two interpreters' versions where they differ.
+    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: the same for
+    all of a table, 1 - 0.05 / m of m that are judged together. `verdict` (by Holm) says what `cell` is; where it is
+    None, `withheld` says why. `settling` is of an unclear one, None where no number of rounds is likely to do: the
+    difference lies at the margin. `work` tells whether both did the same, `pythons` are the two interpreters' versions
+    where they differ.
     """
 
     cell: Cell
@@ -58,74 +68,83 @@ class Compared:
 
     @property
     def judged(self) -> bool:
-        """Whether its level was divided with the others' of its table."""
+        """Whether it is one of those that the verdicts of its table are of."""
         return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
+    """Two cells, the log ratio of each round that has both, and `weight`: its variance, where a launch has one of 1."""
+
     cell: Cell
     other: Cell
     logs: Sequence[float]
+    weight: float
     work: work.WorkCheck
 
     @property
     def judged(self) -> bool:
         """Whether it is of those that get a verdict from their times: decided without looking at these."""
-        return len(self.logs) >= FEWEST_ROUNDS and not self.work.differs
+        return len(self.logs) > 1 and not self.work.differs
 
 
 def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) -> list[Compared | None]:
     """What each pair of (cell, other) shows, judged together; None where no round has both.
 
-    `margin` is a share: 0.03 for 3 %. Pairs with fewer than four rounds and those that did different work are not
-    judged, and not counted when the level is divided among the others.
+    `margin` is a share: 0.03 for 3 %. Pairs with one round and those that did different work are not judged, and not
+    counted when the level is divided among the others.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
-    logs, log_margin = _logs(family), math.log1p(margin)
-    judged = judge(logs, log_margin)
+    logs, log_margin = _logs(family, found), math.log1p(margin)
+    judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin))
     said = judgements(logs, judged, [len(pair.logs) for pair in family], [found.control], log_margin)
-    unclear = [index for index, verdict in enumerate(judged.verdicts) if verdict is Verdict.UNCLEAR]
-    settled_by = dict(
-        zip(unclear, rounds_to_settle(logs.take(unclear), judged.alpha[unclear], log_margin).tolist(), strict=True)
-    )
+    settled_by = rounds_to_settle(logs, judged.alpha, log_margin)
+    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level)
     results = (
-        _compared(pair, judgement, found, settled_by.get(index, 0))
-        for index, (pair, judgement) in enumerate(zip(family, said, strict=True))
+        _compared(pair, judgement, found, settled_by=by, half=half)
+        for pair, judgement, by, half in zip(family, said, settled_by.tolist(), then.tolist(), strict=True)
     )
-    return [None if pair is None else next(results) if pair.judged else _unjudged(pair, found) for pair in known]
+    return [
+        None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
+        for pair in known
+    ]
 
 
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[float | None]:
     """Half the width of each pair's interval on the log scale, at 1 - 0.05 / m for the m pairs that are judged.
 
-    The widest that `compare` may show, whatever the verdicts: so a rule that stops by it does not look at these. None
-    for a pair that is not judged; infinite for one with too few rounds to be.
+    What `compare` shows, whatever the verdicts: so a rule that stops by it does not look at these. None for a pair that
+    is not judged; infinite for one with too few rounds to be.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
-    widths = iter(half_widths(_logs(family), ALPHA / max(1, len(family))).tolist())
+    widths = iter(half_widths(_logs(family, found), shown_alpha(len(family))).tolist())
     return [None if pair is None or pair.work.differs else next(widths) if pair.judged else math.inf for pair in known]
 
 
 def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
     logs = log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
-    return _Pair(cell, other, logs, work.compare(found.numbers[other], found.numbers[cell])) if logs else None
+    if not logs:
+        return None
+    weight = found.weight(cell) + found.weight(other)
+    return _Pair(cell, other, logs, weight, work.compare(found.numbers[other], found.numbers[cell]))
 
 
-def _logs(family: Sequence[_Pair]) -> Logs:
-    return moderate(means([pair.logs for pair in family]))
+def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
+    weights = np.array([pair.weight for pair in family], np.float64)
+    residuals = [found.residuals.get(found.groups.get(pair.cell, "")) for pair in family]
+    return moderate(means([pair.logs for pair in family]), weights, residuals)
 
 
-def _unjudged(pair: _Pair, found: Lookup) -> Compared:
+def _unjudged(pair: _Pair, level: float, found: Lookup) -> Compared:
     n = len(pair.logs)
-    half = float(half_widths(_logs([pair]), ALPHA)[0]) if n > 1 else None
-    return _compared(pair, unjudged(fmean(pair.logs), half, n, different_work=pair.work.differs), found)
+    half = float(half_widths(_logs([pair], found), 1.0 - level)[0]) if n > 1 else None
+    return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs), found)
 
 
-def _compared(pair: _Pair, said: Judgement, found: Lookup, settled_by: int = 0) -> Compared:
-    """What is shown of a pair; so many rounds in all would settle it, 0 where none would."""
+def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 0, half: float = math.inf) -> Compared:
+    """What is shown of a pair; so many rounds in all would settle it (0: none would), its interval `half` as wide."""
     more = settled_by - len(pair.logs)
     settles = said.verdict is Verdict.UNCLEAR and more > 0
     return Compared(
@@ -135,7 +154,7 @@ def _compared(pair: _Pair, said: Judgement, found: Lookup, settled_by: int = 0) 
         level=said.level,
         verdict=said.verdict,
         withheld=said.withheld,
-        settling=Settling(more, more * found.seconds_per_round(pair.cell)) if settles else None,
+        settling=Settling(more, more * found.seconds_per_round(pair.cell), half) if settles else None,
         work=pair.work,
         pythons=found.pythons(pair.cell.environment, pair.other.environment),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.analysis.rounds import gave_number
+from harness.analysis.rounds import centre, gave_number
 from harness.analysis.statistics import Estimate, student, variance
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
@@ -14,23 +14,10 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups.
-
-    `reach` is the largest difference that the interval holds, on the log scale.
-    """
+    """time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups."""
 
     estimate: Estimate
     groups: int
-
-    @property
-    def reach(self) -> float:
-        """How far from "as long" the interval's farther end lies, on the log scale; infinite without an interval."""
-        ends = self.estimate.interval
-        return max(abs(math.log(ends.low)), abs(math.log(ends.high))) if ends else math.inf
-
-    def hides(self, ratio: float) -> bool:
-        """Whether a ratio is within what identical cells differ by."""
-        return abs(math.log(ratio)) <= self.reach
 
     def beyond(self, margin: float) -> bool:
         """Whether the whole interval lies outside `margin` (log scale): then the run calls nothing a difference."""
@@ -41,11 +28,11 @@ class Control:
 def control(counting: Sequence[Launch]) -> Control | None:
     """The control of the launches that count; None where no round has two numbers of one cell."""
     numbers = [launch for launch in counting if gave_number(launch)]
-    measured = {_place(each): math.log(each.centre) for each in numbers if each.role is Role.MEASURE}
+    measured = {_place(each): math.log(centre(each)) for each in numbers if each.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
     for each in numbers:
         if each.role is Role.CONTROL and _place(each) in measured:
-            logs[each.group].append(math.log(each.centre) - measured[_place(each)])
+            logs[each.group].append(math.log(centre(each)) - measured[_place(each)])
     return pooled(list(logs.values())) if logs else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
-from harness.analysis.rounds import gave_number
+from harness.analysis.rounds import centre, gave_number
 from harness.analysis.sizing import FIRST_LOOK, samplings
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role, Sampling
@@ -91,7 +91,7 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) ->
             launch=launch,
             place=place,
             mean=means[launch.cell],
-            factor=launch.centre / means[launch.cell],
+            factor=centre(launch) / means[launch.cell],
             counts=id(launch) in counting,
             disturbed=bool(disturbed(launch)),
         )

@@ -5,8 +5,8 @@ to be a straight line in the size, in every round: so much to begin with, and so
 curves, followed in small steps (`finer`), between which they are straight in the log of the size (in the size itself
 where one is not above 0). A crossing is where the mean of the rounds' log ratios passes 0.
 
-Its interval is made of the sizes at which a t test over the rounds does not reject "both take as long" at 95 %: the
-test is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
+Its interval is made of the sizes at which a t test over the rounds does not reject "both take as long": the test is
+inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
 Royal Statistical Society B 16, 1954. Like his, the set need not be one interval, and need not be bounded: it may reach
 an end of the sweep, and it may hold sizes where the mean does not cross. All of it is told, so whatever the number of
 crossings, each of them is in it with 95 %.
@@ -24,6 +24,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.analysis.statistics import RESOLUTION, Floats, Interval, student
+from harness.analysis.verdicts import ALPHA
 
 #: Steps from one measured size to the next: a break-even between sizes that are a factor of ten apart is off by at most
 #: 0.06 %, a factor of a hundred by 0.23 %.
@@ -84,13 +85,20 @@ def along(sizes: Sequence[float], times: Floats) -> Floats:
     return np.array([np.interp(fine, sizes, each) for each in times], np.float64)
 
 
-def lead(sizes: Sequence[float] | Floats, logs: Floats) -> Lead:
-    """Who leads, by log ratios of shape (rounds, sizes): two increasing sizes at least, and one round at least."""
+def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> Lead:
+    """Who leads, by log ratios of shape (rounds, sizes): two increasing sizes at least, and one round at least.
+
+    `measured` are those of the sizes that were, all of them unless given. Each test is made at 1 - 0.05 divided by how
+    many they are, and a crossing is one only where some measured size shows who leads. Otherwise equal curves would
+    cross in 28 % of sweeps of five sizes in five rounds; so they do in 4 %.
+    """
+    known = sizes if measured is None else measured
+    level = 1.0 - ALPHA / len(known)
     log = min(sizes) > 0.0
     places = np.log(sizes) if log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
     between = [slice(index, index + 2) for index in range(len(sizes) - 1)]
-    stretches = _merged([part for at in between for part in _segment(places[at], mean[at], logs[:, at])])
+    stretches = _merged([part for at in between for part in _segment(places[at], mean[at], logs[:, at], level)])
     roots = _roots(places, mean)
     first, last = float(places[0]), float(places[-1])
 
@@ -99,12 +107,14 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats) -> Lead:
         low, high = (_size(end, log) for end in (of.low, of.high))
         return Interval(float(sizes[0]) if of.low <= first else low, float(sizes[-1]) if of.high >= last else high)
 
+    signed = [interval(each) for each in stretches if each.sign]
+    is_shown = any(size in each for each in signed for size in known)
     crossings, unclear = [], []
     for stretch in (each for each in stretches if each.sign == 0):
         inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
         opens_low, opens_high = stretch.low <= first, stretch.high >= last
         # passing 0 an even number of times leads back, and one that may lie anywhere is no crossing that is shown
-        if len(inside) % 2 == 0 or (opens_low and opens_high):
+        if len(inside) % 2 == 0 or (opens_low and opens_high) or not is_shown:
             unclear.append(interval(stretch))
             continue
         at, rises = inside[len(inside) // 2]
@@ -129,7 +139,7 @@ def _size(place: float, log: bool) -> float:
     return math.exp(place) if log else float(place)
 
 
-def _segment(ends: Floats, means: Floats, logs: Floats) -> list[_Stretch]:
+def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
     """What the test says between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
     At the share w of the way, mean² > t² · variance / rounds rejects. Both sides are quadratic in w, so what is not
@@ -146,7 +156,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats) -> list[_Stretch]:
         (one, both), (_, other) = np.cov(logs, rowvar=False).tolist()
         # clocks tell no smaller spread
         one, other = max(one, RESOLUTION**2), max(other, RESOLUTION**2)
-        bend, scale = one - 2.0 * both + other, student(rounds - 1) ** 2 / rounds
+        bend, scale = one - 2.0 * both + other, student(rounds - 1, level) ** 2 / rounds
         constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
         linear -= scale * 2.0 * (both - one + origin * bend)
         square -= scale * bend

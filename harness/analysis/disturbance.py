@@ -7,16 +7,12 @@ of its GPUs from outside. See docs/contracts.md.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.rounds import counted
+from harness.analysis.rounds import OWN_SHARE, TICKS_SECONDS, counted, gave_number, taken
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
 
-#: Others, and the hypervisor, may take this share of the launch's own CPUs: it is what a verdict's margin is.
-OWN_SHARE = 0.03
-#: ... and this much of the rest of the machine, which shares caches, memory and clock speed with them.
+#: Others may use this much of the rest of the machine, which shares caches, memory and clock speed with them.
 ELSEWHERE_SHARE = 0.25
-#: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end.
-TICKS_SECONDS = 0.04
 
 #: In so many readings of a GPU at least it must have been slowed down: a single one may be a change of clocks.
 SLOWED_READINGS = 2
@@ -42,11 +38,17 @@ class DisturbedRound:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them."""
+    """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them.
+
+    `taken` are the shares of their time that others had the CPU of those of the `launches` in the numbers from which it
+    is taken off.
+    """
 
     told: bool
     rounds: int
     disturbed: Sequence[DisturbedRound]
+    launches: int
+    taken: Sequence[float]
 
     @property
     def repeated(self) -> int:
@@ -56,7 +58,11 @@ class Disturbance:
 
 def disturbed(launch: Launch) -> str:
     """How the launch was disturbed, in a clause; empty where it was not, or where that cannot be told."""
-    return _on_cpus(launch.resources) or _on_gpus(launch.resources)
+    told = launch.resources
+    on_own = _on_own_cpus(told)
+    if on_own:
+        return f"{on_own} (taken off its time)" if taken(launch) else on_own
+    return _on_other_cpus(told) or _on_gpus(told)
 
 
 def _on_gpus(told: Mapping[str, float]) -> str:
@@ -73,19 +79,22 @@ def _on_gpus(told: Mapping[str, float]) -> str:
     return f"{by} slowed its GPU down in {share * 100:.0f} % of the readings"
 
 
-def _on_cpus(told: Mapping[str, float]) -> str:
+def _on_own_cpus(told: Mapping[str, float]) -> str:
     seconds, own, cpus = (told.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
     if not seconds or not cpus or own is None:
         return ""
+    least = (TICKS_SECONDS + OWN_SHARE * seconds) * cpus
     stolen = told.get("steady_own_cpus_steal_seconds", 0.0)
-    busy = told.get("steady_own_cpus_busy_seconds")
-    if stolen - TICKS_SECONDS * cpus > OWN_SHARE * seconds * cpus:
+    others = told.get("steady_own_cpus_busy_seconds", own) - own
+    if stolen > least:
         return f"the hypervisor took {stolen / seconds:.2f} of its CPUs"
-    if busy is None:
+    return f"other processes used {others / seconds:.2f} of its CPUs" if others > least else ""
+
+
+def _on_other_cpus(told: Mapping[str, float]) -> str:
+    seconds, busy, cpus = (told.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
+    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in told:
         return ""
-    others = busy - own
-    if others - TICKS_SECONDS * cpus > OWN_SHARE * seconds * cpus:
-        return f"other processes used {others / seconds:.2f} of its CPUs"
     elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
     if rest and elsewhere - TICKS_SECONDS * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
@@ -114,7 +123,9 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
     measured = [launch for launch in launches if launch.role is not Role.PILOT]
     found = disturbed_rounds(measured)
     # by group and round, the attempt that counts
-    counts = {(each.group, each.round): each.attempt for each in counted(run.plan, launches)} if found else {}
+    counting = counted(run.plan, launches)
+    counts = {(each.group, each.round): each.attempt for each in counting}
+    numbers = [each for each in counting if gave_number(each)]
     return Disturbance(
         told=any(is_watched(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
@@ -122,4 +133,6 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
             DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
             for (group, number, attempt), reason in found.items()
         ],
+        launches=len(numbers),
+        taken=sorted(filter(None, map(taken, numbers))),
     )

@@ -13,15 +13,24 @@ interval are over rounds, as those of a ratio are. docs/measurement.md has an ex
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
 from harness.analysis.control import Control
-from harness.analysis.moderation import moderate
+from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, Withheld, judge, judgements, unjudged
+from harness.analysis.verdicts import (
+    FEWEST_ROUNDS,
+    Judgement,
+    Verdict,
+    Withheld,
+    judge,
+    judgements,
+    shown_alpha,
+    unjudged,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +87,19 @@ def effects(
     """The main effects and two-way interactions, judged together.
 
     `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has two
-    levels at least, its base first. `margin` is a share, 0.03 for 3 %. One round has no intervals, and fewer than four
-    have no verdicts and intervals of 95 % each.
+    levels at least, its base first. `margin` is a share, 0.03 for 3 %. One round has no intervals, and fewer than three
+    have no verdicts.
     """
     blocks = [_block(logs, axes, places) for size in (1, 2) for places in combinations(range(len(axes)), size)]
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [each for block in blocks for each in block.changes]
     parts = [each for block in blocks for each in block.parts]
+    judged = _judged(values, size, residual(*_launches(logs)), control, math.log1p(margin))
     # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
     return [
         Effect(change, said.ratio, said.level, said.verdict and said.verdict.turned, said.withheld, part)
-        for change, part, said in zip(changes, parts, _judged(values, size, control, math.log1p(margin)), strict=True)
+        for change, part, said in zip(changes, parts, judged, strict=True)
     ]
 
 
@@ -136,19 +146,23 @@ def _parts(means: Floats) -> list[Parts]:
     ]
 
 
-def _judged(values: Floats, size: Floats, control: Control | None, margin: float) -> list[Judgement]:
-    """What is said of each effect, without any verdict of fewer than four rounds.
+def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
+    """The cell, the round and the log of every centre."""
+    flat = logs.reshape(len(logs), -1)
+    rounds, cells = np.indices(flat.shape)
+    return cells.ravel().tolist(), rounds.ravel().tolist(), flat.ravel().tolist()
 
-    A main effect averages over more cells than an interaction, so what moderation compares are variances of one cell.
-    """
-    n, mean = len(values), values.mean(axis=0)
+
+def _judged(
+    values: Floats, size: Floats, scatter: Residual | None, control: Control | None, margin: float
+) -> list[Judgement]:
+    """What is said of each effect; the prior of its variance is what its `size` makes of the cells' residual."""
+    n, mean, level = len(values), values.mean(axis=0), 1.0 - shown_alpha(values.shape[1])
     if n == 1:
-        return [unjudged(each, None, n) for each in mean.tolist()]
-    logs = Logs.measured(mean, values.var(axis=0, ddof=1) / size, np.full(mean.shape, float(n)))
-    is_judged = n >= FEWEST_ROUNDS
-    logs = moderate(logs) if is_judged else logs
-    logs = replace(logs, variance=logs.variance * size)
-    if is_judged:
-        return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)
-    halves = half_widths(logs, ALPHA).tolist()
-    return [unjudged(each, half, n) for each, half in zip(mean.tolist(), halves, strict=True)]
+        return [unjudged(each, None, n, level) for each in mean.tolist()]
+    logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
+    logs = moderate(logs, size, [scatter] * mean.size)
+    if n < FEWEST_ROUNDS:
+        halves = half_widths(logs, 1.0 - level).tolist()
+        return [unjudged(each, half, n, level) for each, half in zip(mean.tolist(), halves, strict=True)]
+    return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)

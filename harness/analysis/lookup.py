@@ -1,11 +1,13 @@
 """What is known of every cell of a run, gathered once."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.control import Control, control
-from harness.analysis.rounds import Series, counted, gave_number, pilots, seconds_per_round, series
+from harness.analysis.moderation import Residual, residual
+from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, seconds_per_round, series
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Unavailable
 from harness.model.scenario import Cell
@@ -18,8 +20,9 @@ class Lookup:
     `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
     `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot; `observed`
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
-    known before any launch. `control` is the run's A/A control, `groups` names each cell's group, `costs` are seconds
-    of one round by group, and `interpreters` the Python (X.Y) of each environment.
+    known before any launch. `control` is the run's A/A control, `groups` names each cell's group; by group, `residuals`
+    are what launches scatter by, and `costs` the seconds of one round; `interpreters` are the Python (X.Y) of each
+    environment.
     """
 
     cells: Mapping[Cell, None]
@@ -31,12 +34,17 @@ class Lookup:
     unavailable: Mapping[Cell, Unavailable]
     control: Control | None
     groups: Mapping[Cell, str]
+    residuals: Mapping[str, Residual]
     costs: Mapping[str, float]
     interpreters: Mapping[str, str]
 
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""
         return [cell for cell in self.cells if cell.scenario == scenario]
+
+    def weight(self, cell: Cell) -> float:
+        """The variance of the cell's centre in a round, where a launch has one of 1: it may have several in a round."""
+        return len(self.series[cell]) / len(self.numbers[cell])
 
     def seconds_per_round(self, cell: Cell) -> float:
         """What one more round of the cell's group takes; 0 where that is not known."""
@@ -92,6 +100,20 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         unavailable=unavailable,
         control=control(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
+        residuals=_residuals(counting),
         costs=seconds_per_round(counting),
         interpreters={environment.name: environment.python for environment in run.environments},
     )
+
+
+def _residuals(counting: Sequence[Launch]) -> dict[str, Residual]:
+    """By group, what its launches scatter by, of those groups that can tell."""
+    groups: dict[str, list[Launch]] = defaultdict(list)
+    for launch in counting:
+        if gave_number(launch):
+            groups[launch.group].append(launch)
+    return {
+        group: found
+        for group, made in groups.items()
+        if (found := residual([x.cell for x in made], [x.round for x in made], [math.log(centre(x)) for x in made]))
+    }

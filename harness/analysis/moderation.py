@@ -1,75 +1,103 @@
-"""Moderated variances: what all comparisons of a table say together about each one's spread.
+"""What launches scatter by, learnt from more than the one comparison in question.
 
-Source: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
-experiments", Statistical Applications in Genetics and Molecular Biology 3(1), 2004, sections 3 to 6. Four degrees of
-freedom are little to learn a variance from; when many comparisons have variances of one size, they lend one another
-some. The variances σ² are taken to be s0² · d0 / χ²(d0), and d0 and s0² are found from the sample variances themselves.
+Three rounds are little to learn a variance from, so each comparison's sample variance is moderated by a prior: the
+posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of freedom (G. K. Smyth, "Linear models and empirical
+Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
+Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what
+the comparison's design makes of it, with the weight of four degrees of freedom; of more, where twelve comparisons or
+more have variances so alike that Smyth's estimate of the weight is larger. docs/simulation.md shows what comes of it.
 """
 
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.analysis.statistics import Floats, Logs
+from harness.analysis.statistics import RESOLUTION, Floats, Logs
 
-#: With fewer comparisons nothing is lent: d0 is then a guess, and intervals covered 92 to 94 % (`make simulate`).
-FEWEST = 12
+#: What a group's residual lends, in degrees of freedom.
+LENT = 4.0
+
+#: With fewer comparisons, or fewer degrees of freedom of each, the weight of the prior is not estimated.
+FEWEST, FEWEST_FREEDOM = 12, 3
 
 #: A variance that the model gives a probability below this has not the model's size: it stays as it was measured.
 REJECTED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
-    """What a variance is before it was measured: `variance` (s0²) with the weight of `freedom` (d0, may be inf)."""
+class Residual:
+    """What launches of one thing scatter by on the log scale: a variance (above 0) with `freedom` degrees."""
 
     variance: float
     freedom: float
 
 
-def moderate(logs: Logs) -> Logs:
+def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
+    """What is left of a group's launches beside an effect of each cell and of each round; None without any freedom.
+
+    The least squares fit of log centre = cell + round (two-way analysis of variance without interaction). Each launch
+    gives one of `cells`, of `rounds` and of `logs`; the control's launches are launches of their cell. Where no launch
+    is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less without control.
+    """
+    design = np.concatenate([_indicators(cells), _indicators(rounds)], axis=1)
+    centred = np.asarray(logs, np.float64) - np.mean(logs)
+    solution, _, rank, _ = np.linalg.lstsq(design, centred, rcond=None)
+    freedom = float(centred.size - rank)
+    left = centred - design @ solution
+    return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
+
+
+def _indicators(labels: Sequence[Hashable]) -> Floats:
+    """A column for each label: 1 where it is, else 0."""
+    columns = {label: index for index, label in enumerate(dict.fromkeys(labels))}
+    return np.eye(len(columns))[[columns[label] for label in labels]]
+
+
+def moderate(logs: Logs, weights: Floats, residuals: Sequence[Residual | None]) -> Logs:
     """The same with the variances to use, and their degrees of freedom.
 
-    s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees, but never more than all samples have together. A variance
-    that is too large to be of the model (F(d, d0) above s²/s0² has a probability below 5 %) is its own, and so are all
-    where there are fewer than twelve.
+    `weights`, shape (m,), are what each variance would be if every launch had one of 1, and `residuals` what the
+    launches of each one's group scatter by; where that is None, nothing is lent. A variance that is too large to be of
+    the model (F(d, d0) above s²/s0² has a probability below 5 %) is its own.
     """
-    from scipy.special import chdtrc, fdtrc
+    from scipy.special import fdtrc
 
-    variances, freedom = logs.variance, logs.freedom
-    if variances.size < FEWEST:
-        return logs
-    prior = fit(variances, freedom)
-    if np.isinf(prior.freedom):
-        moderated, total = np.full_like(variances, prior.variance), np.full_like(freedom, np.inf)
-        unlikely = chdtrc(freedom, freedom * variances / prior.variance) < REJECTED
-    else:
-        total = prior.freedom + freedom
-        moderated = (prior.freedom * prior.variance + freedom * variances) / total
-        unlikely = fdtrc(freedom, prior.freedom, variances / prior.variance) < REJECTED
-    total = np.minimum(total, freedom.sum())
+    variances, freedom = logs.variance / weights, logs.freedom
+    known = np.array([each.freedom if each else 0.0 for each in residuals], np.float64)
+    expected = np.array([each.variance if each else 1.0 for each in residuals], np.float64)
+    # the comparison's own launches are in its group's residual: only what the others add is lent
+    beyond = np.maximum(known - freedom, 0.0)
+    lent = np.minimum(beyond, LENT)
+    enough = (freedom >= FEWEST_FREEDOM) & (beyond > 0.0)
+    if enough.sum() >= FEWEST:
+        # how alike the variances are says what a residual is worth: for their own size, and against their group's
+        spreads = (variances[enough], variances[enough] / expected[enough])
+        most = max(LENT, min(weight(each, freedom[enough]) for each in spreads))
+        lent = np.where(enough, np.minimum(beyond, most), lent)
+    prior = np.where(lent > 0.0, expected, variances)
+    posterior = (lent * prior + freedom * variances) / (lent + freedom)
+    # F(d, 0) is no distribution; where nothing is lent, the posterior is the variance itself
+    unlikely = fdtrc(freedom, np.maximum(lent, 1.0), variances / prior) < REJECTED
     return replace(
         logs,
-        variance=np.where(unlikely, np.maximum(variances, moderated), moderated),
-        freedom=np.where(unlikely, freedom, total),
+        variance=weights * np.where(unlikely, np.maximum(variances, posterior), posterior),
+        freedom=freedom + np.where(unlikely, 0.0, lent),
     )
 
 
-def fit(variances: Floats, freedom: Floats) -> Prior:
-    """d0 and s0² by the moments of log s² (Smyth 2004, section 6.2).
+def weight(variances: Floats, freedom: Floats) -> float:
+    """d0, the degrees of freedom that a common variance is worth, by the moments of log s² (Smyth 2004, section 6.2).
 
-    The mean of e = log s² - ψ(d/2) + log(d/2) is log s0² - ψ(d0/2) + log(d0/2), and its variance beyond the mean of
-    ψ'(d/2) is ψ'(d0/2). Where the variances scatter no more than samples of one and the same would, d0 is infinite
-    and s0² their pooled variance, as in the R package limma of the same author.
+    The variance of e = log s² - ψ(d/2) + log(d/2) beyond the mean of ψ'(d/2) is ψ'(d0/2). Where the variances scatter
+    no more than samples of one and the same would, d0 is infinite.
     """
     from scipy.special import digamma, polygamma
 
     logs = np.log(variances) - digamma(freedom / 2.0) + np.log(freedom / 2.0)
     beyond = float(logs.var(ddof=1) - polygamma(1, freedom / 2.0).mean())
-    if beyond <= 0.0:
-        return Prior(float((freedom * variances).sum() / freedom.sum()), np.inf)
-    prior = 2.0 * _inverse_trigamma(beyond)
-    return Prior(float(np.exp(logs.mean() + digamma(prior / 2.0) - np.log(prior / 2.0))), prior)
+    return 2.0 * _inverse_trigamma(beyond) if beyond > 0.0 else math.inf
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -11,6 +11,11 @@ from harness.model.scenario import Cell
 #: A cell's centres by round, in seconds per step.
 Series = Mapping[int, float]
 
+#: What others take of a launch's CPU counts from this share on: it is what a verdict's margin is.
+OWN_SHARE = 0.03
+#: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end, and this share between them.
+TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
+
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
     """Each cell's latest pilot. It is in no statistic, but a cell whose pilot broke is not launched again."""
@@ -53,11 +58,34 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if gave_number(launch):
-            logs[launch.cell][launch.round].append(math.log(launch.centre))
+            logs[launch.cell][launch.round].append(math.log(centre(launch)))
     return {
         cell: {number: math.exp(sum(values) / len(values)) for number, values in by_round.items()}
         for cell, by_round in logs.items()
     }
+
+
+def taken(launch: Launch) -> float:
+    """The share of its timed part for which others had the launch's CPU: other processes, and the hypervisor.
+
+    0 where that is not shown to be over 3 %, and where it cannot be known: with several CPUs, a step that waits for one
+    of them is not slowed by what happens on another, and what ran while a step waited by itself did not slow it. Where
+    others used all of a CPU that a step left idle, the two cannot be told apart, and its own waiting is in the share.
+    """
+    known = launch.resources
+    seconds, own, busy = (known.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
+    if not seconds or own is None or busy is None or known.get("steady_own_cpus") != 1.0:
+        return 0.0
+    others, away = busy - own + known.get("steady_own_cpus_steal_seconds", 0.0), seconds - own
+    is_shown = others - TICKS_SECONDS > OWN_SHARE * seconds
+    # the kernel counts others in ticks, and the launch's own time in nanoseconds: where they agree, the finer one holds
+    agrees = abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds
+    return away / seconds if is_shown and agrees and 0.0 < away < seconds else 0.0
+
+
+def centre(launch: Launch) -> float:
+    """Seconds per step that are judged: the launch's mean, less what others took of its CPU meanwhile."""
+    return launch.centre * (1.0 - taken(launch))
 
 
 def gave_number(launch: Launch) -> bool:

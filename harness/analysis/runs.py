@@ -21,9 +21,12 @@ from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Logs, combine, half_widths, means, medians, minus, minus_others
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, judge, judgements, unjudged
+from harness.analysis.verdicts import ALPHA, Judgement, Verdict, judge, judgements, unjudged
 from harness.model.launch import BROKEN, Status
 from harness.model.scenario import Cell
+
+#: A cell gets a verdict from so many rounds in each run: nothing lends its variances any degrees of freedom.
+FEWEST_ROUNDS = 4
 
 #: A shift is told of so many cells at least: a median of four others holds where one of them has changed by itself.
 FEWEST_CELLS = 5
@@ -200,7 +203,7 @@ def _unjudged(each: _Both) -> Judgement:
     """Its 95 % interval, where both runs have two rounds, and why there is no verdict on its times."""
     half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
     difference = fmean(each.first) - fmean(each.second)
-    return unjudged(difference, half, each.rounds, different_work=each.work.differs)
+    return unjudged(difference, half, each.rounds, 1.0 - ALPHA, different_work=each.work.differs)
 
 
 def _shift(

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
 
+from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
 from harness.model.launch import Launch
 
@@ -52,7 +53,7 @@ class Times:
     @cached_property
     def logs(self) -> list[float]:
         """The logs of the launches' centres, which are seconds per step."""
-        return [math.log(launch.centre) for launch in self.launches]
+        return [math.log(centre(launch)) for launch in self.launches]
 
     @cached_property
     def samples(self) -> list[float]:

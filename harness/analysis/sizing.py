@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.lookup import lookup
-from harness.analysis.rounds import Series, gave_number
+from harness.analysis.rounds import Series, centre, gave_number
 from harness.analysis.statistics import combine
 from harness.analysis.tables import layouts
 from harness.model.launch import Launch, Role, Sampling
@@ -40,9 +40,8 @@ FEWEST_SAMPLES = 4
 #: Lengths are rounded up to this, in seconds: more digits would promise what a pilot does not know.
 STEP = 0.05
 
-#: The round after which widths are looked at. From round 3 on, a 95 % interval covered 90 to 92 %; from round 8 on,
-#: 93.5 to 95 % (`make simulate`).
-FIRST_LOOK = 8
+#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage).
+FIRST_LOOK = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _between(pilots: Sequence[Launch]) -> float:
     """The variance between launches: the belief, and what the cells that the pilot launched twice show."""
     twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
-        twins[launch.group, launch.cell].append(math.log(launch.centre))
+        twins[launch.group, launch.cell].append(math.log(centre(launch)))
     shown = [statistics.variance(logs) for logs in twins.values() if len(logs) > 1]
     return (WEIGHT * BELIEVED**2 + math.fsum(shown)) / (WEIGHT + len(shown))
 
@@ -135,7 +134,7 @@ def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
 
 
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, half the width of the widest interval of its comparisons, on the log scale; infinite before round 8.
+    """By group, half the width of its comparisons' widest interval, on the log scale; infinite before the first look.
 
     It looks at the intervals' widths and never at what they say. A group in which nothing can be compared has that of
     its cells' times instead; one without a number is left out.

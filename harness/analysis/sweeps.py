@@ -136,7 +136,7 @@ def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lo
     if len(sizes) < 2:
         return None
     longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
-    ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter))
+    ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter), sizes)
     return Race(head, sizes, len(times), ahead, different)
 
 
@@ -149,7 +149,7 @@ def _times(compared: Compared, found: Lookup) -> dict[int, tuple[float, float]]:
 def _together(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
     """The sizes that are used, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
 
-    A size with fewer than four rounds, where others have more, is left out: it would take the rounds from them all.
+    A size with fewer than three rounds, where others have more, is left out: it would take the rounds from them all.
     Where fewer than two rounds are common to all, the means of each size's own stand for one.
     """
     most = max(map(len, times.values()), default=0)

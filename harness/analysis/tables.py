@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.lookup import Lookup
+from harness.analysis.rounds import centre
 from harness.analysis.shape import Shape, Spread, Used, shape, spread, used
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work import steps
@@ -143,7 +144,7 @@ def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
         if value.shape:
             cell = table.cell(row, head.side)
             launches = found.numbers[cell]
-            step = spread([launch.centre for launch in launches])
+            step = spread([centre(launch) for launch in launches])
             made.append(Measured(cell, row, head.side, step, value.shape, used(launches)))
     return made
 

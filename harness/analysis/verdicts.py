@@ -7,9 +7,11 @@ Pharmacokinetics and Biopharmaceutics 15, 1987; with an interval of 95 %, each o
 
 Over the comparisons of one table the step-down procedure of S. Holm, "A simple sequentially rejective multiple test
 procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th
-clearest of m comparisons gets an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and the
-rest get that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8, 1980;
-docs/simulation.md has what came of it.) An interval that is shown is the one that its verdict was taken from.
+clearest of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and
+the rest by that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8,
+1980; docs/simulation.md has what came of it.) Holm's levels follow from the numbers, so an interval of such a level
+covers less than it says, where it is picked for being unclear. What is shown is at 1 - 0.05 / m throughout: all
+of a table's intervals together hold their true ratios with 95 %.
 """
 
 import math
@@ -26,11 +28,15 @@ from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
 #: The chance that a table holds any wrong verdict.
 ALPHA = 0.05
 
-#: With fewer rounds there are intervals and no verdict: a t quantile of 2 degrees of freedom is 4.3.
-FEWEST_ROUNDS = 4
+#: With fewer rounds there are intervals, and of two a verdict only where it is shown to be beyond ×1.5.
+FEWEST_ROUNDS = 3
+LARGE = math.log(1.5)
 
-#: More rounds than these are not told: the difference lies at the margin, and no number of rounds settles it.
-MOST_ROUNDS = 1000
+#: How often the number of rounds that is suggested would settle a difference as large as the one measured.
+POWER = 0.8
+
+#: More rounds than these are not suggested: the difference lies at the margin.
+MOST_ROUNDS = 200
 
 
 class Verdict(StrEnum):
@@ -59,7 +65,8 @@ class Withheld(StrEnum):
 class Judgement:
     """A ratio time(other) / time(cell), above 1 when the cell is faster, and what is said of the cell.
 
-    The interval is the one that the verdict was taken from, `level` wide; where `verdict` is None, `withheld` says why.
+    The interval is `level` wide, the same for all that were judged together; where `verdict` is None, `withheld` says
+    why.
     """
 
     ratio: Estimate
@@ -75,52 +82,54 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """For each comparison, shape (m,): half the interval's width on the log scale, its level, and the verdict."""
+    """For each comparison, shape (m,): Holm's level, at which its verdict was made, and the verdict.
+
+    `half` is half the width of the interval that is shown, on the log scale, and `level` how sure that is: 1 - 0.05/m.
+    """
 
     half: Floats
+    level: float
     alpha: Floats
     verdicts: list[Verdict]
 
 
-def judge(logs: Logs, margin: float) -> Judged:
-    """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %."""
-    alpha = holm(_p_values(logs, margin))
+def judge(logs: Logs, margin: float | Floats) -> Judged:
+    """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %; or one of each comparison."""
+    margins = np.broadcast_to(margin, logs.mean.shape)
+    alpha, shown = holm(_p_values(logs, margins)), shown_alpha(logs.mean.size)
     half = half_widths(logs, alpha)
-    low, high = logs.mean - half, logs.mean + half
-    verdicts = [_verdict(float(a), float(b), margin) for a, b in zip(low, high, strict=True)]
-    return Judged(half, alpha, verdicts)
+    ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
+    return Judged(half_widths(logs, shown), 1.0 - shown, alpha, [_verdict(*each) for each in ends])
+
+
+def shown_alpha(comparisons: int) -> float:
+    """One minus the level of the intervals that are shown of so many comparisons (Bonferroni)."""
+    return ALPHA / max(1, comparisons)
 
 
 def judgements(
     logs: Logs, judged: Judged, rounds: Sequence[int], controls: Iterable[Control | None], margin: float
 ) -> list[Judgement]:
-    """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of."""
-    known = [control for control in controls if control]
+    """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of.
+
+    A control that lies beyond the `margin` takes all verdicts away: this run calls a thing different from itself.
+    """
+    lost = any(control.beyond(margin) for control in controls if control)
     made = []
-    values = zip(logs.mean.tolist(), judged.half.tolist(), judged.alpha.tolist(), judged.verdicts, rounds, strict=True)
-    for mean, half, alpha, verdict, count in values:
-        lost = any(_is_lost(control, verdict, abs(mean) - half, margin) for control in known)
-        given, withheld = (None, Withheld.CONTROL) if lost else (verdict, None)
-        made.append(Judgement(Estimate.from_log(mean, count, half), 1.0 - alpha, given, withheld))
+    for mean, half, verdict, count in zip(
+        logs.mean.tolist(), judged.half.tolist(), judged.verdicts, rounds, strict=True
+    ):
+        few = count < FEWEST_ROUNDS and verdict not in (Verdict.FASTER, Verdict.SLOWER)
+        withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if lost else None
+        ratio = Estimate.from_log(mean, count, half)
+        made.append(Judgement(ratio, judged.level, None if withheld else verdict, withheld))
     return made
 
 
-def unjudged(mean: float, half: float | None, rounds: int, *, different_work: bool = False) -> Judgement:
-    """What is said where the times give no verdict: a 95 % interval, `half` as wide, and why."""
+def unjudged(mean: float, half: float | None, rounds: int, level: float, *, different_work: bool = False) -> Judgement:
+    """What is said where the times give no verdict: an interval, `half` as wide and of that `level`, and why."""
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, Withheld.FEW_ROUNDS)
-    return Judgement(Estimate.from_log(mean, rounds, half), 1.0 - ALPHA, verdict, withheld)
-
-
-def _is_lost(control: Control, verdict: Verdict, nearest: float, margin: float) -> bool:
-    """Whether the control takes away the verdict on an interval whose nearest end lies `nearest` off 0.
-
-    It takes all of them where its whole interval lies beyond the margin: this run calls a thing different from itself.
-    Where it only reaches beyond, those whose own interval does not lie farther out than that.
-    """
-    if control.beyond(margin):
-        return True
-    reaches = margin < control.reach < math.inf
-    return reaches and verdict is not Verdict.UNCLEAR and nearest <= control.reach
+    return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
 
 def _verdict(low: float, high: float, margin: float) -> Verdict:
@@ -149,24 +158,33 @@ def holm(p_values: Floats) -> Floats:
 
 
 def rounds_to_settle(logs: Logs, alpha: Floats, margin: float) -> npt.NDArray[np.int64]:
-    """How many rounds in all would take each interval off the margin, if mean and spread stay as they are; shape (m,).
+    """How many rounds in all would settle each comparison in four of five runs, if it is as measured; shape (m,).
 
-    The smallest n with t(1 - alpha/2; n - 1 + what moderation lent) · s / √n < ||mean| - margin|; 0 where that is over
-    a thousand: the difference lies at the margin. It is an estimate: the mean will move.
+    The smallest n with (t(1 - alpha/2) + t(power)) · s / √n < ||mean| - margin|, both quantiles of n - 1 degrees of
+    freedom and what moderation lent. A difference within the margin can leave it on both sides, so half of the
+    failures may fall on each. 0 where the mean is within a standard error of the margin, or n over 200.
     """
     from scipy.special import stdtrit
 
     lent = logs.freedom - (logs.rounds - 1.0)
     distance = np.abs(np.abs(logs.mean) - margin)
     candidates = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
-    quantiles = stdtrit(candidates - 1.0 + lent, 1.0 - alpha / 2.0)
-    enough = quantiles * np.sqrt(logs.variance / candidates) < distance
+    freedom = candidates - 1.0 + lent
+    power = np.where(np.abs(logs.mean) > margin, POWER, 0.5 + POWER / 2.0)
+    needed = stdtrit(freedom, 1.0 - alpha / 2.0) + stdtrit(freedom, power)
+    enough = (needed * np.sqrt(logs.variance / candidates) < distance) & (distance > logs.error)
     found = np.where(enough.any(axis=0), candidates[enough.argmax(axis=0), 0], 0.0)
     # what is unclear now needs at least one more
     return np.where(found > 0.0, np.maximum(found, logs.rounds + 1.0), 0.0).astype(np.int64)
 
 
-def _p_values(logs: Logs, margin: float) -> Floats:
+def half_widths_after(logs: Logs, rounds: Floats, alpha: float) -> Floats:
+    """Half the width that each interval of 1 - alpha would have after so many rounds, if the spread stays as it is."""
+    freedom = logs.freedom + rounds - logs.rounds
+    return half_widths(Logs(logs.mean, logs.variance, rounds, freedom), alpha)
+
+
+def _p_values(logs: Logs, margin: float | Floats) -> Floats:
     """The level at which each interval would just touch the margin: 2 · P(T > ||mean| - margin| / error)."""
     from scipy.special import stdtr
 

@@ -12,6 +12,10 @@ from harness.model.scenario import Cell, Scenario
 
 SCHEMA = 1
 
+#: The version of the rules of docs/measurement.md, by which verdicts are made. Runs that do not say theirs have the
+#: first: four rounds, no residual as a prior, nothing taken off the time.
+RULES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -119,7 +123,7 @@ class Run:
     `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to the hash
     of its files, so that a changed one is refused on resuming; `scripts` maps scenario to its file's text, for those
     from outside the project alone, so that who has only the report can run it again; `stops` maps group to how it
-    ended, once it has.
+    ended, once it has; `rules` are those of `RULES` for which it was made.
     """
 
     id: str
@@ -140,6 +144,7 @@ class Run:
     sources: Mapping[str, str] = field(default_factory=dict)
     scripts: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
+    rules: int = 1
     schema: int = SCHEMA
 
     @property

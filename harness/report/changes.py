@@ -6,8 +6,8 @@ from typing import Any
 
 from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.results import Results
-from harness.analysis.runs import FEWEST_CELLS, CellChange, Pair, Shift
-from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld
+from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Pair, Shift
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, shown_alpha
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import format, names
@@ -94,8 +94,8 @@ def table(pair: Pair) -> Iterator[Block]:
     made = tabulate("Cells", columns(pair, unit, named), ordered, where=REPORT, noun="cell")
     yield made
     yield Text(
-        f"{made.legend} Rounds of different runs are not paired, so these 95 % intervals have the spread of both "
-        "(Welch); how one day differs from the next is not in them, but in the shift.",
+        f"{made.legend} Rounds of different runs are not paired, so these intervals have the spread of both (Welch); "
+        "how one day differs from the next is not in them, but in the shift.",
         True,
         where=REPORT,
     )
@@ -106,7 +106,8 @@ def table(pair: Pair) -> Iterator[Block]:
         yield Text(
             f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
             f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % "
-            f"(Holm){separately}.",
+            f"(Holm){separately}. The intervals are at {format.level(1.0 - shown_alpha(judged))}, so that all of them "
+            "together hold the true ratios with 95 %.",
             True,
             where=REPORT,
         )
@@ -147,7 +148,6 @@ def remark(pair: Pair, each: CellChange) -> str:
         [
             "work not checked" if each.work.work == "not checked" else each.work.reason,
             few if change.withheld is Withheld.FEW_ROUNDS else "",
-            "within a run's noise" if change.withheld is Withheld.CONTROL else "",
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
             else "",

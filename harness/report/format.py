@@ -122,6 +122,12 @@ def share(part: float) -> str:
     return f"{_trimmed(number(100.0 * part))} %"
 
 
+def level(sure: float) -> str:
+    """How sure an interval below 1 is, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
+    away = 100.0 * (1.0 - sure)
+    return f"{_trimmed(_fixed(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
+
+
 def apart(logs: float) -> str:
     """A distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
     return share(math.exp(min(logs, 700.0)) - 1.0)

@@ -27,7 +27,7 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
-from harness.model.run import Run, Unavailable
+from harness.model.run import RULES, Run, Unavailable
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
 from harness.runner.rounds import Ledger
@@ -210,6 +210,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
         pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
         sources=jobs.sources(),
         scripts=jobs.scripts(planned.project.scenarios),
+        rules=RULES,
     )
     folder.write_run(begun)
     watch = gpus.watch(planned.cards)

@@ -1,10 +1,12 @@
 """What a run says of each of its cells, and what has no number."""
 
+import pytest
+
 from harness.analysis.cells import STDERR_CHARACTERS, cell_name, tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Unavailable
-from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example
 
 
@@ -32,6 +34,17 @@ def test_launches_are_those_that_count() -> None:
     measured = [(each.round, each.attempt) for each in first.launches if each.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
     assert sum(each.role == "control" for each in first.launches) == 5
+
+
+def test_a_time_is_told_without_what_others_took_of_it():
+    taken = {**RESOURCES, "steady_cpu_seconds": 0.8}
+    alone, beside = (
+        Results(run([cell()]), [launch(cell(), seconds, resources=told)]).cells[0]
+        for seconds, told in ((0.01, RESOURCES), (0.0125, taken))
+    )
+    assert [each.taken for each in (*alone.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
+    assert beside.launches[0].seconds == pytest.approx(alone.launches[0].seconds)
+    assert beside.estimate.value == pytest.approx(alone.estimate.value)
 
 
 def found(run, launches):

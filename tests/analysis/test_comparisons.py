@@ -8,21 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.comparisons import Settling, compare, half_widths_of
-from harness.analysis.moderation import FEWEST
-from harness.analysis.statistics import student
+from harness.analysis.lookup import lookup
+from harness.analysis.moderation import FEWEST, residual
+from harness.analysis.statistics import log_ratios, student, variance
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
-from tests.factories import ENVIRONMENTS, cells, run
+from tests.factories import ENVIRONMENTS, cells, rounds, run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
 
 FAR, EQUAL, BACK = around(0.5), around(0.0), around(-0.5)
 AT_THE_MARGIN = around(math.log(1.03), 0.01)
 
-rounds = st.lists(st.floats(-0.2, 0.2), min_size=0, max_size=6)
+several = st.lists(st.floats(-0.2, 0.2), min_size=0, max_size=6)
 
 
 def differing(*names):
@@ -60,9 +61,15 @@ def test_the_margin_is_a_share():
     assert (found.verdict, wider.verdict) == (FASTER, SAME)
 
 
-def test_in_a_family_the_clearest_is_looked_at_with_the_smallest_share_of_the_level():
-    clearest, clear = family(around(0.5), around(0.2)).compared()
-    assert (clearest.level, clear.level) == (pytest.approx(0.975), pytest.approx(0.95))
+def test_all_of_a_family_are_shown_at_one_level():
+    found = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
+    assert [each.level for each in found] == pytest.approx([1.0 - 0.05 / 4] * 4)
+
+
+def test_a_verdict_by_holm_may_be_clearer_than_its_interval():
+    clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
+    assert verdicts([clearest, clear]) == [FASTER, FASTER]
+    assert clear.estimate.interval.low < 1.03 < clearest.estimate.interval.low
 
 
 def test_pairs_that_share_no_round_are_not_compared():
@@ -73,23 +80,48 @@ def test_pairs_that_share_no_round_are_not_compared():
     assert compare([], one.found, 0.03) == []
 
 
-@pytest.mark.parametrize(("count", "withheld"), [(1, True), (2, True), (3, True), (4, False)])
-def test_fewer_than_four_rounds_have_no_verdict(count, withheld):
-    (found,) = family([0.5, 0.501, 0.502, 0.499][:count]).compared()
-    assert (found.verdict is None) == withheld
-    assert found.withheld == (Withheld.FEW_ROUNDS if withheld else None)
+@pytest.mark.parametrize(
+    ("times", "count", "verdict"),
+    [
+        (1.6, 1, None),
+        (1.6, 2, FASTER),
+        (1.0 / 1.6, 2, SLOWER),
+        # three rounds suffice for any difference, two for one beyond ×1.5 alone
+        (1.2, 2, None),
+        (1.0, 2, None),
+        (1.5, 2, None),
+        (1.2, 3, FASTER),
+        (1.0, 3, SAME),
+    ],
+)
+def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large(times, count, verdict):
+    (found,) = family([math.log(times) + spread for spread in (0.001, -0.001, 0.0)][:count]).compared()
+    assert found.verdict is verdict
+    assert found.withheld is (None if verdict else Withheld.FEW_ROUNDS)
     assert found.settling is None
 
 
-def test_a_few_rounds_have_an_interval_and_one_has_none():
-    one, three = family([0.5], [0.09, 0.10, 0.11]).compared()
+def test_two_rounds_far_apart_show_no_large_difference_and_are_not_told_how_many_settle_it():
+    (found,) = family([math.log(1.6) + 0.1, math.log(1.6) - 0.1]).compared()
+    assert (found.verdict, found.withheld, found.settling) == (None, Withheld.FEW_ROUNDS, None)
+
+
+def test_a_margin_beyond_a_large_difference_holds_for_two_rounds_too():
+    (found,) = family([math.log(1.6), math.log(1.6)]).compared(margin=0.7)
+    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
+
+
+def test_few_rounds_have_an_interval_and_one_has_none():
+    one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
     assert one.estimate.interval is None
-    assert three.estimate.value == pytest.approx(math.exp(0.10))
-    assert half(three) == pytest.approx(student(2) * 0.01 / math.sqrt(3.0))
-    assert three.level == pytest.approx(0.95)
+    assert two.estimate.value == pytest.approx(math.exp(0.10))
+    # two are judged together
+    assert half(two) == pytest.approx(student(1, 0.975) * math.sqrt(0.0002 / 2.0))
+    assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
+    assert three.level == pytest.approx(0.975)
 
 
-@pytest.mark.parametrize("silent", [[0.5, 0.5, 0.6], []])
+@pytest.mark.parametrize("silent", [[0.5], []])
 def test_what_is_not_judged_takes_nothing_of_the_others_level(silent):
     alone = family(FAR).compared()[0]
     assert family(FAR, silent).compared()[0] == alone
@@ -103,7 +135,7 @@ def test_different_work_is_told_and_not_judged_by_its_times():
     assert (same.verdict, same.level, same.estimate) == (SAME, alone.level, alone.estimate)
 
 
-def test_different_work_needs_no_four_rounds_to_be_told():
+def test_different_work_needs_no_more_than_one_round_to_be_told():
     (found,) = family([0.5], fingerprints=differing("0")).compared()
     assert (found.verdict, found.withheld) == (Verdict.DIFFERENT_WORK, None)
 
@@ -123,14 +155,11 @@ def test_a_control_beyond_the_margin_withholds_every_verdict():
         assert all(each.settling is None for each in found)
 
 
-def test_a_control_that_only_reaches_beyond_leaves_what_lies_farther_out_and_what_is_unclear():
-    # from -0.03 to 0.07, which is beyond the nearer end of a first interval around 0.07
-    reaching = around(0.02, 0.04)
-    near, far, back, same, unclear = (around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN)
-    assert verdicts(family(near, far, back, same, unclear).compared()) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
-    found = family(near, far, back, same, unclear, control=reaching).compared()
-    assert verdicts(found) == [None, FASTER, SLOWER, None, UNCLEAR]
-    assert [each.withheld for each in found] == [Withheld.CONTROL, None, None, Withheld.CONTROL, None]
+def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
+    # from -0.03 to 0.07, which is beyond the nearer end of an interval around 0.07
+    found = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
+    assert verdicts(found) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
+    assert {each.withheld for each in found} == {None}
 
 
 def test_a_control_within_the_margin_takes_nothing_away():
@@ -142,17 +171,18 @@ def test_a_control_of_one_round_takes_nothing_away():
 
 
 def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
-    found = family(FAR, [0.5], fingerprints=differing("0"), control=around(0.05)).compared()
-    assert verdicts(found) == [Verdict.DIFFERENT_WORK, None]
-    assert found[1].withheld is Withheld.FEW_ROUNDS
+    found = family(FAR, [0.1], [0.1] * 2, [0.5] * 2, fingerprints=differing("0"), control=around(0.05)).compared()
+    assert verdicts(found) == [Verdict.DIFFERENT_WORK, None, None, None]
+    few, control = Withheld.FEW_ROUNDS, Withheld.CONTROL
+    assert [each.withheld for each in found] == [None, few, few, control]
 
 
 def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_would_settle_it():
     (found,) = family(around(math.log(1.03) + 0.01, 0.02)).compared()
     assert found.verdict is UNCLEAR
-    assert found.settling == Settling(found.settling.rounds, SECONDS_PER_ROUND * found.settling.rounds)
-    # with s² = 0.02² and that mean, t(n - 1) · s / √n < 0.01 first at n = 18
-    assert found.settling.rounds + 5 == 18
+    # with s² = 0.02² and that mean, (t(n - 1) + t of 80 %) · s / √n < 0.01 first at n = 34
+    half = student(33) * 0.02 / math.sqrt(34.0)
+    assert found.settling == Settling(29, 29 * SECONDS_PER_ROUND, pytest.approx(half))
 
 
 def test_at_the_margin_nothing_settles_it_and_a_verdict_needs_no_settling():
@@ -168,9 +198,19 @@ def test_a_change_of_python_is_told_in_the_order_of_the_cells():
     assert family(EQUAL, environments=newer[:1]).compared()[0].pythons is None
 
 
-def test_a_dozen_comparisons_lend_one_another_degrees_of_freedom():
-    alone, lent = family(EQUAL).compared()[0], family(*[EQUAL] * FEWEST).compared()[-1]
-    assert half(lent) < half(alone)
+@pytest.mark.parametrize("controlled", [False, True])
+def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by(controlled):
+    members, n = cells(["tf1.14", "tf2.0"]), 3
+    launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
+    found = lookup(run(members, controlled=controlled), launches)
+    (compared,) = compare([(members[1], members[0])], found, 0.03)
+    made = [each for each in launches if each.round]
+    scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.centre) for x in made])
+    assert scatter.freedom == (9.0 if controlled else 6.0)
+    own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
+    # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
+    lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * own) / 6.0
+    assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n))
 
 
 @pytest.mark.parametrize("log", [-1400.0, -720.0, 720.0, 1400.0])
@@ -189,14 +229,14 @@ def test_times_that_are_all_equal_are_the_same():
     assert verdicts(found) == [SAME] * FEWEST
 
 
-@given(st.lists(rounds, min_size=1, max_size=6))
-def test_the_width_that_stops_a_group_is_never_narrower_than_one_that_is_shown(members):
+@given(st.lists(several, min_size=1, max_size=6))
+def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
     one = family(*members)
     found = one.found
     for compared, width in zip(compare(one.pairs, found, 0.03), half_widths_of(one.pairs, found), strict=True):
         assert (compared is None) == (width is None)
-        if compared and compared.estimate.interval:
-            assert width >= half(compared) - 1e-9
+        if compared:
+            assert width == (pytest.approx(half(compared)) if compared.estimate.interval else math.inf)
 
 
 def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
@@ -204,8 +244,8 @@ def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
     assert half_widths_of(one.pairs, one.found) == pytest.approx(half_widths_of(other.pairs, other.found))
 
 
-def test_different_work_has_no_width_and_few_rounds_have_an_infinite_one():
-    one = family(FAR, [0.5, 0.5, 0.6], FAR, fingerprints=differing("0"))
+def test_different_work_has_no_width_and_one_round_has_an_infinite_one():
+    one = family(FAR, [0.5], FAR, fingerprints=differing("0"))
     different, few, judged = half_widths_of(one.pairs, one.found)
     assert (different, few) == (None, math.inf)
     # alone in its family

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from harness.analysis.crossings import along, finer, lead
 
 SIZES = (1.0, 32.0, 1024.0, 32768.0)
+#: As if one size were measured: its test is at 95 %.
+ONE = SIZES[-1:]
 places = np.log(SIZES)
 
 
@@ -37,7 +39,7 @@ def test_where_a_size_is_not_above_zero_the_line_is_straight_in_the_size():
 
 def test_the_interval_is_where_the_t_test_does_not_reject():
     values = logs(-0.5, -0.1, 0.2, 0.6, spread=0.05, seed=3)
-    (crossing,) = lead(SIZES, values).crossings
+    (crossing,) = lead(SIZES, values, ONE).crossings
     rounds = len(values)
     for end in (crossing.interval.low, crossing.interval.high):
         each = np.array([np.interp(math.log(end), places, row) for row in values])
@@ -168,7 +170,13 @@ def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100(
     for _ in range(RUNS):
         together, own = draw.normal(size=(rounds, 1)), draw.normal(size=(rounds, len(SIZES)))
         noise = spreads * (math.sqrt(shared) * together + math.sqrt(1.0 - shared) * own)
-        found = lead(SIZES, slope * (places - truth) + noise)
+        found = lead(SIZES, slope * (places - truth) + noise, ONE)
         sets = [*found.unclear, *(each.interval for each in found.crossings)]
         held += any(math.exp(truth) in each for each in sets)
     assert abs(held / RUNS - 0.95) <= SLACK
+
+
+def test_equal_curves_are_seldom_told_to_cross():
+    draw = np.random.default_rng(11)
+    told = [bool(lead(SIZES, draw.normal(size=(5, len(SIZES))) * 0.03).crossings) for _ in range(400)]
+    assert np.mean(told) <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / 400)

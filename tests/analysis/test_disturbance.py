@@ -86,6 +86,14 @@ def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
     assert disturbed(told(**changes)) == clause
 
 
+@pytest.mark.parametrize(
+    ("cpu_seconds", "clause"), [(9.75, ""), (8.0, "other processes used 0.20 of its CPUs (taken off its time)")]
+)
+def test_it_is_said_where_its_time_was_corrected(cpu_seconds, clause):
+    one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}
+    assert disturbed(told(**one, steady_cpu_seconds=cpu_seconds)) == clause
+
+
 @pytest.mark.parametrize("name", ["steady_seconds", "steady_cpu_seconds", "steady_own_cpus"])
 def test_without_what_it_rests_on_nothing_is_said(name):
     assert disturbed(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0))) == ""

@@ -1,11 +1,14 @@
-"""What is known of a cell."""
+"""What is known of a cell, and of its group."""
+
+import math
 
 import pytest
 
 from harness.analysis.lookup import lookup
-from harness.model.launch import Status
+from harness.analysis.moderation import residual
+from harness.model.launch import Role, Status
 from harness.model.run import Unavailable
-from tests.factories import broken, cell, launch, run
+from tests.factories import broken, cell, cells, groups, launch, rounds, run
 
 
 @pytest.mark.parametrize(
@@ -45,3 +48,24 @@ def test_its_later_launches_tell_before_the_pilot_and_lack_nothing():
     found = lookup(run([cell()]), launches)
     assert [each.round for each in found.observed[cell()]] == [1, 2]
     assert not found.lost
+
+
+def test_a_cell_launched_twice_a_round_has_half_the_variance_there():
+    one, other = cells(["tf1.14"])
+    launches = rounds({one: 0.01, other: 0.01}, count=4, controls={one: 0.01})
+    found = lookup(run([one, other], controlled=True), launches)
+    assert (found.weight(one), found.weight(other)) == (0.5, 1.0)
+    # ... and in two of three rounds
+    lost = [x for x in launches if x.round < 4 and (x.role is not Role.CONTROL or x.round > 1)]
+    assert lookup(run([one, other], controlled=True), lost).weight(one) == pytest.approx(3.0 / 5.0)
+
+
+def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tell():
+    members = cells(calls=("fit", "train_on_batch"))
+    loud, lone = (each.name for each in groups(members))
+    launches = [each for each in rounds(dict.fromkeys(members, 0.01), 4) if each.group == loud or each.round < 2]
+    found = lookup(run(members), launches).residuals
+    made = [each for each in launches if each.group == loud and each.round]
+    logs = [math.log(each.centre) for each in made]
+    assert found == {loud: residual([each.cell for each in made], [each.round for each in made], logs)}
+    assert lone not in found

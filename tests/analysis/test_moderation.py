@@ -1,4 +1,4 @@
-"""Moderated variances."""
+"""What a group's launches scatter by, and moderated variances."""
 
 import math
 
@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
-from harness.analysis.moderation import FEWEST, _inverse_trigamma, fit, moderate
-from harness.analysis.statistics import Logs
+from harness.analysis.moderation import FEWEST, LENT, Residual, _inverse_trigamma, moderate, residual, weight
+from harness.analysis.statistics import RESOLUTION, Logs
 
-#: With two degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the logs
-#: vary by π²/3, and that is 2 · ψ'(1): half is sampling, and half is d0 = 2.
-TWO_EACH = math.sqrt(11.0 * math.pi**2 / 36.0)
+#: With four degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the
+#: logs vary by π²/3 - 9/4, and that is ψ'(2) + ψ'(3): the first is sampling, and the second is d0 = 6.
+LENDS_SIX = math.sqrt((math.pi**2 / 3.0 - 2.25) * 11.0 / 12.0)
+#: Their mean log is then that of s0² and ψ(2) - ψ(3) + log(3/2), where ψ(3) is ψ(2) + 1/2.
+PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
 
 spreads = arrays.arrays(np.float64, st.integers(FEWEST, 40), elements=st.floats(1e-9, 1e3))
 
@@ -23,9 +25,11 @@ def degrees(like, each=4.0):
     return np.full(like.shape, each)
 
 
-def lent(variances, each=4.0):
-    """The moderated variances, and their degrees of freedom."""
-    found = moderate(Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, each)))
+def lent(variances, each=4.0, scatter=None, weight=1.0):
+    """The moderated variances, and their degrees of freedom; all are of one group, which scatters like that."""
+    variances = np.asarray(variances, np.float64)
+    logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, each))
+    found = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
     return found.variance, found.freedom
 
 
@@ -34,103 +38,59 @@ def scattered(count, spread, middle=1e-4):
     return middle * np.exp(spread * np.resize([1.0, -1.0], count))
 
 
-def test_a_prior_that_can_be_computed_by_hand():
-    prior = fit(scattered(12, TWO_EACH), np.full(12, 2.0))
-    assert prior.freedom == pytest.approx(2.0)
-    assert prior.variance == pytest.approx(1e-4)
+def test_a_variance_and_its_groups_residual_meet_by_their_degrees_of_freedom():
+    variances, freedom = lent([1e-4, 4e-4, 2e-4], 2.0, Residual(3e-4, 8.0))
+    assert variances == pytest.approx([14e-4 / 6.0, 20e-4 / 6.0, 16e-4 / 6.0])
+    assert freedom.tolist() == [6.0] * 3
 
 
-def test_a_variance_and_the_prior_meet_by_their_degrees_of_freedom():
-    own = scattered(12, TWO_EACH)
-    variances, freedom = lent(own, 2.0)
-    assert variances == pytest.approx((2.0 * 1e-4 + 2.0 * own) / 4.0)
-    assert freedom == pytest.approx(4.0)
+@pytest.mark.parametrize(("known", "lends"), [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, LENT), (100.0, LENT)])
+def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most(known, lends):
+    variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
+    assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)])
+    assert freedom.tolist() == [2.0 + lends]
 
 
-def test_equal_variances_are_one_known_from_all_samples():
-    prior = fit(np.full(12, 4e-4), np.full(12, 4.0))
-    assert (prior.variance, prior.freedom) == (pytest.approx(4e-4), math.inf)
-    variances, freedom = lent(np.full(12, 4e-4))
-    assert variances == pytest.approx(4e-4)
-    assert freedom.tolist() == [48.0] * 12
+def test_each_comparison_is_lent_by_its_own_group():
+    own = np.full(3, 1e-4)
+    groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
+    found = moderate(Logs(np.zeros(3), own, np.ones(3), degrees(own)), np.ones(3), groups)
+    assert found.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
+    assert found.freedom.tolist() == [8.0, 4.0, 5.0]
 
 
-def test_variances_that_scatter_no_more_than_samples_do_are_pooled_by_their_degrees():
-    own, freedom = scattered(12, 0.3), np.resize([3.0, 7.0], 12)
-    prior = fit(own, freedom)
-    assert prior.freedom == math.inf
-    assert prior.variance == pytest.approx((3.0 * own[0] + 7.0 * own[1]) / 10.0)
-
-
-def test_variances_of_all_sizes_lend_one_another_next_to_nothing():
-    own = np.logspace(-12.0, 0.0, 13)
-    variances, freedom = lent(own)
-    assert fit(own, degrees(own)).freedom < 0.5
-    assert (variances > 0.9 * own).all()
-    assert (freedom < 4.5).all()
-
-
-def test_fewer_than_a_dozen_stay_as_they_were_measured():
-    own = scattered(FEWEST - 1, 0.1)
-    variances, freedom = lent(own)
-    assert (variances.tolist(), freedom.tolist()) == (own.tolist(), [4.0] * (FEWEST - 1))
+@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([0.5, 1.5, 2.0, 4.0]))
+def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(own, weight):
+    (one, freedom), (weighed, degrees) = (lent(own * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
+    assert weighed == pytest.approx(weight * one)
+    assert degrees.tolist() == freedom.tolist()
 
 
 @pytest.mark.parametrize(
-    ("ordinary", "huge"), [(np.full(31, 4e-4), 4e-3), (np.full(31, 4e-4), 4.0), (scattered(31, 1.5), 4.0)]
+    ("own", "each"),
+    [
+        # three rounds are too few to estimate a weight from
+        (np.full(12, 1e-4), 2.0),
+        (np.full(11, 1e-4), 4.0),
+        # what scatters so much shows a prior of less than four degrees
+        (np.resize([0.3e-4, 3e-4], 12), 4.0),
+    ],
 )
-def test_a_single_huge_variance_stays_its_own_and_the_others_are_lent(ordinary, huge):
-    variances, freedom = lent(np.append(ordinary, huge))
-    assert (variances[-1], freedom[-1]) == (huge, 4.0)
-    assert (freedom[:-1] > 4.0).all()
+def test_otherwise_the_groups_residual_lends(own, each):
+    variances, freedom = lent(own, each, Residual(2e-4, 100.0))
+    assert variances == pytest.approx((LENT * 2e-4 + each * own) / (LENT + each))
+    assert freedom.tolist() == [each + LENT] * own.size
+
+
+def test_a_variance_too_large_for_its_group_stays_its_own():
+    # F(2, 4) is above 6.94 once in twenty times
+    variances, freedom = lent([6.9e-4, 7e-4], 2.0, Residual(1e-4, 12.0))
+    assert variances == pytest.approx([(4e-4 + 13.8e-4) / 6.0, 7e-4])
+    assert freedom.tolist() == [6.0, 2.0]
 
 
 def test_no_comparison_at_all_is_no_trouble():
     assert [part.size for part in lent(np.empty(0))] == [0, 0]
-
-
-@pytest.mark.parametrize(("freedom", "variance"), [(4.0, 4e-4), (8.0, 1.0), (30.0, 1e-6)])
-def test_the_prior_that_variances_were_drawn_from_is_found_again(freedom, variance):
-    draw = np.random.default_rng(7)
-    true = variance * freedom / draw.chisquare(freedom, 5000)
-    prior = fit(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0))
-    assert prior.freedom == pytest.approx(freedom, rel=0.25)
-    assert prior.variance == pytest.approx(variance, rel=0.05)
-
-
-@given(spreads, st.floats(1.0, 30.0))
-def test_degrees_are_never_fewer_than_measured_nor_more_than_all_have_together(own, each):
-    _, freedom = lent(own, each)
-    assert (freedom >= each).all()
-    assert (freedom <= each * own.size * (1.0 + 1e-12)).all()
-
-
-@given(spreads)
-def test_a_variance_moves_towards_the_prior_or_not_at_all(own):
-    prior, (variances, _) = fit(own, degrees(own)).variance, lent(own)
-    assert (variances >= np.minimum(own, prior) * (1.0 - 1e-9)).all()
-    assert (variances <= np.maximum(own, prior) * (1.0 + 1e-9)).all()
-
-
-@given(spreads)
-def test_a_larger_variance_stays_the_larger_one(own):
-    variances = lent(np.sort(own))[0]
-    assert (variances[1:] >= variances[:-1] * (1.0 - 1e-9)).all()
-
-
-@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
-def test_the_unit_of_the_variances_does_not_matter(own, unit):
-    before, after = fit(own, degrees(own)), fit(own * unit, degrees(own))
-    assert 1.0 / after.freedom == pytest.approx(1.0 / before.freedom, rel=1e-6, abs=1e-9)
-    assert after.variance == pytest.approx(before.variance * unit, rel=1e-6)
-
-
-@given(st.permutations(range(16)))
-def test_the_order_of_the_comparisons_does_not_matter(order):
-    own = np.logspace(-5.0, -2.0, 16)
-    (variances, freedom), (turned, turned_freedom) = lent(own), lent(own[order])
-    assert turned == pytest.approx(variances[order])
-    assert turned_freedom == pytest.approx(freedom[order])
 
 
 @given(st.floats(-14.0, 14.0))
@@ -142,3 +102,147 @@ def test_trigamma_is_inverted(exponent):
 @pytest.mark.parametrize(("y", "trigamma"), [(0.5, math.pi**2 / 2), (1.0, math.pi**2 / 6), (2.0, math.pi**2 / 6 - 1)])
 def test_known_values_of_trigamma(y, trigamma):
     assert _inverse_trigamma(trigamma) == pytest.approx(y)
+
+
+def scatter(table, control=None, without=()):
+    """The residual of a table of logs, a row for each round; `control` are the second launches of its first cell."""
+    logs = {(number, place): log for number, row in enumerate(table) for place, log in enumerate(row)}
+    made = [(place, number, log) for (number, place), log in logs.items() if (number, place) not in without]
+    made += [(0, number, log) for number, log in enumerate(control or [])]
+    return residual(*zip(*made, strict=True))
+
+
+#: Beside its rows' and columns' means: 1.5, 0 and -1.5, and the opposite.
+TABLE = [[0.0, 0.0, 0.0], [0.0, 3.0, 6.0]]
+
+tables = arrays.arrays(
+    np.float64,
+    st.tuples(st.integers(2, 6), st.integers(2, 6)),
+    elements=st.floats(-5.0, 5.0).map(lambda x: round(x, 3)),
+)
+offset = st.floats(-10.0, 10.0)
+
+
+def test_a_residual_that_can_be_computed_by_hand():
+    found = scatter(TABLE)
+    assert (found.variance, found.freedom) == (pytest.approx(9.0 / 2.0), 2.0)
+
+
+def test_what_the_control_differs_by_is_scatter_alone():
+    # two launches of one cell, 1 and 3 apart: half of 1 and of 9
+    found = scatter([[1.0], [1.0]], control=[2.0, -2.0])
+    assert (found.variance, found.freedom) == (pytest.approx((0.5 + 4.5) / 2.0), 2.0)
+
+
+@given(tables)
+def test_it_is_what_a_two_way_table_leaves_beside_its_means(table):
+    left = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    found = scatter(table)
+    assert found.freedom == (table.shape[0] - 1.0) * (table.shape[1] - 1.0)
+    assert found.variance == pytest.approx((left**2).sum() / found.freedom, rel=1e-6, abs=1e-12)
+
+
+@given(tables)
+def test_with_a_control_the_launches_of_a_round_have_one_degree_more(table):
+    launches, rounds = table.shape[1] + 1, table.shape[0]
+    assert scatter(table, control=[0.1] * rounds).freedom == (launches - 1) * (rounds - 1) + 1
+
+
+@given(tables, st.data())
+def test_what_a_cell_takes_and_what_slows_a_round_are_no_scatter(table, data):
+    rounds, cells = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
+    there, moved = scatter(table), scatter(table + rounds[:, None] + cells)
+    assert moved.freedom == there.freedom
+    assert moved.variance == pytest.approx(there.variance, rel=1e-6, abs=1e-12)
+
+
+def test_a_cell_with_one_launch_and_a_round_with_one_tell_nothing():
+    two = scatter([row[:2] for row in TABLE])
+    for found in (scatter(TABLE, without=[(0, 2)]), scatter([*TABLE, [9.0] * 3], without=[(0, 2), (2, 0), (2, 1)])):
+        assert (found.variance, found.freedom) == (pytest.approx(two.variance), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("table", "without"),
+    [
+        pytest.param([[1.0]], [], id="one launch"),
+        pytest.param([[1.0, 2.0, 4.0]], [], id="one round"),
+        pytest.param([[1.0], [2.0], [4.0]], [], id="one cell"),
+        pytest.param([[1.0, 2.0], [3.0, 9.0]], [(0, 0), (1, 1)], id="no round in common"),
+    ],
+)
+def test_where_the_cells_and_rounds_explain_all_there_is_no_residual(table, without):
+    assert scatter(table, without=without) is None
+
+
+def test_times_that_are_equal_scatter_by_what_a_clock_tells():
+    assert scatter([[0.5] * 3] * 4) == Residual(RESOLUTION**2, 6.0)
+
+
+def test_a_weight_that_can_be_computed_by_hand():
+    assert weight(scattered(12, LENDS_SIX), np.full(12, 4.0)) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(("own", "each"), [(np.full(12, 4e-4), 4.0), (scattered(12, 0.3), np.resize([3.0, 7.0], 12))])
+def test_variances_that_scatter_no_more_than_samples_do_have_no_limit_of_weight(own, each):
+    assert weight(own, np.broadcast_to(each, own.shape)) == math.inf
+
+
+def test_variances_of_all_sizes_have_no_weight():
+    own = np.logspace(-12.0, 0.0, 13)
+    assert weight(own, degrees(own)) < 0.5
+
+
+@pytest.mark.parametrize("freedom", [4.0, 8.0, 30.0])
+def test_the_weight_that_variances_were_drawn_with_is_found_again(freedom):
+    draw = np.random.default_rng(7)
+    true = freedom / draw.chisquare(freedom, 5000)
+    assert weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0)) == pytest.approx(freedom, rel=0.25)
+
+
+@given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
+def test_the_unit_of_the_variances_does_not_matter(own, unit):
+    before, after = weight(own, degrees(own)), weight(own * unit, degrees(own))
+    assert 1.0 / after == pytest.approx(1.0 / before, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("count", "spread", "known", "degrees_lent"),
+    [
+        # fewer than a dozen: four, whatever they look like
+        (11, 0.1, 100.0, LENT),
+        (12, LENDS_SIX, 100.0, 6.0),
+        # never more than the residual knows beyond the comparison's own
+        (12, LENDS_SIX, 9.0, 5.0),
+        (12, 0.1, 50.0, 46.0),
+        # variances that are not alike leave it at four
+        (12, 3.0, 100.0, LENT),
+    ],
+)
+def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight(count, spread, known, degrees_lent):
+    own = scattered(count, spread)
+    variances, freedom = lent(own, 4.0, Residual(1e-4, known))
+    kept = freedom > 4.0
+    assert kept.any()
+    assert freedom[kept] == pytest.approx(4.0 + degrees_lent)
+    assert variances[kept] == pytest.approx((degrees_lent * 1e-4 + 4.0 * own[kept]) / (degrees_lent + 4.0))
+
+
+def test_without_a_residual_nothing_is_lent_however_many_they_are():
+    own = scattered(20, 0.1)
+    variances, freedom = lent(own)
+    assert (variances.tolist(), freedom.tolist()) == (own.tolist(), [4.0] * 20)
+
+
+@given(spreads, st.floats(1.0, 30.0), st.floats(1e-6, 1.0), st.floats(1.0, 200.0))
+def test_degrees_are_never_fewer_than_measured_nor_more_than_the_residual_has(own, each, variance, known):
+    _, freedom = lent(own, each, Residual(variance, known))
+    assert (freedom >= each).all()
+    assert (freedom <= max(each, known) * (1.0 + 1e-12)).all()
+
+
+@given(spreads, st.floats(1e-6, 1.0))
+def test_a_variance_moves_towards_the_residual_or_not_at_all(own, expected):
+    variances, _ = lent(own, 4.0, Residual(expected, 100.0))
+    assert (variances >= np.minimum(own, expected) * (1.0 - 1e-9)).all()
+    assert (variances <= np.maximum(own, expected) * (1.0 + 1e-9)).all()

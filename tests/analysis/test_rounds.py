@@ -1,12 +1,14 @@
-"""Which launches count, and what rounds cost."""
+"""Which launches count, what others took of their time, and what rounds cost."""
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.analysis.rounds import counted, pilots, seconds_per_round, series
+from harness.analysis.rounds import centre, counted, pilots, seconds_per_round, series, taken
 from harness.model.launch import Role, Sample, Status
-from tests.factories import broken, cell, launch, run
+from tests.factories import RESOURCES, broken, cell, launch, run
 
 GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
 PLANNED = run([GRAPH, EAGER]).plan
@@ -100,6 +102,94 @@ def test_a_single_step_is_a_number():
 def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
     joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
     assert round(joined[GRAPH][1], 9) == 0.02
+
+
+#: Ten seconds on one CPU, of which the launch had eight, and others two.
+SHARED = {
+    "steady_seconds": 10.0,
+    "steady_cpu_seconds": 8.0,
+    "steady_own_cpus": 1.0,
+    "steady_own_cpus_busy_seconds": 10.0,
+    "steady_own_cpus_steal_seconds": 0.0,
+}
+
+
+NAMES = {"busy": "own_cpus_busy_seconds", "steal": "own_cpus_steal_seconds"}
+
+
+def shared(without=(), **changes):
+    """A launch that others took a fifth of the CPU from, but for the changes."""
+    known = {**SHARED, **{f"steady_{NAMES.get(name, name)}": value for name, value in changes.items()}}
+    return launch(cell(), resources={name: value for name, value in known.items() if name not in without})
+
+
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        ({}, 0.2),
+        ({"busy": 8.0, "steal": 2.0}, 0.2),
+        ({"busy": 9.0, "steal": 1.0}, 0.2),
+        # what is not shown to be over 3 %, which is a verdict's margin: two ticks may be off at each end
+        ({"cpu_seconds": 9.67}, 0.0),
+        ({"cpu_seconds": 9.65}, 0.035),
+        # a step that waits by itself, and one beside others who took less than it waited
+        ({"busy": 8.0}, 0.0),
+        ({"busy": 9.0}, 0.0),
+        # the ticks may be 0.04 s and 1 % off
+        ({"busy": 9.87}, 0.2),
+        ({"busy": 9.85}, 0.0),
+        ({"busy": 10.13}, 0.2),
+        ({"busy": 10.15}, 0.0),
+        # which in a short measurement is more than the 3 %
+        ({"seconds": 0.25, "cpu_seconds": 0.21, "busy": 0.21}, 0.0),
+        ({"own_cpus": 2.0}, 0.0),
+        ({"seconds": 0.0}, 0.0),
+        # the launch cannot have had nothing
+        ({"cpu_seconds": 0.0}, 0.0),
+        ({"cpu_seconds": -1.0, "busy": 10.0}, 0.0),
+    ],
+)
+def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree(changes, share):
+    made = shared(**changes)
+    assert taken(made) == pytest.approx(share)
+    assert centre(made) == pytest.approx(0.01 * (1.0 - share))
+
+
+@pytest.mark.parametrize("name", [name for name in SHARED if not name.endswith("steal_seconds")])
+def test_without_what_it_rests_on_nothing_was_taken(name):
+    assert taken(shared(without=[name])) == 0.0
+    assert taken(launch(cell())) == 0.0
+
+
+def test_where_stolen_time_is_not_known_what_others_used_still_tells():
+    assert taken(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
+def test_undisturbed_launches_keep_their_times_to_the_last_digit(rates):
+    made = launch(cell(), rates, resources=RESOURCES)
+    assert centre(made) == made.centre
+
+
+seconds = st.floats(0.0, 20.0)
+
+
+@given(st.floats(0.01, 20.0), seconds, seconds, seconds)
+def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own, busy, steal):
+    made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal)
+    assert 0.0 < centre(made) <= made.centre
+    assert centre(made) == made.centre or timed - own > 0.03 * timed
+
+
+@given(st.floats(0.01, 20.0), st.floats(0.0, 1.0))
+def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(timed, share):
+    alone = shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed)
+    assert centre(alone) == alone.centre
+
+
+def test_a_series_is_of_corrected_times():
+    (found,) = series([launch(GRAPH, 0.01, 1), launch(GRAPH, 0.0125, 2, resources=SHARED)]).values()
+    assert found == {1: pytest.approx(0.01), 2: pytest.approx(0.01)}
 
 
 def taking(seconds, number=1, **changes):

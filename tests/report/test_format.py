@@ -16,6 +16,7 @@ from harness.report.format import (
     duration,
     fewer,
     gain,
+    level,
     memory_unit,
     number,
     phase_unit,
@@ -157,3 +158,11 @@ def test_fewer_rounds_are_told():
 @pytest.mark.parametrize(("values", "text"), [([1.1, 0.4], "0.4 to 1.1"), ([0.5, 0.5], "0.5"), ([], "")])
 def test_lengths_in_seconds(values, text):
     assert seconds(values) == text
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "text"),
+    [(1, "95 %"), (2, "97.5 %"), (3, "98.3 %"), (5, "99 %"), (60, "99.92 %"), (100, "99.95 %"), (1000, "99.995 %")],
+)
+def test_a_level_is_never_rounded_to_all(comparisons, text):
+    assert level(1.0 - 0.05 / comparisons) == text

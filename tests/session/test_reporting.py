@@ -27,7 +27,7 @@ def test_a_value_of_an_axis_that_is_slower_than_another_is_no_regression():
     assert judged([0.01, 0.02, 0.01, 0.02], cells(), scenarios=[along]) is Gate.PASSED
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [1, 2])
 def test_a_gate_that_judged_nothing_does_not_pass(count):
     times = dict.fromkeys(GRAPH, 0.01)
     assert gate(Results(run(times), rounds(times, count=count))) is Gate.NOTHING_JUDGED

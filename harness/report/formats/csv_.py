@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.results import Results
-from harness.analysis.rounds import counted
+from harness.analysis.rounds import centre, counted, taken
 from harness.analysis.shape import TIMED, in_order
 from harness.model.launch import Launch
 from harness.report.escape import plain
@@ -29,7 +29,7 @@ def render(results: Results) -> str:
         [
             *("group", "round", "attempt", "order", "role", "counted", "scenario", "environment", "device"),
             *(cell(f"axis:{axis}") for axis in axes),
-            *("status", "seconds_per_step", "steps", "samples", "disturbed", "started", "launch_seconds"),
+            *("status", "seconds_per_step", "taken", "steps", "samples", "disturbed", "started", "launch_seconds"),
             *(cell(f"phase:{name}") for name in phases),
             *("cpu_seconds", "max_rss_bytes", "error"),
         ]
@@ -51,7 +51,8 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
         *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
         *(cell(of.scenario), cell(of.environment), of.device.value),
         *(cell(of.axes.get(axis, "")) for axis in axes),
-        *(launch.status.value, launch.centre if launch.steps else "", launch.steps, len(launch.samples)),
+        *(launch.status.value, *((centre(launch), taken(launch)) if launch.steps else ("", ""))),
+        *(launch.steps, len(launch.samples)),
         *(cell(disturbed(launch)), cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),
         *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
+from harness.analysis.rounds import centre, taken
 from harness.model.environment import Environment
 from harness.model.launch import Launch
 from harness.model.run import Run
@@ -77,10 +78,11 @@ def _run(launch: Launch) -> dict[str, Any]:
         "harness_round": launch.round,
         "harness_role": launch.role.value,
         "date": _date(launch.started),
+        "harness_taken": taken(launch) or None,
         "duration": launch.seconds if launch.seconds > 0.0 else None,
         "mem_max_rss": int(memory) if memory >= 1.0 else None,
     }
-    return {"values": [launch.centre], "metadata": _metadata(metadata)}
+    return {"values": [centre(launch)], "metadata": _metadata(metadata)}
 
 
 def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.analysis.cells import cell_name
 from harness.analysis.disturbance import disturbed
 from harness.analysis.results import Results
-from harness.analysis.rounds import gave_number
+from harness.analysis.rounds import centre, gave_number
 from harness.analysis.shape import rates
 from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
@@ -254,7 +254,7 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
         started=started,
         disturbed="" if launch.role is Role.PILOT else disturbed(launch),
         error=plain(launch.error),
-        centre=_rounded(launch.centre) if gave_number(launch) else None,
+        centre=_rounded(centre(launch)) if gave_number(launch) else None,
         of=len(samples),
         samples=[round(rate / 10.0**exponent) for rate in samples[::step]],
     )

@@ -10,7 +10,7 @@ from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
-from harness.model.run import Run
+from harness.model.run import RULES, Run
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
@@ -93,7 +93,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
 def why_withheld(findings: Sequence[Finding]) -> str:
     """Why these have no verdict."""
     if {each.compared.withheld for each in findings} == {Withheld.CONTROL}:
-        return "no verdict, as two identical cells differed as much"
+        return "no verdict, as two identical cells differed by more than the margin"
     rounds = max(each.compared.estimate.rounds for each in findings)
     return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"
 
@@ -110,7 +110,7 @@ def _interval(findings: Sequence[Finding]) -> str:
         return ""
     (found,) = findings
     ratio = found.ratio.inverse if found.verdict is Verdict.FASTER else found.ratio
-    return f" ({format.share(found.compared.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
+    return f" ({format.level(found.compared.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
 
 
 def _most(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -235,6 +235,9 @@ def no_answer(results: Results) -> str:
     return f"{told} {statements.counts(results.statements)}" if results.statements else told
 
 
+_OLDER = " This run was made when verdicts had other rules, and is judged by today's."
+
+
 def conditions(results: Results) -> str:
     """How much the numbers rest on: rounds, cores, the margin, and what disturbed them."""
     run = results.run
@@ -243,12 +246,12 @@ def conditions(results: Results) -> str:
     return (
         f"Measured in {course.rounds(results)} of fresh processes, {course.pinning(run)}{on}. "
         f"A difference of less than {format.share(run.plan.margin)} counts as none. "
-        f"{course.disturbance(results.disturbance)}"
+        f"{course.disturbance(results.disturbance)}{_OLDER if run.rules < RULES else ''}"
     )
 
 
 def control(results: Results, margin: float | None = None) -> str:
-    """What the A/A control shows: how small a difference this run can tell from noise.
+    """What the A/A control shows: whether this run calls two identical cells different.
 
     `margin` is a share, the run's own unless it is given.
     """
@@ -258,15 +261,14 @@ def control(results: Results, margin: float | None = None) -> str:
     told = f"A/A control: two identical cells differed by {_apart(found)}, over {counted(found.groups, 'group')}"
     if found.estimate.interval is None:
         return f"{told}, with too few rounds for an interval."
-    reach = format.apart(found.reach)
     if found.beyond(math.log1p(margin)):
         return (
             f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "quieter machine (harness doctor says what disturbs it), and with more rounds."
         )
-    if found.reach > math.log1p(margin):
-        return f"{told}: differences of up to {reach} are within this machine's noise, and get no verdict."
-    return f"{told}: this run can detect differences of {reach} or more."
+    if 1.0 in found.estimate.interval:
+        return f"{told}: no difference is shown."
+    return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}."
 
 
 def _apart(found: Control) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS, Withheld
+from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
@@ -49,7 +49,7 @@ def sentence(made: Attribution, margin: float) -> str:
     if not made.judged:
         return f"Too few rounds ({made.rounds} of {FEWEST_ROUNDS}) for verdicts on these effects."
     if not _has_verdicts(made):
-        return "No verdicts on these effects: all are within this run's noise."
+        return "No verdicts on these effects: two identical cells differed by more than the margin."
     leading, on = made.leading, made.depending
     told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
     told += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
@@ -112,10 +112,10 @@ def _name(line: Line) -> str:
 
 
 def _remark(results: Results, made: Attribution, effect: Effect) -> str:
-    change, lost = effect.changes[0], effect.withheld is Withheld.CONTROL and _has_verdicts(made)
+    change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
     told = _depends(made, effect) if effect.parts else pythons(versions)
-    return remarks([told, "within this run's noise" if lost else ""])
+    return remarks([told])
 
 
 def cells(made: Attribution) -> str:
@@ -133,10 +133,12 @@ def cells(made: Attribution) -> str:
         if untold
         else "",
         "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
-        f"The {len(made.effects)} effects are judged together at 95 % (Holm), so most intervals here are wider."
+        f"The {len(made.effects)} effects are judged together at 95 % (Holm); each interval is at "
+        f"{format.level(made.effects[0].level)}. Variances are moderated by that of the cells (Smyth 2004)."
         if made.judged
+        else f"Each interval is at {format.level(made.effects[0].level)}."
+        if made.rounds > 1
         else "",
-        "Variances are moderated over the effects (Smyth 2004)." if made.moderated else "",
     ]
     return " ".join(filter(None, told))
 

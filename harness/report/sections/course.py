@@ -33,18 +33,27 @@ def _disturbed(each: DisturbedRound) -> str:
 
 def disturbance(found: Disturbance) -> str:
     """How many rounds were disturbed by other processes, and what became of them."""
-    count = len(found.disturbed)
+    count, taken = len(found.disturbed), _taken(found)
     if not count:
         if found.rounds and not found.told:
             return "Whether other processes disturbed a round is not known: no launch recorded what they did."
-        return "No round was disturbed by other processes." if found.rounds else ""
+        return f"No round was disturbed by other processes.{taken}" if found.rounds else ""
     told = f"{count} of {counted(found.rounds, 'round')} {'was' if count == 1 else 'were'} disturbed by other processes"
     left = count - found.repeated
     if not left:
-        return f"{told}, and repeated: the repetition counts."
+        return f"{told}, and repeated: the repetition counts.{taken}"
     if not found.repeated:
-        return f"{told}; not repeated."
-    return f"{told}; {found.repeated} repeated, {left} of them {'is' if left == 1 else 'are'} in the numbers."
+        return f"{told}; not repeated.{taken}"
+    return f"{told}; {found.repeated} repeated, {left} of them {'is' if left == 1 else 'are'} in the numbers.{taken}"
+
+
+def _taken(found: Disturbance) -> str:
+    """How much of the time others had the CPU, and was taken off."""
+    if not found.taken:
+        return ""
+    ends = dict.fromkeys(format.share(end) for end in (found.taken[0], found.taken[-1]))
+    launches = f"{len(found.taken)} of {counted(found.launches, 'launch')}"
+    return f" The time for which others had the CPU is taken off: {' to '.join(ends)} in {launches}."
 
 
 def rounds(results: Results) -> str:

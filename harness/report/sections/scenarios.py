@@ -1,14 +1,14 @@
 """One section a scenario: its comparisons with their verdicts, and its times."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from harness.analysis.comparisons import Compared
-from harness.analysis.moderation import FEWEST
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report import format, names, plots
@@ -101,21 +101,18 @@ def _percent(line: ComparisonLine) -> str:
 
 def remark(results: Results, compared: Compared, few: bool = False) -> str:
     """What is to be said of one comparison; `few`: that there were too few rounds is said of all of them."""
-    control, margin = results.found.control, results.margin
     settling, told = compared.settling, ""
-    # what is within the noise is settled by no number of rounds
-    lost = control is not None and control.reach > margin and control.hides(compared.takes.value)
-    if compared.verdict is Verdict.UNCLEAR and not lost:
-        told = "the difference is at the margin: more rounds will not settle it"
+    if compared.verdict is Verdict.UNCLEAR:
+        told = f"{MOST_ROUNDS} rounds would probably not settle it"
         if settling:
             took = f" ({format.duration(settling.seconds)})" if settling.seconds else ""
-            told = f"about {counted(settling.rounds, 'more round')}{took} would settle it"
+            told = f"{counted(settling.rounds, 'more round')}{took} would probably settle it"
+            told += f", to ± {format.share(float(f'{math.expm1(settling.half):.2g}'))}"
     return remarks(
         [
             pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
-            "within this run's noise" if compared.withheld is Withheld.CONTROL else "",
             told,
         ]
     )
@@ -127,6 +124,8 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     if few:
         rounds = max(line.compared.estimate.rounds for line in compared)
         return f"{total}: too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict."
+    if any(line.compared.withheld is Withheld.CONTROL for line in compared):
+        return f"{total}: no verdicts, as two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
         return f"{total}, none with a verdict."
     return f"Of {total}: {tally(line.compared.verdict for line in compared)}."
@@ -143,11 +142,17 @@ def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool
             True,
             where=REPORT,
         )
-    judged = sum(line.compared.judged for line in compared)
+    judged = sum(_is_comparable(line) and line.compared.estimate.interval is not None for line in compared)
     if judged > 1:
-        smyth = " Variances are moderated over the table (Smyth 2004)." if judged >= FEWEST else ""
+        verdicts = (
+            "The verdicts hold together at 95 % too (Holm's procedure), and one may be clear where an interval still "
+            "touches the margin. "
+        )
+        level = format.level(max(line.compared.level for line in compared))
         yield Text(
-            f"The {judged} verdicts hold together at 95 % (Holm), so most intervals here are wider than 95 %.{smyth}",
+            f"These {judged} intervals are at {level}, so that all of them together hold the true ratios with 95 %. "
+            f"{verdicts if any(line.compared.judged and line.compared.verdict for line in compared) else ''}"
+            "Each variance is moderated by its group's (Smyth 2004).",
             True,
             where=FILES,
         )

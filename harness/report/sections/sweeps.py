@@ -138,9 +138,8 @@ def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
         Column(
             "interval",
             lambda line: span(line.crossing, line.sweep) if line.crossing else "",
-            legend="Its interval holds the sizes at which a t test over the rounds does not reject at 95 % that both "
-            "take as long (Fieller 1954), each interval by itself; one that reaches the end of the sweep is open "
-            "there.",
+            legend="Its interval holds the sizes at which t tests over the rounds, together at 95 %, do not reject "
+            "that both take as long (Fieller 1954); one that reaches the end of the sweep is open there.",
             is_optional=True,
         ),
         Column(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from harness.analysis.results import Results
 from harness.report.formats.csv_ import cell, render
-from tests.factories import PHASES
+from tests import factories
+from tests.factories import PHASES, RESOURCES, launch, run
 from tests.report.formats.examples import example, hostile
 
 
@@ -18,19 +19,18 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_a_line_a_launch_in_their_order() -> None:
-    run, launches = example()
-    read = rows(render(Results(run, launches)))
+    asked, launches = example()
+    read = rows(render(Results(asked, launches)))
     assert [(row["environment"], int(row["round"]), row["role"]) for row in read] == [
         (each.cell.environment, each.round, each.role.value) for each in launches
     ]
-    assert float(read[0]["seconds_per_step"]) == launches[0].centre
+    assert (float(read[0]["seconds_per_step"]), read[0]["taken"]) == (launches[0].centre, "0.0")
     assert {row["axis:mode"] for row in read} == {"graph", "eager"}
     assert float(read[0]["phase:import"]) == PHASES["import"]
 
 
 def test_what_counts_is_told() -> None:
-    run, launches = example()
-    read = rows(render(Results(run, launches)))
+    read = rows(render(Results(*example())))
     assert {row["counted"] for row in read if row["role"] == "pilot"} == {"no"}
     third = [row for row in read if row["round"] == "3" and row["axis:call"] == "fit"]
     assert {(row["attempt"], row["counted"], bool(row["disturbed"])) for row in third} == {
@@ -41,7 +41,16 @@ def test_what_counts_is_told() -> None:
 
 def test_a_launch_without_samples_has_no_time() -> None:
     *_, killed = rows(render(Results(*example())))
-    assert (killed["status"], killed["seconds_per_step"], killed["error"]) == ("oom", "", "killed at 2 GiB")
+    assert (killed["status"], killed["seconds_per_step"], killed["taken"]) == ("oom", "", "")
+    assert killed["error"] == "killed at 2 GiB"
+
+
+def test_what_others_took_of_the_cpu_is_off_the_time() -> None:
+    shared = launch(factories.cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
+    (row,) = rows(render(Results(run([shared.cell]), [shared])))
+    assert float(row["taken"]) == pytest.approx(0.2)
+    assert float(row["seconds_per_step"]) == pytest.approx(0.008)
+    assert row["disturbed"] == "other processes used 0.20 of its CPUs (taken off its time)"
 
 
 def test_lines_end_as_the_rfc_says_and_are_equally_long() -> None:

@@ -12,16 +12,17 @@ from harness.analysis.shape import STATISTICS
 from harness.report import sections
 from harness.report.blocks import Text
 from harness.report.formats.json_ import render, schemas
-from tests import observing
+from tests import factories, observing
+from tests.factories import RESOURCES, launch, rounds, run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
 from tests.swept import CROSSING, SIZES, seconds, swept_run
 
 DOCS = Path(__file__).parents[3] / "docs" / "schema"
 
 
-def written(run: Any, launches: Any) -> Any:
+def written(asked: Any, launches: Any) -> Any:
     """What is written, which keeps the schema."""
-    read = json.loads(render(Results(run, launches)), parse_constant=pytest.fail)
+    read = json.loads(render(Results(asked, launches)), parse_constant=pytest.fail)
     (document,) = schemas().values()
     jsonschema.validate(read, document)
     return read
@@ -68,6 +69,23 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report: dict[str,
     assert cell["used"]["phases"]["import"]["median"] == 1.24
     assert cell["shape"]["uneven"] == {"count": 0, "of": 10}
     assert list(cell["shape"]["statistics"]) == [each.name for each in STATISTICS]
+
+
+def test_a_launch_has_what_others_took_of_its_cpu() -> None:
+    shared = launch(factories.cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
+    read = written(run([shared.cell]), [shared])
+    (centre,) = read["cells"][0]["launches"]
+    assert (centre["seconds"], centre["taken"]) == (pytest.approx(0.008), pytest.approx(0.2))
+    assert read["disturbance"]["taken"] == [pytest.approx(0.2)]
+
+
+def test_comparisons_have_one_level_and_what_would_settle_one_has_its_width() -> None:
+    times = dict(zip(factories.cells(), [0.01, 0.0104, 0.01, 0.01], strict=True))
+    found = [each["compared"] for each in written(run(times), rounds(times, spread=0.02))["comparisons"]]
+    assert [each["level"] for each in found] == [pytest.approx(1 - 0.05 / 5)] * 5
+    settled = [each["settling"] for each in found if each["settling"]]
+    assert settled
+    assert all(each["half"] > 0.0 for each in settled)
 
 
 def test_a_cell_without_a_number_has_its_status(report: dict[str, Any]) -> None:

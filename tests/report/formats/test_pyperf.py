@@ -11,7 +11,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.formats.pyperf import render
-from tests.factories import cell, cells, launch, rounds, run
+from tests.factories import RESOURCES, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example, hostile, one_launch
 
 NAME = "step tf1.14 cpu call=fit dtype=float32 mode=graph"
@@ -46,6 +46,15 @@ def test_a_value_a_launch() -> None:
     assert metadata["loops"] == 10
     assert (metadata["python_version"], metadata["cpu_model_name"], metadata["cpu_count"]) == ("3.7", "Some CPU", 2)
     assert (metadata["environment"], metadata["axis_mode"], metadata["mem_max_rss"]) == ("tf1.14", "graph", 412 * 2**20)
+
+
+def test_what_others_took_of_the_cpu_is_off_the_value_and_told() -> None:
+    shared = launch(cell(), 0.01, resources={**RESOURCES, "steady_cpu_seconds": 0.8})
+    (benchmark,) = pyperf.BenchmarkSuite.loads(render(Results(run([cell()]), [shared])))
+    assert benchmark.get_values() == (pytest.approx(0.008),)
+    assert benchmark.get_metadata()["harness_taken"] == pytest.approx(0.2)
+    (alone,) = pyperf.BenchmarkSuite.loads(render(Results(*one_launch())))
+    assert "harness_taken" not in alone.get_metadata()
 
 
 def test_runs_can_be_added_to_those_of_another_file() -> None:

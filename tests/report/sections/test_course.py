@@ -39,10 +39,10 @@ def test_a_run_without_stops_says_what_was_planned():
             "every group stopped after 5 rounds, the maximum asked for, with intervals wider than ±2 %",
         ),
         (
-            [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 6)],
+            [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)],
             {"precision": 0.02, "budget_seconds": 600.0},
-            "1 group stopped at ±2 % after 8 rounds; 1 group stopped when the budget of 10 min ended, after 6 rounds: "
-            "no interval is checked before round 8",
+            "1 group stopped at ±2 % after 8 rounds; 1 group stopped when the budget of 10 min ended, after 5 rounds: "
+            "no interval is checked before round 6",
         ),
         (
             [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8)],
@@ -144,12 +144,21 @@ def disturbed(*repeated):
     ],
 )
 def test_what_disturbed_rounds(rounds_, sentence):
-    assert course.disturbance(Disturbance(True, 9, rounds_)) == sentence
+    assert course.disturbance(Disturbance(True, 9, rounds_, 30, [])) == sentence
+    told = "The time for which others had the CPU is taken off: 4 % to 21.5 % in 3 of 30 launches."
+    assert course.disturbance(Disturbance(True, 9, rounds_, 30, [0.04, 0.1, 0.215])) == f"{sentence} {told}"
+
+
+def test_one_share_that_is_taken_off_is_told_once():
+    told = course.disturbance(Disturbance(True, 9, disturbed(False), 1, [0.05]))
+    assert told.endswith("is taken off: 5 % in 1 of 1 launch.")
 
 
 def test_where_nothing_was_watched_it_is_not_known():
-    assert course.disturbance(Disturbance(False, 9, [])).startswith("Whether other processes disturbed a round is not")
-    assert course.disturbance(Disturbance(False, 0, [])) == ""
+    assert course.disturbance(Disturbance(False, 9, [], 30, [])).startswith(
+        "Whether other processes disturbed a round is not"
+    )
+    assert course.disturbance(Disturbance(False, 0, [], 0, [])) == ""
 
 
 def test_ten_disturbed_rounds_are_named_in_the_details():
@@ -171,6 +180,16 @@ def test_a_repeated_round_says_so():
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert len(items) == 1
     assert str(items[0]).startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
+
+
+def test_what_is_taken_off_is_told_with_the_rounds():
+    shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
+    (found,) = course.sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
+    assert texts(found)[0].endswith(
+        "not repeated. The time for which others had the CPU is taken off: 20 % in 8 of 8 launches."
+    )
+    (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
+    assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (taken off its time)")
 
 
 def test_a_quiet_run_has_no_such_section():

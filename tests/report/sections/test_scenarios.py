@@ -84,11 +84,27 @@ def test_different_work_has_no_ratio_and_no_plot():
 
 def test_where_every_verdict_is_missing_one_line_says_why_and_there_is_no_column():
     times = dict.fromkeys(cells(), 0.01)
-    tables, words = made(run(), rounds(times, count=3))
-    assert "5 comparisons: too few rounds (3 of 4) for a verdict." in words
+    tables, words = made(run(), rounds(times, count=2))
+    assert "5 comparisons: too few rounds (2 of 3) for a verdict." in words
     assert "verdict" not in texts(tables["Comparisons"])[0]
     assert not any("too few rounds" in text for line in texts(tables["Comparisons"])[1] for text in line)
-    assert "verdict" in comparisons(run(), rounds(times, count=4))[0]
+    assert "verdict" in comparisons(run(), rounds(times, count=3))[0]
+
+
+def test_of_two_rounds_only_a_large_difference_has_a_verdict():
+    times = dict(zip(cells(modes=["graph"]), [0.01, 0.03], strict=True))
+    far = made(run(times), rounds(times, count=2, spread=0.001))
+    assert "Of 1 comparison: 1 slower." in far[1]
+    near = made(run(times), rounds({**times, cell("tf2.0"): 0.014}, count=2, spread=0.001))
+    assert "1 comparison: too few rounds (2 of 3) for a verdict." in near[1]
+
+
+def test_a_control_beyond_the_margin_takes_the_verdicts_and_is_no_remark_of_each():
+    times = dict.fromkeys(cells(), 0.01)
+    found = rounds(times, spread=0.001, controls={cell(): 0.011}, fingerprint={"parameters": 1})
+    tables, words = made(run(controlled=True), found)
+    assert "5 comparisons: no verdicts, as two identical cells differed by more than the margin." in words
+    assert not {"verdict", "remarks"} & set(texts(tables["Comparisons"])[0])
 
 
 def test_a_line_tells_of_fewer_rounds():
@@ -97,16 +113,21 @@ def test_a_line_tells_of_fewer_rounds():
     assert ["n=4" in line[1] for line in lines[:2]] == [False, True]
 
 
-def test_those_judged_together_are_counted_without_what_is_not_judged():
-    assert any("The 10 verdicts hold together at 95 % (Holm)" in told for told in made(run(TIMES), rounds(SECONDS))[1])
-    assert not any("(Holm)" in told for told in made(run(TIMES), rounds(SECONDS, count=3))[1])
+def test_intervals_that_are_judged_together_have_one_level():
+    (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if "Holm" in each]
+    assert told.startswith(
+        "These 10 intervals are at 99.5 %, so that all of them together hold the true ratios with 95"
+    )
+    two = made(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2))[1]
+    (told,) = [each for each in two if "hold the true ratios" in each]
+    assert told.startswith("These 10 intervals are at 99.5 %")
+    assert "Holm" not in told
+    assert not any("hold the true" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
 
 
-def test_twelve_judged_together_have_moderated_variances():
-    members = cells(calls=("fit", "train_on_batch", "predict"))
-    axes = {**scenario().axes, "call": ["fit", "train_on_batch", "predict"]}
-    _, words = made(run(members, scenarios=[scenario(axes=axes)]), rounds(dict.fromkeys(members, 0.01)))
-    assert any("The 15 verdicts" in told and "moderated over the table (Smyth 2004)" in told for told in words)
+def test_one_that_is_judged_alone_has_no_such_line():
+    only = {of: seconds for of, seconds in SECONDS.items() if of in cells(modes=["graph"])}
+    assert not any("hold the true" in each for each in made(run(only), rounds(only))[1])
 
 
 def test_percentages_stand_where_the_source_counts_in_them():
@@ -143,11 +164,21 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
             compared(Verdict.DIFFERENT_WORK, work=Work.DIFFERENT, reason="parameters is 1 and 2"),
             "parameters is 1 and 2",
         ),
-        (compared(Verdict.UNCLEAR, settling=Settling(12, 187.0)), "about 12 more rounds (3.1 min) would settle it"),
-        (compared(Verdict.UNCLEAR, settling=Settling(1, 0.0)), "about 1 more round would settle it"),
-        (compared(Verdict.UNCLEAR), "the difference is at the margin: more rounds will not settle it"),
+        (
+            compared(Verdict.UNCLEAR, settling=Settling(12, 187.0, 0.02)),
+            "12 more rounds (3.1 min) would probably settle it, to ± 2 %",
+        ),
+        (
+            compared(Verdict.UNCLEAR, settling=Settling(1, 0.0, 0.0125)),
+            "1 more round would probably settle it, to ± 1.3 %",
+        ),
+        (
+            compared(Verdict.UNCLEAR, settling=Settling(2, 0.0, 2.5)),
+            "2 more rounds would probably settle it, to ± 1,100 %",
+        ),
+        (compared(Verdict.UNCLEAR), "200 rounds would probably not settle it"),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds"),
-        (compared(None, Withheld.CONTROL), "within this run's noise"),
+        (compared(None, Withheld.CONTROL), ""),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
             "Python 3.11 vs 3.7; work not checked; too few rounds",
@@ -156,15 +187,6 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
 )
 def test_a_comparison_has_its_remarks(of, remarks):
     assert scenarios.remark(Results(run(), []), of) == remarks
-
-
-def test_no_rounds_are_said_to_settle_what_is_within_the_noise():
-    times = dict(zip(cells(modes=["graph"]), [0.01, 0.0101], strict=True))
-    noisy = Results(run(times, controlled=True), rounds(times, spread=0.05, controls={cell(): 0.01}))
-    assert noisy.found.control.reach > noisy.margin
-    settling = Settling(12, 187.0)
-    assert scenarios.remark(noisy, compared(Verdict.UNCLEAR, settling=settling, at=0.99)) == ""
-    assert "would settle it" in scenarios.remark(noisy, compared(Verdict.UNCLEAR, settling=settling, at=0.5))
 
 
 # Times.
