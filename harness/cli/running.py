@@ -54,11 +54,12 @@ def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
 
 
 def _exit(ended: session.Ended, fail_on: FailOn | None) -> Exit:
-    """How a run ends the command. What failed wins over a gate."""
-    if ended.broken:
+    """How a run ends the command. What failed wins over a gate, and a run without a number has failed."""
+    found = ended.results.found
+    if ended.broken or not (found.series or found.observed or ended.results.run.plan.profile_calls):
         return Exit.CELLS_FAILED
-    found = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
-    return Exit.CELLS_FAILED if ended.refused and found is Exit.OK else found
+    gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
+    return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate
 
 
 class Heard(session.Listener):

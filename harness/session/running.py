@@ -175,6 +175,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     root, limits = planned.project.root, planned.plan.limits
+    _refuse_nothing(planned)
     name = planned.request.backend
     backend, why = registry.choose(name, root, identity, untrusted=planned.is_untrusted, gpus=limits.gpus)
     listener.say(f"Backend: {why}.")
@@ -185,12 +186,13 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     folder = RunFolder.create(planned.request.results, identity)
     try:
         made = _prepared(backend, planned.needed, listener)
+        for each, error in made.unavailable.items():
+            listener.say(f"{each} is not available here: {error}")
+        planned = _without(planned, made.unavailable)
+        _refuse_nothing(planned)
     except BaseException:
         folder.discard()
         raise
-    for each, error in made.unavailable.items():
-        listener.say(f"{each} is not available here: {error}")
-    planned = _without(planned, made.unavailable)
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     begun = Run(
         id=identity,
@@ -287,6 +289,14 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
 def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:
     with listener.preparing() as progress:
         return backend.prepare(list(needed), progress)
+
+
+def _refuse_nothing(planned: Planned) -> None:
+    """Raises CannotRunHereError for a plan of which no cell can be launched, with why the first one cannot."""
+    if not planned.plan.groups and planned.plan.unavailable:
+        first, *others = planned.plan.unavailable
+        cells = f"none of the {len(others) + 1} cells is available" if others else "the cell is not available"
+        raise CannotRunHereError(f"Nothing can be measured: {cells}. {first.cell}: {first.reason}", first.advice)
 
 
 def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:

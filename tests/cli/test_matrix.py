@@ -71,6 +71,13 @@ def test_what_no_environment_can_do_is_not_available_and_no_failure(harness: Har
     assert len(harness.launches) == 2 + 3, "a pilot, and a round with its control"
 
 
+def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_made(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=signals", "--rounds", "1")
+    assert done.returncode == 4
+    assert "Nothing can be measured: none of the 2 cells is available. ways old signals fast: no release" in done.stderr
+    assert not list((harness.root / "results").glob("*"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
