@@ -175,7 +175,6 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     root, limits = planned.project.root, planned.plan.limits
-    _refuse_nothing(planned)
     name = planned.request.backend
     backend, why = registry.choose(name, root, identity, untrusted=planned.is_untrusted, gpus=limits.gpus)
     listener.say(f"Backend: {why}.")
@@ -183,6 +182,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
         backend.check_room(planned.needed)
         for sentence in gpus.shared(planned.cards):
             listener.say(sentence)
+    _refuse_nothing(planned)
     folder = RunFolder.create(planned.request.results, identity)
     try:
         made = _prepared(backend, planned.needed, listener)
