@@ -1,6 +1,7 @@
 """The protocol that every backend keeps, and what it tells."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -173,6 +174,22 @@ class ImageStore(Protocol):
         ...
 
 
+class Held(Protocol):
+    """A launch that has been started, or is about to be; several may be held at a time, and one goes on at a time."""
+
+    def go_on(self, word: str = "") -> bool:
+        """Let it go on until it waits for its next word; False once it has ended, however that happened.
+
+        It starts with the first call, without a word; later ones each tell it one (docs/contracts.md). Only the time
+        in which it goes on counts for its limit. A launch whose job takes no turns never waits.
+        """
+        ...
+
+    def outcome(self) -> Outcome:
+        """What came of it, after it has ended."""
+        ...
+
+
 class Backend(Protocol):
     """Executes launches. One object serves one run."""
 
@@ -186,12 +203,19 @@ class Backend(Protocol):
         """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all."""
         ...
 
-    def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        """Execute one launch and wait for its end. Leaves nothing behind, also when interrupted.
+    def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[Held]:
+        """One launch, which goes on when it is told to. Leaves nothing behind, also when interrupted.
 
         Never raises for what the scenario does; KeyboardInterrupt passes through.
         """
         ...
+
+    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+        """Execute one launch that takes no turns, and wait for its end."""
+        with self.hold(requirement, job) as held:
+            while held.go_on():
+                pass
+            return held.outcome()
 
     def clean(self, run: str) -> int:
         """Remove what launches of the run (all runs where empty) left behind; returns how many there were."""

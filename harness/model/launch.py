@@ -21,13 +21,21 @@ class Protocol(StrEnum):
     DOCUMENT = "document"
 
 
+class Interleave(StrEnum):
+    """How the cells of a round are measured: all alive together, in turns, or launch after launch."""
+
+    TURNS = "turns"
+    LAUNCHES = "launches"
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How long a launch warms up and measures, in seconds, and how long a sample lasts at least.
 
     In a plan, seconds that are None are set by each group's pilot; a job's are always numbers.
     `calls_per_sample` is how many calls of the scenario's step make one sample; the pilot fixes it for a run's later
-    launches. None: the worker finds it while it warms up. The document's protocol uses none of these.
+    launches. None: the worker finds it while it warms up. With `turns`, a launch takes so many samples, each when it is
+    told to, and not as many as `measure_seconds` hold. The document's protocol uses none of these.
     """
 
     protocol: Protocol = Protocol.TIME
@@ -35,6 +43,7 @@ class Sampling:
     measure_seconds: float | None = None
     sample_seconds: float = 0.05
     calls_per_sample: int | None = None
+    turns: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -94,6 +103,7 @@ class Job:
                 "measure_seconds": sampling.measure_seconds,
                 "sample_seconds": sampling.sample_seconds,
                 "calls_per_sample": sampling.calls_per_sample,
+                "turns": sampling.turns,
             },
             "limits": {"die_with_parent": die_with_parent},
             "artifacts": artifacts,
@@ -129,10 +139,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timed batch: its length in seconds, and how many steps it held."""
+    """One timed batch: its length in seconds, how many steps it held, and what the process used of CPUs, if told."""
 
     seconds: float
     steps: int
+    cpu_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,8 @@ class Seen:
     """What is known of one process that executed a cell, whatever became of it.
 
     `phases` are seconds by name, in order, and `phases_cpu` the CPU seconds that the process used in them, where it
-    could tell; `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
+    could tell; `samples` are what is measured, and `alone` what a launch that took turns measured in one go after them,
+    for a check; `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
     `observations` are what the scenario saw that is no time; `resources` are numbers by the names of docs/contracts.md
     (CPU, memory, and what the machine's CPUs did meanwhile); `pins` are the packages that were installed where it ran;
     `image` is what ran: an image's id, or a lock's hash.
@@ -150,6 +162,7 @@ class Seen:
     phases: Mapping[str, float] = field(default_factory=dict)
     phases_cpu: Mapping[str, float] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
+    alone: Sequence[Sample] = ()
     calls_per_sample: int | None = None
     observations: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
@@ -174,8 +187,10 @@ class Launch(Seen):
 
     `group` names the group, `round` counts from 0 (the pilot), `attempt` counts how often that round of that group
     was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
+    Of launches that took turns, `block` says which were alive together, from 0, and `places` has of each sample its
+    place in its turn, from 0; sample i is of turn i. It is empty where launches were measured one after the other.
     `seconds` is how long it took as seen from outside, from the request to the removal of what it left: what one more
-    costs. `artifacts` are paths, relative to the run's folder.
+    costs; others' turns are not in it. `artifacts` are paths, relative to the run's folder.
     """
 
     group: str
@@ -188,6 +203,8 @@ class Launch(Seen):
     seconds: float = 0.0
     advice: str = ""
     artifacts: Sequence[str] = ()
+    block: int = 0
+    places: Sequence[int] = ()
     schema: int = SCHEMA
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.backend import BackendFacts
 from harness.model.environment import Environment
-from harness.model.launch import Limits, Role, Sampling
+from harness.model.launch import Interleave, Limits, Role, Sampling
 from harness.model.scenario import Cell, Scenario
 
 SCHEMA = 1
@@ -75,7 +75,8 @@ class Plan:
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
     when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
-    (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled.
+    (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
+    says how the cells of a round are measured.
     """
 
     groups: Sequence[Group]
@@ -88,6 +89,7 @@ class Plan:
     budget_seconds: float | None = None
     margin: float = 0.03
     profile_calls: int | None = None
+    interleave: Interleave = Interleave.LAUNCHES
 
     @property
     def cells(self) -> list[Cell]:
