@@ -7,7 +7,7 @@ of its GPUs from outside. See docs/contracts.md.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.rounds import OWN_SHARE, TICKS_SECONDS, counted, gave_number, taken
+from harness.analysis.rounds import OWN_SHARE, counted, gave_number, taken, ticks_seconds
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
 
@@ -83,7 +83,7 @@ def _on_own_cpus(told: Mapping[str, float]) -> str:
     seconds, own, cpus = (told.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
     if not seconds or not cpus or own is None:
         return ""
-    least = (TICKS_SECONDS + OWN_SHARE * seconds) * cpus
+    least = (ticks_seconds(told) + OWN_SHARE * seconds) * cpus
     stolen = told.get("steady_own_cpus_steal_seconds", 0.0)
     others = told.get("steady_own_cpus_busy_seconds", own) - own
     if stolen > least:
@@ -96,7 +96,7 @@ def _on_other_cpus(told: Mapping[str, float]) -> str:
     if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in told:
         return ""
     elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
-    if rest and elsewhere - TICKS_SECONDS * rest > ELSEWHERE_SHARE * seconds * rest:
+    if rest and elsewhere - ticks_seconds(told) * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
     # the launch before this one is in the average too, with as many CPUs as it had
     load, machine = told.get("load_before", 0.0), told.get("steady_all_cpus", cpus)

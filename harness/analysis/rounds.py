@@ -15,6 +15,10 @@ Series = Mapping[int, float]
 OWN_SHARE = 0.03
 #: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end, and this share between them.
 TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
+#: Of a timed part in pieces, each piece's count is off by part of a tick, at random, with a standard deviation of at
+#: most half a tick (5 ms); over n pieces that is √n as much, and this is 3.6 of these.
+TICKS_SECONDS_A_PIECE = 0.018
+
 
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
@@ -65,22 +69,44 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     }
 
 
+def ticks_seconds(known: Mapping[str, float]) -> float:
+    """How far the kernel's count of a CPU's busy time may be off in a launch with these resources, in seconds."""
+    return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(known.get("steady_pieces", 1.0)))
+
+
 def taken(launch: Launch) -> float:
     """The share of its timed part for which others had the launch's CPU: other processes, and the hypervisor.
 
+    It is how long a thread of the launch was ready and did not run, and what the hypervisor took; no more than the
+    launch did not run, and no more than the ticks can have others use. What a step waits for by itself is not in it. Of
+    launches that do not tell how long they were ready, see `_unaccounted`.
+
     0 where that is not shown to be over 3 %, and where it cannot be known: with several CPUs, a step that waits for one
-    of them is not slowed by what happens on another, and what ran while a step waited by itself did not slow it. Where
-    others used all of a CPU that a step left idle, the two cannot be told apart, and its own waiting is in the share.
+    of them is not slowed by what happens on another. Too much is taken off, at most what others used, of a step whose
+    threads wait for one another's CPU, and that also waits by itself while others run: a thread that is ready behind a
+    sibling is booked as one that is ready behind others.
     """
     known = launch.resources
     seconds, own, busy = (known.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
     if not seconds or own is None or busy is None or known.get("steady_own_cpus") != 1.0:
         return 0.0
-    others, away = busy - own + known.get("steady_own_cpus_steal_seconds", 0.0), seconds - own
-    is_shown = others - TICKS_SECONDS > OWN_SHARE * seconds
+    stolen, waited = known.get("steady_own_cpus_steal_seconds", 0.0), known.get("steady_waited_seconds")
+    others, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(known)
+    if others - unsure <= OWN_SHARE * seconds or not 0.0 < away < seconds:
+        return 0.0
+    if waited is None:
+        return _unaccounted(seconds, others, away)
+    share = min(waited + stolen, away, others + unsure) / seconds
+    return share if share > OWN_SHARE else 0.0
+
+
+def _unaccounted(seconds: float, others: float, away: float) -> float:
+    """The share that others took where all of the time that a launch did not run is what others used; else 0.
+
+    Where others used all of a CPU that a step left idle, the two cannot be told apart, and its own waiting is in it.
+    """
     # the kernel counts others in ticks, and the launch's own time in nanoseconds: where they agree, the finer one holds
-    agrees = abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds
-    return away / seconds if is_shown and agrees and 0.0 < away < seconds else 0.0
+    return away / seconds if abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
 def centre(launch: Launch) -> float:

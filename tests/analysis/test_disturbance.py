@@ -63,6 +63,14 @@ def test_in_a_short_measurement_the_ticks_weigh_more():
         assert bool(disturbed(told(**short, **busy))) is is_disturbed
 
 
+def test_of_a_timed_part_in_pieces_the_ticks_weigh_more_too():
+    for others, is_disturbed in ((0.95, False), (0.97, True)):
+        changes = {**others_on_its_cpus(others), "steady_pieces": 100.0}
+        assert bool(disturbed(told(**changes))) is is_disturbed
+    elsewhere = {"steady_all_cpus_busy_seconds": 18.0 + 16.0}
+    assert (disturbed(told(**elsewhere)) != "", disturbed(told(**elsewhere, steady_pieces=100.0))) == (True, "")
+
+
 def test_what_the_launch_itself_uses_disturbs_nobody_however_idle_it_is():
     idle = {"steady_cpu_seconds": 0.0, "steady_own_cpus_busy_seconds": 0.0, "steady_all_cpus_busy_seconds": 0.0}
     assert disturbed(told(**idle)) == ""

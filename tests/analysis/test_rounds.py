@@ -1,12 +1,13 @@
 """Which launches count, what others took of their time, and what rounds cost."""
 
+import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.rounds import centre, counted, pilots, seconds_per_round, series, taken
+from harness.analysis.rounds import centre, counted, pilots, seconds_per_round, series, taken, ticks_seconds
 from harness.model.launch import Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, launch, run
 
@@ -185,6 +186,60 @@ def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own
 def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(timed, share):
     alone = shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed)
     assert centre(alone) == alone.centre
+
+
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        ({"waited_seconds": 2.0}, 0.2),
+        # the ticks need not agree: what it waited for by itself stays
+        ({"waited_seconds": 1.0}, 0.1),
+        ({"waited_seconds": 1.0, "cpu_seconds": 5.0, "busy": 6.0}, 0.1),
+        ({"waited_seconds": 0.0}, 0.0),
+        ({"waited_seconds": 0.31}, 0.031),
+        ({"waited_seconds": 0.29}, 0.0),
+        # threads wait for one another too: no more than it did not run, and than others used
+        ({"waited_seconds": 9.0}, 0.2),
+        ({"waited_seconds": 9.0, "cpu_seconds": 4.0, "busy": 5.0}, 0.104),
+        ({"waited_seconds": 9.0, "cpu_seconds": 4.0, "busy": 4.0}, 0.0),
+        # the hypervisor's part is not in the kernel's books of a thread
+        ({"waited_seconds": 0.0, "busy": 8.0, "steal": 2.0}, 0.2),
+        ({"waited_seconds": 1.0, "busy": 9.0, "steal": 1.0}, 0.2),
+        # where nobody else is shown to have run nothing is taken off, whatever the books say
+        ({"waited_seconds": 2.0, "busy": 8.33}, 0.0),
+        ({"waited_seconds": 2.0, "busy": 8.35}, 0.039),
+        # in pieces a tick may be off in each
+        ({"waited_seconds": 2.0, "busy": 8.35, "pieces": 25.0}, 0.0),
+        ({"waited_seconds": 2.0, "busy": 8.40, "pieces": 25.0}, 0.049),
+        ({"waited_seconds": 2.0, "own_cpus": 2.0}, 0.0),
+        ({"waited_seconds": 2.0, "cpu_seconds": 0.0}, 0.0),
+    ],
+)
+def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
+    assert taken(shared(**changes)) == pytest.approx(share)
+
+
+def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
+    assert [ticks_seconds({}), ticks_seconds({"steady_pieces": 1.0}), ticks_seconds({"steady_pieces": 4.0})] == [0.04] * 3
+    assert ticks_seconds({"steady_pieces": 100.0}) == pytest.approx(0.18)
+
+
+@given(st.integers(2, 60), st.data())
+def test_of_a_launch_in_turns_that_is_alone_nothing_is_taken_however_its_threads_wait_for_one_another(pieces, data):
+    timed = 0.05 * pieces
+    own = data.draw(st.floats(0.0, timed))
+    # at random in each piece, with a standard deviation of half a tick
+    off = 0.005 * math.sqrt(pieces) * data.draw(st.floats(-3.0, 3.0))
+    waited = data.draw(st.floats(0.0, 10 * timed))
+    alone = shared(seconds=timed, cpu_seconds=own, busy=own + off, waited_seconds=waited, pieces=float(pieces))
+    assert centre(alone) == alone.centre
+
+
+@given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
+def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own, busy, steal, waited):
+    made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal, waited_seconds=waited)
+    share = taken(made)
+    assert share == 0.0 or 0.03 * timed < share * timed <= min(timed - own, waited + steal, busy - own + steal + 0.041)
 
 
 def test_a_series_is_of_corrected_times():
