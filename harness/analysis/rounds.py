@@ -20,7 +20,6 @@ TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
 TICKS_SECONDS_A_PIECE = 0.018
 
 
-
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
     """Each cell's latest pilot. It is in no statistic, but a cell whose pilot broke is not launched again."""
     latest: dict[Cell, Launch] = {}

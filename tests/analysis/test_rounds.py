@@ -220,7 +220,9 @@ def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, shar
 
 
 def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
-    assert [ticks_seconds({}), ticks_seconds({"steady_pieces": 1.0}), ticks_seconds({"steady_pieces": 4.0})] == [0.04] * 3
+    assert [ticks_seconds({}), ticks_seconds({"steady_pieces": 1.0}), ticks_seconds({"steady_pieces": 4.0})] == [
+        0.04
+    ] * 3
     assert ticks_seconds({"steady_pieces": 100.0}) == pytest.approx(0.18)
 
 
