@@ -195,3 +195,27 @@ def rounds(
         for of, rate in cells_of_role.items()
         if number or role is Role.MEASURE
     ]
+
+
+def in_blocks(
+    seconds: Mapping[Cell, float], count: int = 4, *, met: float = 0.3, spread: float = 0.0, seed: int = 1
+) -> list[Launch]:
+    """`count` rounds of one group in two blocks, without a pilot; what each met scatters by `met`.
+
+    The first cell is the control: twice in the first block, beside the first half of the others, and once in the
+    second. Launches scatter by `spread`.
+    """
+    draw = random.Random(seed)
+    control, *others = seconds
+    half = len(others) // 2
+    first = [(control, Role.MEASURE), (control, Role.CONTROL), *((each, Role.MEASURE) for each in others[:half])]
+    second = [(control, Role.CONTROL), *((each, Role.MEASURE) for each in others[half:])]
+    made = []
+    for number in range(1, count + 1):
+        for block, slots in enumerate([first, second]):
+            slower = draw.gauss(0.0, met)
+            made += [
+                launch(of, seconds[of] * math.exp(slower + draw.gauss(0.0, spread)), number, role=role, block=block)
+                for of, role in slots
+            ]
+    return made

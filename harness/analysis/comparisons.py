@@ -127,8 +127,7 @@ def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
     logs = log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
     if not logs:
         return None
-    weight = found.weight(cell) + found.weight(other)
-    return _Pair(cell, other, logs, weight, work.compare(found.numbers[other], found.numbers[cell]))
+    return _Pair(cell, other, logs, found.weight(cell, other), work.compare(found.numbers[other], found.numbers[cell]))
 
 
 def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:

@@ -26,7 +26,11 @@ class Control:
 
 
 def control(counting: Sequence[Launch]) -> Control | None:
-    """The control of the launches that count; None where no round has two numbers of one cell."""
+    """The control of the launches that count; None where no round has two numbers of one cell.
+
+    Of a round in several blocks it is that of the block with both: the others have the control cell once, to be
+    compared with that block's cells.
+    """
     numbers = [launch for launch in counting if gave_number(launch)]
     measured = {_place(each): math.log(centre(each)) for each in numbers if each.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
@@ -36,9 +40,9 @@ def control(counting: Sequence[Launch]) -> Control | None:
     return pooled(list(logs.values())) if logs else None
 
 
-def _place(launch: Launch) -> tuple[str, int, Cell]:
+def _place(launch: Launch) -> tuple[str, int, int, Cell]:
     """What a control shares with the launch that it is compared with."""
-    return launch.group, launch.round, launch.cell
+    return launch.group, launch.round, launch.block, launch.cell
 
 
 def pooled(pairs: Sequence[Sequence[float]]) -> Control:

@@ -1,13 +1,14 @@
 """What is known of every cell of a run, gathered once."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from harness.analysis.control import Control, control
 from harness.analysis.moderation import Residual, residual
-from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, seconds_per_round, series
+from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Unavailable
 from harness.model.scenario import Cell
@@ -20,9 +21,9 @@ class Lookup:
     `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
     `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot; `observed`
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
-    known before any launch. `control` is the run's A/A control, `groups` names each cell's group; by group, `residuals`
-    are what launches scatter by, and `costs` the seconds of one round; `interpreters` are the Python (X.Y) of each
-    environment.
+    known before any launch. `control` is the run's A/A control; `references` are those that blocks of a round
+    share; `groups` names each cell's group; by group, `residuals` are what launches scatter by, and `costs` the seconds
+    of one round; `interpreters` are the Python (X.Y) of each environment.
     """
 
     cells: Mapping[Cell, None]
@@ -33,6 +34,7 @@ class Lookup:
     observed: Mapping[Cell, Sequence[Launch]]
     unavailable: Mapping[Cell, Unavailable]
     control: Control | None
+    references: Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
     groups: Mapping[Cell, str]
     residuals: Mapping[str, Residual]
     costs: Mapping[str, float]
@@ -42,9 +44,26 @@ class Lookup:
         """The run's cells of a scenario."""
         return [cell for cell in self.cells if cell.scenario == scenario]
 
-    def weight(self, cell: Cell) -> float:
-        """The variance of the cell's centre in a round, where a launch has one of 1: it may have several in a round."""
-        return len(self.series[cell]) / len(self.numbers[cell])
+    def weight(self, cell: Cell, other: Cell) -> float:
+        """The variance of the log ratio of two cells of a group in a round, where a launch has one of 1.
+
+        The mean over the rounds that both have. A cell may have several launches in a round; two cells that were in
+        no block together are compared by way of the reference (`series`), whose launches' variance they have too.
+        """
+        one, two = _places(self.numbers[cell]), _places(self.numbers[other])
+        return fmean(
+            self._weight(one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {}))
+            for number in one.keys() & two.keys()
+        )
+
+    @staticmethod
+    def _weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
+        """Of one round: how many launches each has by block, and what the reference has there."""
+        together = one.keys() & two.keys()
+        if together:
+            return min(1.0 / one[block] + 1.0 / two[block] for block in together)
+        through = (1.0 / len(references[block]) for block in (*one, *two) if block in references)
+        return 1.0 / one.total() + 1.0 / two.total() + sum(through)
 
     def seconds_per_round(self, cell: Cell) -> float:
         """What one more round of the cell's group takes; 0 where that is not known."""
@@ -99,6 +118,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         observed=dict(observed),
         unavailable=unavailable,
         control=control(counting),
+        references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         residuals=_residuals(counting),
         costs=seconds_per_round(counting),
@@ -112,8 +132,21 @@ def _residuals(counting: Sequence[Launch]) -> dict[str, Residual]:
     for launch in counting:
         if gave_number(launch):
             groups[launch.group].append(launch)
+    # those of a block met the same disturbances
     return {
         group: found
         for group, made in groups.items()
-        if (found := residual([x.cell for x in made], [x.round for x in made], [math.log(centre(x)) for x in made]))
+        if (
+            found := residual(
+                [x.cell for x in made], [(x.round, x.block) for x in made], [math.log(centre(x)) for x in made]
+            )
+        )
     }
+
+
+def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:
+    """By round, how many of the launches were in which block."""
+    found: dict[int, Counter[int]] = defaultdict(Counter)
+    for launch in launches:
+        found[launch.round][launch.block] += 1
+    return found

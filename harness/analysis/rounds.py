@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan
@@ -57,13 +58,21 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     """Each cell's centre in every round in which it gave one, in seconds per step.
 
     A cell launched more than once in a round (the reference, as its own control) has the mean of its launches' logs.
+    Where a round of a group is in several blocks, each with the reference in it, a launch's log centre is set right by
+    what the reference showed in its block: log c - mean(log reference there) + mean over blocks of these means. The
+    cells of a block meet the same disturbances, and those of another block others. The reference tells them apart, and
+    each cell is then compared with it, and through it with all others, as if they had been in one block.
     """
+    shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if gave_number(launch):
-            logs[launch.cell][launch.round].append(math.log(centre(launch)))
+            blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
+            # of a block whose reference gave no number it is not known what it met
+            there = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
+            logs[launch.cell][launch.round].append(math.log(centre(launch)) + there)
     return {
-        cell: {number: math.exp(sum(values) / len(values)) for number, values in by_round.items()}
+        cell: {number: math.exp(fmean(values)) for number, values in by_round.items()}
         for cell, by_round in logs.items()
     }
 
@@ -71,6 +80,21 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
 def ticks_seconds(known: Mapping[str, float]) -> float:
     """How far the kernel's count of a CPU's busy time may be off in a launch with these resources, in seconds."""
     return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(known.get("steady_pieces", 1.0)))
+
+
+def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
+    """By group and round, and then by block, the log centres of the cell that is in several blocks: the reference.
+
+    Rounds of one block have none: there is nothing to set right.
+    """
+    rounds: dict[tuple[str, int], dict[Cell, dict[int, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for launch in launches:
+        if gave_number(launch):
+            rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(centre(launch)))
+    found = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
+    return {place: dict(blocks) for place, blocks in found.items() if len(blocks) > 1}
 
 
 def taken(launch: Launch) -> float:

@@ -10,7 +10,7 @@ from harness.analysis.control import Control, control
 from harness.analysis.statistics import Estimate, Interval, student
 from harness.model.launch import Role, Status
 from tests.analysis.paired import controls
-from tests.factories import broken, cell, launch
+from tests.factories import broken, cell, cells, in_blocks, launch
 
 ONE, OTHER = cell(call="one"), cell(call="other")
 MARGIN = math.log(1.03)
@@ -87,6 +87,12 @@ def test_the_groups_other_cells_are_not_in_it():
     pairs = controls([0.01, 0.02, 0.03], of=cell())
     others = [launch(cell("tf2.0"), 0.5 * number, number) for number in (1, 2, 3)]
     assert control([*pairs, *others]) == control(pairs)
+
+
+def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
+    found = control(in_blocks(dict.fromkeys(cells(), 0.01)))
+    assert (found.estimate.value, found.estimate.rounds) == (pytest.approx(1.0), 4)
+    assert found.estimate.interval == Interval(pytest.approx(1.0), pytest.approx(1.0))
 
 
 def test_launches_that_all_agree_have_an_interval_without_a_width():

@@ -8,7 +8,7 @@ from harness.analysis.lookup import lookup
 from harness.analysis.moderation import residual
 from harness.model.launch import Role, Status
 from harness.model.run import Unavailable
-from tests.factories import broken, cell, cells, groups, launch, rounds, run
+from tests.factories import broken, cell, cells, groups, in_blocks, launch, rounds, run
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,29 @@ def test_its_later_launches_tell_before_the_pilot_and_lack_nothing():
 
 
 def test_a_cell_launched_twice_a_round_has_half_the_variance_there():
-    one, other = cells(["tf1.14"])
-    launches = rounds({one: 0.01, other: 0.01}, count=4, controls={one: 0.01})
-    found = lookup(run([one, other], controlled=True), launches)
-    assert (found.weight(one), found.weight(other)) == (0.5, 1.0)
+    one, other, third = cells(["tf1.14"], modes=["graph", "eager", "both"])
+    launches = rounds(dict.fromkeys((one, other, third), 0.01), count=4, controls={one: 0.01})
+    found = lookup(run([one, other, third], controlled=True), launches)
+    assert (found.weight(one, other), found.weight(other, one), found.weight(third, other)) == (1.5, 1.5, 2.0)
     # ... and in two of three rounds
     lost = [x for x in launches if x.round < 4 and (x.role is not Role.CONTROL or x.round > 1)]
-    assert lookup(run([one, other], controlled=True), lost).weight(one) == pytest.approx(3.0 / 5.0)
+    found = lookup(run([one, other, third], controlled=True), lost)
+    assert found.weight(one, other) == pytest.approx((2.0 + 1.5 + 1.5) / 3.0)
+
+
+def test_cells_of_two_blocks_are_compared_through_the_reference_and_have_its_variance_too():
+    members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
+    one, near, *_, far, beside = members
+    found = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), 4, spread=0.02))
+    assert (found.weight(near, one), found.weight(far, one)) == (1.5, 2.0)
+    assert (found.weight(far, beside), found.weight(near, far)) == (2.0, 2.0 + 0.5 + 1.0)
+
+
+def test_a_groups_residual_is_free_of_what_its_blocks_met():
+    members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
+    (met,) = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), met=0.5)).residuals.values()
+    (none,) = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), met=0.0)).residuals.values()
+    assert met.variance == pytest.approx(none.variance)
 
 
 def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tell():

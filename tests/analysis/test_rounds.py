@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from harness.analysis.rounds import centre, counted, pilots, seconds_per_round, series, taken, ticks_seconds
 from harness.model.launch import Role, Sample, Status
-from tests.factories import RESOURCES, broken, cell, launch, run
+from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
 
-GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
+GRAPH, EAGER, OTHER = cell(mode="graph"), cell(mode="eager"), cell("tf2.0")
 PLANNED = run([GRAPH, EAGER]).plan
 PLAN = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=None)])
 CONTROLLED = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=GRAPH)])
@@ -103,6 +103,40 @@ def test_a_single_step_is_a_number():
 def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
     joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
     assert round(joined[GRAPH][1], 9) == 0.02
+
+
+SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
+
+
+@given(st.integers(0, 1000), st.floats(0.0, 2.0))
+def test_what_a_block_met_is_in_no_ratio(seed, met):
+    seconds = {each: 0.01 * (place + 1) for place, each in enumerate(SIX)}
+    found = series(in_blocks(seconds, met=met, seed=seed))
+    for number in (1, 2, 3, 4):
+        ratios = [found[each][number] / found[SIX[0]][number] for each in SIX]
+        assert ratios == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+def test_the_references_centre_is_the_mean_of_its_blocks():
+    launches = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
+    launches += [launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)]
+    found = series(launches)
+    assert found[GRAPH][1] == pytest.approx(0.04)
+    assert found[EAGER][1] == pytest.approx(0.04)
+    assert found[OTHER][1] == pytest.approx(0.08)
+
+
+def test_a_block_whose_reference_gave_no_number_is_left_as_it_was_measured():
+    torn = broken(GRAPH, Status.OOM, 1, role=Role.CONTROL, block=1)
+    found = series([launch(GRAPH, 0.01), launch(EAGER, 0.02), torn, launch(OTHER, 0.16, block=1)])
+    assert (found[GRAPH][1], found[EAGER][1], found[OTHER][1]) == pytest.approx((0.01, 0.02, 0.16))
+
+
+def test_an_attempt_in_blocks_has_more_launches_than_it_needs_and_is_complete():
+    whole = in_blocks(dict.fromkeys(SIX, 0.01), 1)
+    assert counted(run(SIX, controlled=True).plan, whole) == whole
+    torn = [replace(each, attempt=1) for each in whole[:-1]]
+    assert counted(run(SIX, controlled=True).plan, [*whole, *torn]) == whole
 
 
 #: Ten seconds on one CPU, of which the launch had eight, and others two.
