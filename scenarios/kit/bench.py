@@ -21,7 +21,8 @@ class Bench:
 
     telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
     or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something;
-    thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for.
+    thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for; words: what
+    the launch is told while it runs, where it takes turns.
 
     `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
     need be seen only once: in a cell's first launch, and by hand.
@@ -40,6 +41,7 @@ class Bench:
         compiled=None,
         thorough=True,
         profiler=None,
+        words=None,
     ):
         self.axes = axes
         self.environment = environment
@@ -54,6 +56,7 @@ class Bench:
         self._artifact_names = set()
         self._compiled = compiled or CompiledCode()
         self._profiler = profiler
+        self._words = words
         self._placed = set()
         self._zero = perf_counter()
 
@@ -117,26 +120,34 @@ class Bench:
         """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
 
         steps: how many steps one call of `step` takes; document: how many steps the source took. What `step` returns
-        is fetched to the host inside the timing. Nothing is written meanwhile.
+        is fetched to the host inside the timing. Nothing is written meanwhile, or read.
         """
         if self.measured:
             raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
         if self._profiler is not None:
             return self._profile(step, steps)
         calls = -(-document // steps)
-        measurement = self._sampling.run(step, calls, self.phase, self._compiled.watching(self._telemetry))
+
+        def watching():
+            return self._compiled.watching(self._telemetry)
+
+        def wait(samples, calls):
+            self._tell("turn", samples, calls, steps)
+            with self._telemetry.between():
+                return self._words.next()
+
+        measurement = self._sampling.run(step, calls, self.phase, watching, wait)
         self.measured = True
-        in_sample = measurement.calls * steps
-        samples = [{"seconds": seconds, "steps": in_sample} for seconds in measurement.seconds]
-        for first in range(0, len(samples), SAMPLES_PER_EVENT):
-            self._emit(
-                "samples",
-                name="step",
-                samples=samples[first : first + SAMPLES_PER_EVENT],
-                calls_per_sample=measurement.calls,
-            )
+        name = "step" if self._sampling.turns is None else "alone"
+        for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
+            samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
+            self._tell("samples", samples, measurement.calls, steps, name=name)
         self.placed(measurement.result)
-        return measurement.before * steps + len(samples) * in_sample
+        return measurement.made * steps
+
+    def _tell(self, event, samples, calls, steps, **fields):
+        told = [dict(sample._asdict(), steps=calls * steps) for sample in samples]
+        self._emit(event, samples=told, calls_per_sample=calls, **fields)
 
     def _profile(self, step, steps):
         taken = self._profiler.run(step, steps, self.phase)

@@ -57,13 +57,21 @@ def read_profile(data):
 def read_sampling(data):
     """The sampling that a job asks for. Raises KeyError, TypeError or ValueError."""
     if data["mode"] == Document.mode:
+        if data.get("turns") is not None:
+            raise ValueError("the document's protocol takes no turns")
         return Document()
     if data["mode"] != TimeBounded.mode:
         raise ValueError("there is no sampling '{}', only 'time' and 'document'".format(data["mode"]))
-    calls = data.get("calls_per_sample")
-    if calls is not None and (not isinstance(calls, int) or calls < 1):
-        raise ValueError("calls_per_sample is {!r}, which is no count".format(calls))
+    calls, turns = read_count(data, "calls_per_sample"), read_count(data, "turns")
     warmup, measure, sample = (float(data[key]) for key in ("warmup_seconds", "measure_seconds", "sample_seconds"))
     if not (0 <= warmup < float("inf") and 0 < measure < float("inf") and 0 < sample < float("inf")):
         raise ValueError("its sampling's seconds are no lengths of time")
-    return TimeBounded(warmup, measure, sample, calls)
+    return TimeBounded(warmup, measure, sample, calls, turns)
+
+
+def read_count(data, key):
+    """A whole number above zero, None where it is left open. Raises ValueError."""
+    value = data.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError("{} is {!r}, which is no count".format(key, value))
+    return value

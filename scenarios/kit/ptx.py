@@ -32,17 +32,16 @@ class CompiledCode:
         with suppress(OSError), open(self._marker, "w") as file:
             file.write(text(self._driver) or "")
 
-    @contextmanager
     def watching(self, telemetry):
-        """A context around the timed steps: `telemetry`, and outside of it a look at what comes in meanwhile."""
-        if self._folder is None:
-            with telemetry:
-                yield
-            return
+        """A context around timed steps: `telemetry`, and outside of it a look at what comes in meanwhile."""
+        return telemetry if self._folder is None else self._looking(telemetry)
+
+    @contextmanager
+    def _looking(self, telemetry):
         before = held(self._folder)
         with telemetry:
             yield
-        self._steady = max(0, held(self._folder) - before)
+        self._steady = (self._steady or 0) + max(0, held(self._folder) - before)
 
     def resources(self):
         """Bytes, by the names of docs/contracts.md; empty without a folder."""

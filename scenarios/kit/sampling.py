@@ -4,7 +4,7 @@ import gc
 import math
 from collections import namedtuple
 from itertools import repeat
-from time import perf_counter
+from time import perf_counter, process_time
 
 # Fewer samples than this say nothing about scatter ...
 FEWEST_SAMPLES = 3
@@ -17,41 +17,67 @@ GROWTH = 10
 # A sample is aimed this much above the least length, because steps also get faster after the calibration.
 HEADROOM = 1.1
 
-# seconds: the length of each sample; calls: how many calls of the step each sample holds; before: calls made before;
-# result: what the last call returned.
-Measurement = namedtuple("Measurement", "seconds calls before result")
+# After a switch from another process the first calls may be slow. In so many turns ...
+TURNS_LOOKED_AT = 5
+# ... at most so many calls after it are timed one by one ...
+MOST_LEAD = 8
+# ... and later as many are left out as take more than so many times what a call of a sample takes.
+SLOW = 1.03
+# A call that takes so many seconds has no untimed one before it: next to it, a switch costs nothing.
+LONG = 0.5
+
+# seconds: its length; cpu_seconds: what the process used of CPUs in it, without its children.
+Sample = namedtuple("Sample", "seconds cpu_seconds")
+
+# samples: what is still to be told; calls: how many calls of the step each sample holds; made: how many calls were made
+# in all; result: what the last call returned.
+Measurement = namedtuple("Measurement", "samples calls made result")
 
 
 class TimeBounded:
     """Warm up for `warmup_seconds`, then take samples of at least `sample_seconds` for `measure_seconds`.
 
-    `calls_per_sample` fixes how many calls make a sample; None finds it while warming up.
+    `calls_per_sample` fixes how many calls make a sample; None finds it while warming up. With `turns`, a number, each
+    sample is taken when the worker is told to, and `measure_seconds` is not used.
     """
 
     mode = "time"
 
-    def __init__(self, warmup_seconds, measure_seconds, sample_seconds, calls_per_sample=None):
+    def __init__(self, warmup_seconds, measure_seconds, sample_seconds, calls_per_sample=None, turns=None):
         self.warmup_seconds = warmup_seconds
         self.measure_seconds = measure_seconds
         self.sample_seconds = sample_seconds
         self.calls_per_sample = calls_per_sample
+        self.turns = turns
 
-    def run(self, step, count, phase, telemetry, clock=perf_counter):
-        """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the two parts.
+    def run(self, step, count, phase, watching, wait, *, clock=perf_counter):
+        """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the parts.
 
-        `telemetry` is a context around what is timed. Neither adds a frame under the step: both are left again.
+        `watching()` is a context around what is timed. Neither adds a frame under the step: both are left again. With
+        turns, `wait(samples, calls)` tells the samples of the turn that is over, each of so many calls, and returns
+        when the next word has come: None is a turn, a number is how many samples to take alone. Of these the
+        measurement tells.
         """
         # What imports have left would else be collected at some step, and by chance within a short measurement: that
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
-            calls, before = self._warm_up(step, clock)
-        with phase("steady state"), telemetry:
-            seconds, result = self._measure(step, calls, clock)
-        return Measurement(seconds, calls, before, result)
+            calls, made, each = self._warm_up(step, clock)
+        if self.turns is not None:
+            gc.collect()  # between two turns it would be one more thing that differs between them
+            samples, taken, result = self._take_turns(
+                step, calls, each, phase=phase, watching=watching, wait=wait, clock=clock
+            )
+            return Measurement(samples, calls, made + taken, result)
+        with phase("steady state"), watching():
+            samples, result = self._measure(step, calls, clock)
+        return Measurement(samples, calls, made + calls * len(samples), result)
 
     def _warm_up(self, step, clock):
-        """Return the calls that make a sample, and the calls made: at least two batches, unless the step is slow."""
+        """The calls that make a sample, the calls made, and the seconds of one in the last batch.
+
+        There are at least two batches, unless the step is slow.
+        """
         calls = self.calls_per_sample or 1
         made = 0
         before = math.inf
@@ -60,13 +86,13 @@ class TimeBounded:
             taken, _ = time_calls(step, calls, clock)
             made += calls
             elapsed = clock() - begun
-            each = taken / calls
-            if self.calls_per_sample is None and taken < self.sample_seconds:
-                calls = grown(calls, taken, self.sample_seconds)
+            each = taken.seconds / calls
+            if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
+                calls = grown(calls, taken.seconds, self.sample_seconds)
             else:
                 settled = each >= SETTLED * before
                 if elapsed >= self.warmup_seconds * (1 if settled else PATIENCE):
-                    return calls, made
+                    return calls, made, each
             before = each
 
     def _measure(self, step, calls, clock):
@@ -77,36 +103,74 @@ class TimeBounded:
         ):
             taken, result = time_calls(step, calls, clock)
             samples.append(taken)
-            measured += taken
+            measured += taken.seconds
         return samples, result
+
+    def _take_turns(self, step, calls, each, *, phase, watching, wait, clock):
+        """One sample a turn, and then those alone: return these, the calls made, and the last result.
+
+        It stands where `_measure` does, so that under the step there are as many frames. each: the seconds of a call.
+        """
+        lead = 0 if each >= LONG else min(calls, MOST_LEAD)
+        leads, usual = [], []
+        samples = []
+        made = 0
+        result = None
+        alone = wait(samples, calls)
+        while alone is None:
+            before = []
+            with phase("steady state"):
+                for _ in repeat(None, lead):
+                    taken, result = time_calls(step, 1, clock)
+                    before.append(taken.seconds)
+                with watching():
+                    taken, result = time_calls(step, calls, clock)
+            made += lead + calls
+            if len(leads) < TURNS_LOOKED_AT:
+                leads.append(before)
+                usual.append(taken.seconds / calls)
+                if len(leads) == TURNS_LOOKED_AT:
+                    lead = min(lead, slow_calls(leads, usual))
+            samples = [taken]
+            alone = wait(samples, calls)
+        samples = []
+        for _ in repeat(None, lead):
+            taken, result = time_calls(step, 1, clock)
+        for _ in repeat(None, alone):
+            taken, result = time_calls(step, calls, clock)
+            samples.append(taken)
+        return samples, made + lead + calls * alone, result
 
 
 class Document:
     """The source's own protocol: exactly its number of iterations, no warm-up, every call a sample."""
 
     mode = "document"
+    turns = None
 
-    def run(self, step, count, phase, telemetry, clock=perf_counter):
-        """Time `count` calls of `step`, one by one."""
-        seconds = []
+    def run(self, step, count, phase, watching, wait, *, clock=perf_counter):
+        """Time `count` calls of `step`, one by one; there is nothing to `wait` for."""
+        samples = []
         result = None
-        with phase("steady state"), telemetry:
+        with phase("steady state"), watching():
             for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
                 taken, result = time_calls(step, 1, clock)
-                seconds.append(taken)
-        return Measurement(seconds, 1, 0, result)
+                samples.append(taken)
+        return Measurement(samples, 1, count, result)
 
 
 def time_calls(step, calls, clock):
-    """Seconds that `calls` calls of `step` take, until the last one's result has reached the host, and that result.
+    """A Sample of `calls` calls of `step`, until the last one's result has reached the host, and that result.
 
     A device works its queue off in order, so the last result's arrival ends the earlier calls too.
     """
+    used = process_time()  # it counts over all threads, which takes some microseconds: outside of what is timed
     started = clock()
     for _ in repeat(None, calls):
         result = step()
     fetch(result)
-    return clock() - started, result
+    seconds = clock() - started
+    return Sample(seconds, process_time() - used), result
 
 
 def fetch(value):
@@ -128,3 +192,22 @@ def grown(calls, taken, wanted):
     if taken * GROWTH <= wanted * HEADROOM:
         return calls * GROWTH
     return max(calls + 1, math.ceil(calls * HEADROOM * wanted / taken))
+
+
+def slow_calls(leads, usual):
+    """How many calls after a switch are to be left out: as many as are slow one after the other, at least one.
+
+    leads: of some turns, the seconds of each call before the sample; usual: of as many, those of a call in the sample.
+    The n-th call is slow where its median over the turns is more than SLOW times the samples'.
+    """
+    slow = 0
+    for n in range(len(leads[0])):
+        if median([seconds[n] for seconds in leads]) <= SLOW * median(usual):
+            break
+        slow += 1
+    return max(1, slow)
+
+
+def median(values):
+    """The middle one of an odd number of values: `statistics` takes 10 ms to import."""
+    return sorted(values)[len(values) // 2]

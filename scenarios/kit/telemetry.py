@@ -2,50 +2,76 @@
 
 import os
 from collections import namedtuple
+from contextlib import contextmanager
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter, process_time, time
 
 STAT = "/proc/stat"
+THREADS = "/proc/self/task"
 
-# stat: the bytes of /proc/stat, None where it cannot be read; now: seconds since 1970; wall, cpu: of the two clocks.
-Reading = namedtuple("Reading", "stat now wall cpu")
+NANOSECOND = 1e-9
+
+# What a piece knows that is no amount: the same in every piece, and not summed.
+COUNTS = {"steady_own_cpus", "steady_all_cpus"}
+
+# stat: the bytes of /proc/stat, None where it cannot be read; waited: of `waiting`; now: seconds since 1970; wall, cpu:
+# of the two clocks.
+Reading = namedtuple("Reading", "stat waited now wall cpu")
 
 
 class Telemetry:
-    """Watches what stands in its `with` block: the timed steps.
+    """Watches what stands in its `with` blocks, one after the other: the timed steps, whole or in pieces.
 
-    It is no function that calls them, because frames cost (see `outcome.py`). Each end is one read of a file; what was
-    read is understood later, by `resources`.
+    It is no function that calls them, because frames cost (see `outcome.py`). What is read at a piece's ends is
+    understood after it: so a piece is kept as a few numbers.
     """
 
-    def __init__(self, stat=STAT):
+    def __init__(self, stat=STAT, threads=THREADS):
         self._stat = stat
+        self._threads = threads
         self._load = load()
         self._cpus = frozenset()
-        self._before = self._after = None
+        self._before = self._started = self._ended = None
+        self._pieces = []
+        self._between = []
 
     def __enter__(self):
         if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
             self._cpus = os.sched_getaffinity(0)
         # The clocks stand next to the steps, here and at the end.
-        self._before = Reading(read(self._stat), time(), perf_counter(), cpu())
+        self._before = Reading(read(self._stat), waiting(self._threads), time(), perf_counter(), cpu())
         return self
 
     def __exit__(self, kind, error, trace):
-        wall, used = perf_counter(), cpu()
+        wall, used, now = perf_counter(), cpu(), time()
         if kind is None:
-            self._after = Reading(read(self._stat), time(), wall, used)
+            after = Reading(read(self._stat), waiting(self._threads), now, wall, used)
+            if not self._pieces:
+                self._started = self._before.now
+            self._ended = now
+            self._pieces.append(piece(self._before, after, self._cpus))
+
+    @contextmanager
+    def between(self):
+        """Stands around a wait between two pieces."""
+        wall, used = perf_counter(), cpu()
+        yield
+        self._between.append((perf_counter() - wall, cpu() - used))
 
     def resources(self):
         """Numbers by the names of docs/contracts.md, in seconds and CPUs; what cannot be known is left out."""
         found = {} if self._load is None else {"load_before": self._load}
-        if self._after is None:
+        if self._between:
+            found["between_seconds"] = sum(wall for wall, _ in self._between)
+            found["between_cpu_seconds"] = sum(used for _, used in self._between)
+        if not self._pieces:
             return found
         # who watches from outside has the same clock: when the steps began and ended, to some microseconds
-        found["steady_started"], found["steady_ended"] = self._before.now, self._after.now
-        found["steady_seconds"] = self._after.wall - self._before.wall
-        found["steady_cpu_seconds"] = self._after.cpu - self._before.cpu
-        found.update(between(cpu_ticks(self._before.stat), cpu_ticks(self._after.stat), self._cpus))
+        found["steady_started"], found["steady_ended"] = self._started, self._ended
+        found["steady_pieces"] = len(self._pieces)
+        for name, first in self._pieces[0].items():
+            if all(name in each for each in self._pieces):  # what is not known of one piece is not known of the sum
+                found[name] = first if name in COUNTS else sum(each[name] for each in self._pieces)
         return found
 
 
@@ -66,10 +92,41 @@ def load():
 def read(path):
     """The bytes of a file, None where it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:  # half of the time that a buffer takes
             return file.read()
     except OSError:
         return None
+
+
+def waiting(threads):
+    """Seconds that each thread of this process was ready to run and did not, since it began, by its number.
+
+    threads: the folder of its threads in /proc. None where that is not told (Documentation/scheduler/sched-stats.rst).
+    """
+    seconds = {}
+    kept = False
+    try:
+        for number in os.listdir(threads):
+            books = read(os.path.join(threads, number, "schedstat"))
+            if books is not None:  # the thread is gone
+                ran, waited, _ = map(int, books.split())
+                kept = kept or ran > 0  # a kernel that keeps no books writes zeros
+                seconds[number] = waited * NANOSECOND
+    except (OSError, ValueError):
+        return None
+    return seconds if kept else None
+
+
+def piece(before, after, own):
+    """What happened between two readings on the CPUs `own` and on all: numbers by their names."""
+    wall, used = after.wall - before.wall, after.cpu - before.cpu
+    found = {"steady_seconds": wall, "steady_cpu_seconds": used}
+    if before.waited is not None and after.waited is not None:
+        # a thread that began meanwhile waited meanwhile; of one that ended nothing is known
+        waited = sum(max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items())
+        found["steady_waited_seconds"] = max(0.0, min(wall - used, waited))
+    found.update(between(cpu_ticks(before.stat), cpu_ticks(after.stat), own))
+    return found
 
 
 def cpu_ticks(stat):

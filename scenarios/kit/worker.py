@@ -14,6 +14,7 @@ from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
 from .profiling import Profiler
 from .ptx import VARIABLE, CompiledCode
 from .telemetry import Telemetry
+from .words import Words, take_standard_input
 
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
@@ -22,18 +23,19 @@ def work(path):
     """Do the job in the file `path` and return the process's exit status.
 
     0: the scenario ran, or said that it is not available; 1: it failed, or ran on the CPU in place of a GPU; 130:
-    interrupted, and then no event ends it.
+    interrupted, or nobody is left to tell it its turns, and then no event ends it.
     """
+    words = Words(take_standard_input())  # first: where there is no standard input, the next descriptor would be 0
     emit = EventWriter(take_standard_output()).emit
     try:
-        return report(path, emit, Telemetry())
+        return report(path, emit, words, Telemetry())
     except ReaderGone:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def report(path, emit, telemetry):
+def report(path, emit, words, telemetry):
     """Write every event of a job, "hello" before anything of the scenario's is touched."""
     try:
         job, problem = read_job(path), None
@@ -54,7 +56,7 @@ def report(path, emit, telemetry):
         affinity=process.affinity(),
     )
     compiled = CompiledCode(os.environ.get(VARIABLE))
-    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, telemetry, compiled)
+    outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, words, telemetry, compiled)
     # Last, so that looking through the packages costs no phase anything.
     emit("pins", packages=process.installed_packages())
     # A clock that was set back meanwhile gives no negative time.
@@ -64,7 +66,7 @@ def report(path, emit, telemetry):
     return 1 if outcome.status in (FAILED, CPU_FALLBACK) else 0
 
 
-def perform(job, emit, telemetry, compiled):
+def perform(job, emit, words, telemetry, compiled):
     """Run the job's scenario and say how it ended."""
     bench = Bench(
         emit,
@@ -77,6 +79,7 @@ def perform(job, emit, telemetry, compiled):
         compiled=compiled,
         thorough=job.thorough,
         profiler=None if job.profile_calls is None else Profiler(job.profile_calls),
+        words=words,
     )
     with Attempt() as loading:
         scenario = load(job.script)

@@ -57,9 +57,12 @@ class Launch:
 
 @pytest.fixture
 def launch(tmp_path):
-    """A function that has a worker do a job: a scenario given as source text, and what differs from a plain job."""
+    """A function that has a worker do a job: a scenario given as source text, and what differs from a plain job.
 
-    def start(source, axes=None, sampling=TIME, python=sys.executable, **changes):
+    `words`: what its standard input holds.
+    """
+
+    def start(source, axes=None, sampling=TIME, python=sys.executable, words="", **changes):
         (tmp_path / "given.py").write_text(source, encoding="utf-8")
         job = {
             "schema": 1,
@@ -72,6 +75,9 @@ def launch(tmp_path):
         job.update(changes)
         (tmp_path / "job.json").write_text(json.dumps(job), encoding="utf-8")
         command = [python, "-m", "kit", str(tmp_path / "job.json")]
-        return Launch(subprocess.run(command, cwd=SCENARIOS, capture_output=True, timeout=60, check=False))
+        done = subprocess.run(
+            command, cwd=SCENARIOS, input=words.encode(), capture_output=True, timeout=60, check=False
+        )
+        return Launch(done)
 
     return start

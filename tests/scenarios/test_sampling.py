@@ -2,37 +2,47 @@
 
 import gc
 import inspect
+import math
 from contextlib import contextmanager
 
 import pytest
-from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, fetch, time_calls
+from kit import sampling as kit_sampling
+from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, fetch, slow_calls, time_calls
 
 
 class Work:
     """A step and its clock: each call takes as long as `lengths` says, and in the end always as long as its last.
 
-    It stands in for the telemetry too: `watched` is how many calls there were when that began, and when it ended.
+    It stands in for the telemetry too: `watched` is how many calls there were when that began, and when it ended. And
+    for whoever tells it its turns: `words` are what it is told, one after the other, `told` is what it tells, and the
+    first calls after a word take `switched` times as long.
     """
 
-    def __init__(self, *lengths):
+    def __init__(self, *lengths, words=(), switched=()):
         self.now = 0.0
         self.calls = 0
         self.lengths = lengths
         self.phases = {}
         self.watched = []
+        self.words = list(words)
+        self.told = []
+        self.switched = switched
+        self.since = math.inf
 
     def clock(self):
         return self.now
 
     def step(self):
-        self.now += self.lengths[min(self.calls, len(self.lengths) - 1)]
+        slow = self.switched[self.since] if self.since < len(self.switched) else 1.0
+        self.now += slow * self.lengths[min(self.calls, len(self.lengths) - 1)]
         self.calls += 1
+        self.since += 1
 
     @contextmanager
     def phase(self, name):
         before = self.calls
         yield
-        self.phases[name] = self.calls - before
+        self.phases[name] = self.phases.get(name, 0) + self.calls - before
 
     def __enter__(self):
         self.watched.append(self.calls)
@@ -40,21 +50,31 @@ class Work:
     def __exit__(self, *_):
         self.watched.append(self.calls)
 
+    def wait(self, samples, calls):
+        self.told.append((self.calls, [sample.seconds for sample in samples]))
+        self.now += 3.0
+        self.since = 0
+        return self.words.pop(0)
+
     def run(self, sampling, count=1):
-        return sampling.run(self.step, count, self.phase, self, self.clock)
+        return sampling.run(self.step, count, self.phase, lambda: self, self.wait, clock=self.clock)
+
+
+def lengths(measurement):
+    return [sample.seconds for sample in measurement.samples]
 
 
 @pytest.mark.parametrize("length", [1e-6, 0.0002, 0.006, 0.049, 0.051, 3.0])
 def test_a_sample_is_at_least_as_long_as_asked_or_one_call(length):
     measurement = Work(length).run(TimeBounded(0.5, 1.0, 0.05))
-    assert all(seconds >= 0.05 for seconds in measurement.seconds)
+    assert all(seconds >= 0.05 for seconds in lengths(measurement))
     assert measurement.calls == 1 or measurement.calls * length < 2 * 0.05
 
 
 def test_the_first_slow_calls_do_not_set_the_size_of_a_sample():
     measurement = Work(0.8, 0.3, 0.005).run(TimeBounded(0.5, 1.0, 0.05))
     assert measurement.calls in (11, 12)
-    assert max(measurement.seconds) < 0.1
+    assert max(lengths(measurement)) < 0.1
 
 
 def test_what_was_left_before_is_not_collected_while_steps_are_timed():
@@ -74,34 +94,38 @@ def test_what_was_left_before_is_not_collected_while_steps_are_timed():
 
 
 def test_a_step_that_is_slow_for_ever_is_not_warmed_up_for_ever():
-    assert Work(8.0, 3.0, 1.0, 0.3, 0.1).run(TimeBounded(0.5, 1.0, 0.05)).before == 1
+    work = Work(8.0, 3.0, 1.0, 0.3, 0.1)
+    work.run(TimeBounded(0.5, 1.0, 0.05))
+    assert work.phases["warm up"] == 1
 
 
 def test_sampling_goes_on_until_the_time_is_measured():
     measurement = Work(0.005).run(TimeBounded(0.5, 1.0, 0.05))
-    assert 1.0 <= sum(measurement.seconds) < 1.0 + measurement.seconds[-1] + 1e-9
+    assert 1.0 <= sum(lengths(measurement)) < 1.0 + lengths(measurement)[-1] + 1e-9
 
 
 def test_the_calls_before_the_measurement_are_counted_and_warm_up_lasts():
     work = Work(0.005)
     measurement = work.run(TimeBounded(0.5, 1.0, 0.05))
-    assert measurement.before == work.phases["warm up"] >= 100
-    assert work.phases["steady state"] == measurement.calls * len(measurement.seconds)
+    assert work.phases["warm up"] >= 100
+    assert measurement.made == work.calls
+    assert work.phases["steady state"] == measurement.calls * len(lengths(measurement))
 
 
 def test_a_size_that_the_job_fixes_is_kept():
-    measurement = Work(0.5, 0.001).run(TimeBounded(0.0, 0.1, 0.05, calls_per_sample=7))
-    assert (measurement.calls, measurement.before) == (7, 7)
-    assert measurement.seconds[0] == pytest.approx(0.007)
+    work = Work(0.5, 0.001)
+    measurement = work.run(TimeBounded(0.0, 0.1, 0.05, calls_per_sample=7))
+    assert (measurement.calls, work.phases["warm up"]) == (7, 7)
+    assert lengths(measurement)[0] == pytest.approx(0.007)
 
 
 def test_a_slow_step_still_gives_the_fewest_samples():
-    assert len(Work(2.0).run(TimeBounded(0.5, 1.0, 0.05)).seconds) == FEWEST_SAMPLES
+    assert len(Work(2.0).run(TimeBounded(0.5, 1.0, 0.05)).samples) == FEWEST_SAMPLES
 
 
 def test_a_very_slow_step_ends_sooner():
     measurement = Work(60.0).run(TimeBounded(0.5, 1.0, 0.05))
-    assert len(measurement.seconds) == 1
+    assert len(lengths(measurement)) == 1
     assert PATIENCE * 1.0 < 60.0
 
 
@@ -116,16 +140,78 @@ def test_a_step_that_no_clock_sees_still_ends():
 def test_the_document_times_exactly_its_calls_one_by_one():
     work = Work(0.3, 0.001)
     measurement = work.run(Document(), count=200)
-    assert (work.calls, measurement.calls, measurement.before) == (200, 1, 0)
-    assert measurement.seconds[0] == pytest.approx(0.3)
-    assert len(measurement.seconds) == 200
+    assert (work.calls, measurement.calls, measurement.made) == (200, 1, 200)
+    assert lengths(measurement)[0] == pytest.approx(0.3)
+    assert len(lengths(measurement)) == 200
 
 
 @pytest.mark.parametrize("sampling", [TimeBounded(0.5, 1.0, 0.05), Document()])
 def test_telemetry_is_around_the_timed_calls_and_no_others(sampling):
     work = Work(0.005)
     measurement = work.run(sampling, count=20)
-    assert work.watched == [measurement.before, work.calls]
+    assert work.watched == [work.phases.get("warm up", 0), work.calls]
+    assert measurement.made == work.calls
+
+
+TURNS = TimeBounded(0.5, 1.0, 0.05, turns=7)
+
+
+def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
+    work = Work(0.005, words=[None] * 7 + [4])
+    measurement = work.run(TURNS)
+    begun, *turns = work.told
+    assert begun == (work.phases["warm up"], [])
+    assert [samples for _, samples in turns] == [[pytest.approx(0.005 * measurement.calls)]] * 7
+    assert lengths(measurement) == [pytest.approx(0.005 * measurement.calls)] * 4
+    assert measurement.made == work.calls
+
+
+def test_a_launch_that_is_told_to_end_measures_nothing_more():
+    work = Work(0.005, words=[0])
+    measurement = work.run(TURNS)
+    assert (measurement.samples, measurement.result) == ([], None)
+
+
+def test_only_the_sample_of_a_turn_is_watched():
+    work = Work(0.005, words=[None, None, 3])
+    measurement = work.run(TURNS)
+    starts, ends = work.watched[::2], work.watched[1::2]
+    assert [end - start for start, end in zip(starts, ends, strict=True)] == [measurement.calls] * 2
+    assert ends == [calls for calls, _ in work.told[1:]]
+
+
+@pytest.mark.parametrize(
+    ("length", "switched", "first", "later"),
+    [
+        (0.005, [], 8, 1),
+        (0.005, [1.04], 8, 1),
+        (0.005, [2.0, 1.5, 1.04], 8, 3),
+        (0.005, [2.0, 1.0, 2.0], 8, 1),  # the third is no matter of the switch
+        (0.005, [2.0] * 20, 8, 1),  # nothing is slower than the sample: all of it is
+        (0.02, [2.0] * 4, 3, 3),  # no more of them than a sample holds
+        (0.2, [2.0, 2.0], 1, 1),
+        (0.6, [2.0], 0, 0),
+    ],
+)
+def test_as_many_calls_after_a_switch_are_left_out_as_the_first_turns_show_to_be_slow(length, switched, first, later):
+    work = Work(length, words=[None] * 7 + [1], switched=switched)
+    work.run(TURNS)
+    between = [start - told for start, (told, _) in zip(work.watched[::2], work.told, strict=False)]
+    assert between == [first] * 5 + [later] * 2
+
+
+def test_a_call_is_slow_by_its_median_over_the_turns():
+    leads = [[1.2, 1.0], [1.0, 1.0], [1.1, 9.0], [1.05, 1.0], [0.9, 1.02]]
+    assert slow_calls(leads, [1.0, 1.0, 1.0, 5.0, 1.0]) == 1
+    assert slow_calls([[1.2, 1.04], *leads[1:], [1.2, 1.04], [1.2, 1.04]], [1.0] * 7) == 2
+
+
+def test_garbage_is_collected_before_the_first_turn_and_at_no_other(monkeypatch):
+    collected = []
+    monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append(work.calls))
+    work = Work(0.005, words=[None, None, 2])
+    work.run(TURNS)
+    assert collected == [0, work.phases["warm up"]]
 
 
 class Frames(Work):
@@ -136,12 +222,19 @@ class Frames(Work):
         self.names = [frame.function for frame in inspect.stack(context=0)]
 
 
-@pytest.mark.parametrize("sampling", [TimeBounded(0.0, 0.1, 0.05), Document()])
-def test_under_a_step_there_is_the_loop_and_nothing_else(sampling):
+@pytest.mark.parametrize(
+    ("sampling", "words", "loop"),
+    [
+        (TimeBounded(0.0, 0.1, 0.05), [], ["_measure"]),
+        (TURNS, [None, 0], ["_take_turns"]),
+        (TURNS, [1], ["_take_turns"]),
+        (Document(), [], []),
+    ],
+)
+def test_under_a_step_there_is_the_loop_and_nothing_else(sampling, words, loop):
     """TensorFlow walks the stack for every operation, so frames are part of what is measured."""
-    work = Frames(0.005)
+    work = Frames(0.005, words=words)
     work.run(sampling, count=3)
-    loop = ["_measure"] if isinstance(sampling, TimeBounded) else []
     names = work.names[: work.names.index("test_under_a_step_there_is_the_loop_and_nothing_else")]
     assert names == ["step", "time_calls", *loop, "run", "run"]
 
@@ -167,7 +260,19 @@ class Holder:
 def test_the_way_of_the_last_result_to_the_host_is_timed(wrap):
     work = Work(0.0)
     result = wrap(Tensor(work))
-    assert time_calls(lambda: result, 3, work.clock) == (1.0, result)
+    sample, last = time_calls(lambda: result, 3, work.clock)
+    assert (sample.seconds, last) == (1.0, result)
+
+
+def test_what_a_sample_used_of_cpus_is_read_outside_of_its_time(monkeypatch):
+    work = Work(0.25)
+
+    def used():
+        work.now += 7.0
+        return work.calls * 0.125
+
+    monkeypatch.setattr(kit_sampling, "process_time", used)
+    assert time_calls(work.step, 3, work.clock) == ((0.75, 0.375), None)
 
 
 @pytest.mark.parametrize("value", [None, 0.5, "text", object()])

@@ -1,10 +1,12 @@
 """What the CPUs did meanwhile, from books that a test writes."""
 
 import os
+from functools import partial
 from time import process_time, time
 
 import pytest
-from kit.telemetry import Telemetry, between, cpu_ticks
+from kit import telemetry as kit_telemetry
+from kit.telemetry import Telemetry, between, cpu_ticks, waiting
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -27,7 +29,7 @@ def watched(tmp_path, monkeypatch):
     def watch(before, after, own=frozenset({0})):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: own)
         path = tmp_path / "stat"
-        telemetry = Telemetry(str(path))
+        telemetry = Telemetry(str(path), threads=str(tmp_path / "task"))
         write(path, before)
         with telemetry:
             write(path, after)
@@ -61,7 +63,7 @@ def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
 
 OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
 ALL = {"steady_all_cpus", "steady_all_cpus_busy_seconds"}
-ALWAYS = {"load_before", "steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds"}
+ALWAYS = {"load_before", "steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds", "steady_pieces"}
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,102 @@ def test_this_machine_s_own_books_are_kept():
         while process_time() < until:
             pass
     found = here.resources()
-    assert set(found) == ALWAYS | OWN | ALL
+    assert set(found) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
     assert 0.05 <= found["steady_cpu_seconds"] < 1.0
     assert found["steady_started"] < found["steady_ended"] <= time()
     assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
     assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    """The clocks of the telemetry, by name, which a test moves."""
+    now = {"perf_counter": 100.0, "cpu": 10.0, "time": 1e9}
+    for name in list(now):
+        monkeypatch.setattr(kit_telemetry, name, partial(now.__getitem__, name))
+    return now
+
+
+@pytest.fixture
+def threads(tmp_path):
+    """The folder of the process's threads, and a function that writes how long, in seconds, each waited so far."""
+    folder = tmp_path / "task"
+    folder.mkdir()
+
+    def waited(**seconds):
+        for each in list(folder.iterdir()):
+            (each / "schedstat").unlink()
+            each.rmdir()
+        for number, each in seconds.items():
+            (folder / number).mkdir()
+            (folder / number / "schedstat").write_text(f"123456789 {round(each * 1e9)} 42\n")
+
+    return str(folder), waited
+
+
+def test_pieces_are_summed_and_what_lies_between_them_is_told_apart(tmp_path, clocks, threads):
+    folder, _ = threads
+    path = tmp_path / "stat"
+    telemetry = Telemetry(str(path), threads=folder)
+    for texts in [(BEFORE, AFTER), (BEFORE, BEFORE), (BEFORE, AFTER)]:
+        with telemetry.between():
+            clocks["perf_counter"] += 5.0
+            clocks["cpu"] += 0.0625
+        path.write_text(texts[0])
+        clocks["time"] += 1.0
+        with telemetry:
+            clocks["perf_counter"] += 0.5
+            clocks["cpu"] += 0.25
+            clocks["time"] += 0.5
+            path.write_text(texts[1])
+    found = telemetry.resources()
+    assert found["steady_pieces"] == 3
+    assert (found["steady_seconds"], found["steady_cpu_seconds"]) == (1.5, 0.75)
+    assert (found["steady_started"], found["steady_ended"]) == (1e9 + 1.0, 1e9 + 4.5)
+    assert (found["between_seconds"], found["between_cpu_seconds"]) == (15.0, 0.1875)
+    assert found["steady_all_cpus"] == 2
+    assert found["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
+
+
+def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
+    path = tmp_path / "stat"
+    telemetry = Telemetry(str(path))
+    for texts in [(BEFORE, AFTER), (AFTER, BEFORE)]:
+        path.write_text(texts[0])
+        with telemetry:
+            path.write_text(texts[1])
+    assert "steady_all_cpus_busy_seconds" not in telemetry.resources()
+
+
+@pytest.mark.parametrize(
+    ("took", "books", "waited"),
+    [
+        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.5}], 0.5),
+        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.125, "8": 1.125}], 0.25),
+        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.5, "8": 1.5}], 0.75),  # both waited at once, while it did not run
+        ((1.0, 1.0), [{"7": 2.0, "8": 1.0}, {"7": 2.0, "8": 1.5}], 0.0),  # while the other ran
+        ((1.0, 1.5), [{"7": 2.0}, {"7": 2.5}], 0.0),  # on more CPUs than one
+        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.0, "9": 0.25}], 0.25),  # one that is new
+        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125}], 0.125),  # one that is gone
+        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125, "8": 0.0}], 0.125),  # its number is another's now
+    ],
+)
+def test_time_in_which_the_process_was_ready_and_did_not_run(clocks, threads, took, books, waited):
+    folder, write_waited = threads
+    write_waited(**books[0])
+    telemetry = Telemetry(threads=folder)
+    with telemetry:
+        clocks["perf_counter"] += took[0]
+        clocks["cpu"] += took[1]
+        write_waited(**books[1])
+    assert telemetry.resources()["steady_waited_seconds"] == pytest.approx(waited)
+
+
+@pytest.mark.parametrize("books", [None, "0 0 0\n", "", "1 2\n", "1 two 3\n"])
+def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path, books):
+    thread = tmp_path / "7"
+    thread.mkdir()
+    if books is not None:
+        (thread / "schedstat").write_text(books)
+    assert waiting(str(tmp_path)) is None
+    assert waiting(str(tmp_path / "nowhere")) is None

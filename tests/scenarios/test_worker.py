@@ -70,6 +70,95 @@ def test_a_scenario_knows_its_cell(launch):
     assert done.of("observation")[-1]["value"] == ["large", {"model": "large"}, "here", "cpu"]
 
 
+TURNS = {"mode": "time", "warmup_seconds": 0.02, "measure_seconds": 0.05, "sample_seconds": 0.01, "turns": 2}
+
+
+def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launch):
+    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 3\n")
+    begun, *turns = done.of("turn")
+    (alone,) = done.of("samples")
+    assert begun == {"event": "turn", "samples": [], "calls_per_sample": alone["calls_per_sample"]}
+    assert (alone["name"], len(alone["samples"])) == ("alone", 3)
+    for event in [*turns, alone]:
+        assert event["calls_per_sample"] == begun["calls_per_sample"]
+        for sample in event["samples"]:
+            assert sample["steps"] == begun["calls_per_sample"] * 4
+            assert sample["seconds"] >= 0.01
+            assert sample["cpu_seconds"] >= 0
+    assert [len(event["samples"]) for event in turns] == [1, 1]
+    assert (done.status, done.end["status"]) == (0, "ok")
+    names = [event.get("name", event["event"]) for event in done.events]
+    assert names[2:9] == ["warm up", "turn", "steady state", "turn", "steady state", "turn", "alone"]
+
+
+def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(launch):
+    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 1\n")
+    (resources,) = done.of("resources")
+    measured = sum(sample["seconds"] for event in done.of("turn") for sample in event["samples"])
+    steady = [phase for phase in done.of("phase") if phase["name"] == "steady state"]
+    assert resources["steady_pieces"] == 2
+    assert measured <= resources["steady_seconds"] <= sum(phase["seconds"] for phase in steady)
+    assert resources["between_seconds"] > 0
+    assert resources["between_cpu_seconds"] >= 0
+
+
+@pytest.mark.parametrize("words", ["", "turn\n", "turn\nturn\n", "turn\nalo", "turn\nalone 2"])
+def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(launch, words):
+    done = launch(MEASURES, sampling=TURNS, words=words)
+    assert done.status == 130
+    assert len(done.of("turn")) == 1 + words.count("turn")
+    assert done.of("end") == []
+
+
+@pytest.mark.parametrize(
+    "word", ["", "stop", "turn 2", "alone", "alone two", "alone -1", "alone 1 2", "TURN", "\u00b2", "x" * 500]
+)
+def test_a_word_that_is_not_known_is_a_failure_with_a_sentence(launch, word):
+    done = launch(MEASURES, sampling=TURNS, words=f"turn\n{word}\nturn\n")
+    assert (done.status, done.end["status"]) == (1, "failed")
+    assert "is not known, only 'turn' and 'alone N'" in done.end["reason"]
+    assert len(done.of("turn")) == 2
+
+
+def test_a_scenario_cannot_read_what_the_launch_is_told(launch):
+    source = body(
+        "import os, subprocess",
+        "child = subprocess.run([sys.executable, '-c', 'print(input())'], stderr=subprocess.DEVNULL)",
+        "bench.observe('read', [sys.stdin.read(), os.read(0, 10).decode(), child.returncode])",
+        "bench.measure(lambda: sum(range(1000)))",
+    )
+    done = launch(source, sampling=TURNS, words="turn\nalone 1\n")
+    assert done.of("observation")[0]["value"] == ["", "", 1]
+    assert (len(done.of("turn")), done.end["status"]) == (2, "ok")
+
+
+def test_a_worker_without_a_standard_input_measures_as_well(tmp_path, scenarios, launch):
+    launch(MEASURES)
+    command = f"exec {sys.executable} -m kit {tmp_path / 'job.json'} <&-"
+    done = subprocess.run(["sh", "-c", command], cwd=scenarios, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("turns", [0, -1, 1.5, True, "many", [2]])
+@pytest.mark.parametrize("mode", ["time", "document"])
+def test_turns_that_are_no_count_are_refused(launch, turns, mode):
+    done = launch(MEASURES, sampling=dict(TURNS, mode=mode, turns=turns), words="turn\n")
+    assert done.end["status"] == "failed"
+    assert "is malformed" in done.end["reason"]
+    assert done.of("turn") == []
+
+
+def test_the_document_takes_no_turns(launch):
+    assert "takes no turns" in launch(MEASURES, sampling={"mode": "document", "turns": 20}).end["reason"]
+    assert launch(MEASURES, sampling={"mode": "document", "turns": None}).end["status"] == "ok"
+
+
+@pytest.mark.parametrize("changes", [{}, {"sampling": {"mode": "document"}}])
+def test_samples_say_what_they_used_of_cpus(launch, changes):
+    done = launch(MEASURES.replace("time.sleep(0.001)", "sum(range(100000))"), **changes)
+    assert all(0 < sample["cpu_seconds"] < sample["seconds"] + 0.01 for sample in done.samples)
+
+
 def test_pins_and_resources_come_last(launch):
     done = launch(MEASURES)
     pins, resources, end = done.events[-3:]

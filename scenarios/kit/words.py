@@ -1,0 +1,53 @@
+"""What the worker is told while it runs: one word a line, on what was the process's standard input."""
+
+import os
+
+TURN, ALONE = "turn", "alone"
+
+# Longer lines are no word; a count of samples has at most as many digits as a wait of years needs.
+LONGEST = 64
+DIGITS = 9
+
+
+class WordError(Exception):
+    """The worker was told what it does not know; the message is a sentence."""
+
+
+class Words:
+    """Reads words from a file descriptor that nothing else in the process knows."""
+
+    def __init__(self, descriptor):
+        self._descriptor = descriptor
+        self._read = b""
+
+    def next(self):
+        """Wait for the next word: None for "turn", and for "alone" how many samples it asks for.
+
+        Raises WordError for another word, and KeyboardInterrupt where no more can come: whoever told them is gone.
+        """
+        while b"\n" not in self._read and len(self._read) <= LONGEST:
+            chunk = os.read(self._descriptor, LONGEST)
+            if not chunk:
+                raise KeyboardInterrupt
+            self._read += chunk
+        line, _, self._read = self._read.partition(b"\n")
+        word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
+        if word == TURN and not count:
+            return None
+        if word == ALONE and count.isdigit() and len(count) <= DIGITS:
+            return int(count)
+        raise WordError("the word {!r} is not known, only 'turn' and 'alone N'".format(line[:LONGEST]))
+
+
+def take_standard_input():
+    """Keep standard input for the words, and return the descriptor that now leads there.
+
+    From then on whatever reads standard input, in this process or in a child, finds it empty.
+    """
+    nothing = os.open(os.devnull, os.O_RDONLY)  # descriptor 0 itself, where the process was started without one
+    descriptor = os.dup(0)  # not inheritable (PEP 446)
+    os.set_blocking(descriptor, True)
+    os.dup2(nothing, 0)
+    if nothing != 0:
+        os.close(nothing)
+    return descriptor
