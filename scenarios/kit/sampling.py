@@ -64,7 +64,7 @@ class TimeBounded:
         with phase("warm up"):
             calls, made, each = self._warm_up(step, clock)
         if self.turns is not None:
-            gc.collect()  # between two turns it would be one more thing that differs between them
+            gc.collect()  # what the warm-up left would else be collected in some turn
             samples, taken, result = self._take_turns(
                 step, calls, each, phase=phase, watching=watching, wait=wait, clock=clock
             )
@@ -135,7 +135,7 @@ class TimeBounded:
             alone = wait(samples, calls)
         samples = []
         for _ in repeat(None, lead):
-            taken, result = time_calls(step, 1, clock)
+            _, result = time_calls(step, 1, clock)
         for _ in repeat(None, alone):
             taken, result = time_calls(step, calls, clock)
             samples.append(taken)
@@ -164,7 +164,7 @@ def time_calls(step, calls, clock):
 
     A device works its queue off in order, so the last result's arrival ends the earlier calls too.
     """
-    used = process_time()  # it counts over all threads, which takes some microseconds: outside of what is timed
+    used = process_time()  # this takes a microsecond: it stands outside of what is timed
     started = clock()
     for _ in repeat(None, calls):
         result = step()

@@ -320,6 +320,8 @@ def test_every_interpreter_speaks_the_same(launch, interpreter, version):
     assert done.events[0]["python"].startswith(version + ".")
     assert done.events[0]["started"] is not None
     assert done.of("pins")[0]["packages"] is not None
+    done = launch(MEASURES, python=interpreter(version), sampling=TURNS, words="turn\nalone 1\n")
+    assert (len(done.of("turn")), len(done.samples), done.end["status"]) == (2, 1, "ok")
 
 
 @pytest.mark.parametrize("version", VERSIONS[:2])
