@@ -21,7 +21,7 @@ HEADROOM = 1.1
 TURNS_LOOKED_AT = 5
 # ... at most so many calls after it are timed one by one ...
 MOST_LEAD = 8
-# ... and later as many are left out as take more than so many times what a call of a sample takes.
+# ... and later as many are left out as use more than so many times the CPU time of a call in a sample.
 SLOW = 1.03
 # A call that takes so many seconds has no untimed one before it: next to it, a switch costs nothing.
 LONG = 0.5
@@ -122,13 +122,13 @@ class TimeBounded:
             with phase("steady state"):
                 for _ in repeat(None, lead):
                     taken, result = time_calls(step, 1, clock)
-                    before.append(taken.seconds)
+                    before.append(taken.cpu_seconds)
                 with watching():
                     taken, result = time_calls(step, calls, clock)
             made += lead + calls
             if len(leads) < TURNS_LOOKED_AT:
                 leads.append(before)
-                usual.append(taken.seconds / calls)
+                usual.append(taken.cpu_seconds / calls)
                 if len(leads) == TURNS_LOOKED_AT:
                     lead = min(lead, slow_calls(leads, usual))
             samples = [taken]
@@ -197,8 +197,9 @@ def grown(calls, taken, wanted):
 def slow_calls(leads, usual):
     """How many calls after a switch are to be left out: as many as are slow one after the other, at least one.
 
-    leads: of some turns, the seconds of each call before the sample; usual: of as many, those of a call in the sample.
-    The n-th call is slow where its median over the turns is more than SLOW times the samples'.
+    leads: of some turns, the CPU seconds of each call before the sample; usual: of as many, those of a call in the
+    sample. The n-th call is slow where its median over the turns is more than SLOW times the samples'. It is CPU time,
+    because on a busy machine single calls take any time.
     """
     slow = 0
     for n in range(len(leads[0])):
