@@ -13,6 +13,7 @@ from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
+from harness.analysis.rounds import by_clock
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.model.launch import Launch, Sampling
@@ -24,12 +25,14 @@ class Results:
     """A run with its launches, and what follows from them.
 
     Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
-    `by_hand` says what can be typed without the harness: the backends' registry knows.
+    `launches` are as they are judged, by the plan's clock. `by_hand` says what can be typed without the harness: the
+    backends' registry knows.
     """
 
     def __init__(self, run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing_by_hand) -> None:
         self.run = run
-        self.launches = launches
+        self.launches = by_clock(run.plan.clock, launches)
+        self._stored = launches
         self.by_hand = by_hand
 
     @property
@@ -89,7 +92,7 @@ class Results:
     @cached_property
     def samplings(self) -> list[Sampling]:
         """How launches sampled, group by group."""
-        return samplings_used(self.run, self.launches, self.found)
+        return samplings_used(self.run, self._stored, self.found)
 
     @cached_property
     def attributions(self) -> list[Attribution]:

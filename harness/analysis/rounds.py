@@ -3,9 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
 
@@ -19,6 +20,35 @@ TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
 #: Of a timed part in pieces, each piece's count is off by part of a tick, at random, with a standard deviation of at
 #: most half a tick (5 ms); over n pieces that is √n as much, and this is 3.6 of these.
 TICKS_SECONDS_A_PIECE = 0.018
+
+
+def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
+    """The launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
+
+    Stored launches have time by the clock. Whoever computes numbers from them begins here. A launch that used no CPU
+    time in its samples, or did not tell what it used, has none, and ends `failed` with a sentence.
+    """
+    return launches if clock is Clock.WALL else [_by_cpu(launch) if launch.samples else launch for launch in launches]
+
+
+def _by_cpu(launch: Launch) -> Launch:
+    used, alone = _cpu_samples(launch.samples), _cpu_samples(launch.alone)
+    if any(sample.seconds for sample in used) or launch.status is not Status.OK:
+        return replace(launch, samples=used, alone=alone)
+    return replace(
+        launch,
+        samples=(),
+        alone=(),
+        status=Status.FAILED,
+        error="Its steps used no CPU time." if used else "It did not tell what its samples used of CPUs.",
+        advice="Measure it by time: leave out --clock cpu.",
+    )
+
+
+def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """The samples with their CPU seconds for seconds; none where one does not tell them."""
+    known = [replace(each, seconds=each.cpu_seconds) for each in samples if each.cpu_seconds is not None]
+    return known if len(known) == len(samples) else []
 
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
@@ -104,11 +134,13 @@ def taken(launch: Launch) -> float:
     launch did not run, and no more than the ticks can have others use. What a step waits for by itself is not in it. Of
     launches that do not tell how long they were ready, see `_unaccounted`.
 
-    0 where that is not shown to be over 3 %, and where it cannot be known: with several CPUs, a step that waits for one
-    of them is not slowed by what happens on another. Too much is taken off, at most what others used, of a step whose
-    threads wait for one another's CPU, and that also waits by itself while others run: a thread that is ready behind a
-    sibling is booked as one that is ready behind others.
+    0 where that is not shown to be over 3 %, where the samples are CPU time, and where it cannot be known: with several
+    CPUs, a step that waits for one of them is not slowed by what happens on another. Too much is taken off, at most
+    what others used, of a step whose threads wait for one another's CPU, and that also waits by itself while others
+    run: a thread that is ready behind a sibling is booked as one that is ready behind others.
     """
+    if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
+        return 0.0
     known = launch.resources
     seconds, own, busy = (known.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
     if not seconds or own is None or busy is None or known.get("steady_own_cpus") != 1.0:

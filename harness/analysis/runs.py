@@ -22,7 +22,7 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Logs, combine, half_widths, means, medians, minus, minus_others
 from harness.analysis.verdicts import ALPHA, Judgement, Verdict, judge, judgements, unjudged
-from harness.model.launch import BROKEN, Status
+from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import Cell
 
 #: A cell gets a verdict from so many rounds in each run: nothing lends its variances any degrees of freedom.
@@ -116,6 +116,11 @@ class Pair:
 
     def __init__(self, first: Results, second: Results, margin: float) -> None:
         self.first, self.second, self.margin = first, second, margin
+
+    @property
+    def clock(self) -> Clock:
+        """What both measured."""
+        return self.first.run.plan.clock
 
     @cached_property
     def changes(self) -> Changes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.lookup import lookup
-from harness.analysis.rounds import Series, centre, gave_number
+from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine
 from harness.analysis.tables import layouts
 from harness.model.launch import Launch, Role, Sampling
@@ -139,7 +139,7 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     It looks at the intervals' widths and never at what they say. A group in which nothing can be compared has that of
     its cells' times instead; one without a number is left out.
     """
-    found = lookup(run, launches)
+    found = lookup(run, by_clock(run.plan.clock, launches))
     of_pairs: dict[str, float] = {}
     for layout in layouts(run, found):
         pairs = layout.pairs()

@@ -11,8 +11,8 @@ from harness.analysis.shape import Shape, Spread, Used, shape, spread, used
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work import steps
 from harness.model.environment import Device
-from harness.model.launch import Status
-from harness.model.run import Run
+from harness.model.launch import Clock, Status
+from harness.model.run import Plan, Run
 from harness.model.scenario import Cell, Scenario
 
 
@@ -45,7 +45,7 @@ class ScenarioTable:
     """One scenario's numbers, at least one in every row and every column.
 
     `row_axes` are the axes that a row shows, `column_axes` those that a column's heading shows; `several_devices`:
-    the rows' devices differ.
+    the rows' devices differ. `clock` says what its times are.
     """
 
     scenario: Scenario
@@ -54,6 +54,7 @@ class ScenarioTable:
     several_devices: bool
     columns: Sequence[ScenarioColumn]
     rows: Sequence[Row]
+    clock: Clock
 
     def cell(self, row: Row, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
@@ -134,7 +135,7 @@ def layouts(run: Run, found: Lookup) -> list[Layout]:
 
 def tables(run: Run, found: Lookup) -> list[ScenarioTable]:
     """The run's tables in the run's order; one that has no number has no rows."""
-    return [_table(layout, found, run.plan.margin) for layout in layouts(run, found)]
+    return [_table(layout, found, run.plan) for layout in layouts(run, found)]
 
 
 def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
@@ -149,9 +150,9 @@ def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
     return made
 
 
-def _table(layout: Layout, found: Lookup, margin: float) -> ScenarioTable:
+def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
     pairs, scenario, heads = layout.pairs(), layout.scenario, layout.heads
-    compared = dict(zip(pairs, compare(pairs, found, margin), strict=True))
+    compared = dict(zip(pairs, compare(pairs, found, plan.margin), strict=True))
 
     def value(key: _Key, head: ScenarioColumn) -> Value:
         cell = layout.cell(key, head.side)
@@ -175,6 +176,7 @@ def _table(layout: Layout, found: Lookup, margin: float) -> ScenarioTable:
         several_devices=len({row.device for row in rows}) > 1,
         columns=[heads[index] for index in filled],
         rows=[replace(row, values=[row.values[index] for index in filled]) for row in rows],
+        clock=plan.clock,
     )
 
 

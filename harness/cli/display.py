@@ -12,10 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis.rounds import by_clock
 from harness.cli.messages import say
 from harness.model import backend
 from harness.model.backend import Stage, Step
-from harness.model.launch import Launch, Protocol, Role, Sampling, Status
+from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.model.texts import counted
@@ -92,12 +93,14 @@ class LivePreparation:
         return table
 
 
-def describe(launch: Launch) -> str:
+def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     """What came of a launch, in a few words."""
+    (launch,) = by_clock(clock, [launch])
     if launch.status is not Status.OK:
         return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
     if launch.samples:
-        return f"{launch.centre * 1e3:.3g} ms a step"
+        unit = "CPU ms" if clock is Clock.CPU else "ms"
+        return f"{launch.centre * 1e3:.3g} {unit} a step"
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
 
 
@@ -113,6 +116,7 @@ class Count(WalkListener):
         self._spent = 0.0
         self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
         self._clock = clock
+        self._measured = plan.clock
         self._begun: float | None = None
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
 
@@ -174,7 +178,7 @@ class PlainLaunches(Count):
         """A launch was stored."""
         super().end(launch)
         name = f"round {launch.round}" if launch.round else launch.role.value
-        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {describe(launch)} ({self.left()})")
+        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {describe(launch, self._measured)} ({self.left()})")
 
 
 class LiveLaunches(Count):

@@ -28,6 +28,18 @@ class Interleave(StrEnum):
     LAUNCHES = "launches"
 
 
+class Clock(StrEnum):
+    """What is measured of a step: time by the clock on the wall, or the process's CPU time, in all its threads."""
+
+    WALL = "wall"
+    CPU = "cpu"
+
+    @property
+    def time(self) -> str:
+        """What is measured, in words."""
+        return "CPU time" if self is Clock.CPU else "time"
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How long a launch warms up and measures, in seconds, and how long a sample lasts at least.

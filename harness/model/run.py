@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.backend import BackendFacts
 from harness.model.environment import Environment
-from harness.model.launch import Interleave, Limits, Role, Sampling
+from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.scenario import Cell, Scenario
 
 SCHEMA = 1
@@ -76,7 +76,7 @@ class Plan:
     when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
-    says how the cells of a round are measured.
+    says how the cells of a round are measured, and `clock` what of them.
     """
 
     groups: Sequence[Group]
@@ -90,6 +90,7 @@ class Plan:
     margin: float = 0.03
     profile_calls: int | None = None
     interleave: Interleave = Interleave.LAUNCHES
+    clock: Clock = Clock.WALL
 
     @property
     def cells(self) -> list[Cell]:

@@ -16,7 +16,7 @@ from harness.report.comparisons import tally
 from harness.report.format import Unit
 from harness.report.sections import measured
 from harness.report.sections.answer import control
-from harness.report.sentences import listed, remarks
+from harness.report.sentences import capital, listed, remarks
 
 #: The version of `--json`.
 SCHEMA = 2
@@ -88,7 +88,7 @@ def _meaning(found: Shift, margin: str) -> str:
 def table(pair: Pair) -> Iterator[Block]:
     """A line a cell, what changed first, and what its numbers mean."""
     changes = pair.changes
-    unit = format.unit([each.first.value for each in changes.cells])
+    unit = format.unit([each.first.value for each in changes.cells], pair.clock)
     named = names.apart([each.cell for each in changes.cells], pair.first.run.scenarios)
     ordered = sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict))
     made = tabulate("Cells", columns(pair, unit, named), ordered, where=REPORT, noun="cell")
@@ -115,7 +115,9 @@ def table(pair: Pair) -> Iterator[Block]:
 
 def columns(pair: Pair, unit: Unit, named: dict[Cell, list[str]]) -> list[Column[CellChange]]:
     """What is said of a cell."""
-    times = f"Time per step in {unit.symbol}. Ratios are the time in B over the time in A: above 1 B takes longer."
+    time = pair.clock.time
+    times = f"Ratios are the {time} in B over the {time} in A: above 1 B takes longer."
+    times = f"{capital(time)} per step in {unit.symbol}. {times}"
     return [
         Column("cell", lambda each: ", ".join(named[each.cell]), is_label=True),
         Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
@@ -217,4 +219,10 @@ def document(pair: Pair) -> dict[str, Any]:
 
 def _head(results: Results) -> dict[str, Any]:
     run, found = results.run, results.found.control
-    return {"id": run.id, "started": run.started, "folder": run.folder, "control": found and asdict(found)}
+    return {
+        "id": run.id,
+        "started": run.started,
+        "folder": run.folder,
+        "clock": run.plan.clock.value,
+        "control": found and asdict(found),
+    }

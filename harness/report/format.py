@@ -9,6 +9,7 @@ from harness.analysis.shape import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value
+from harness.model.launch import Clock
 
 #: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
 UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
@@ -35,17 +36,22 @@ PERCENT = Unit("%", 100.0)
 ONE = Unit("", 1.0)
 
 
-def unit(seconds: Sequence[float]) -> Unit:
-    """One unit for a table of times: milliseconds, unless its median lies below 0.1 ms or from 10 s on."""
+def unit(seconds: Sequence[float], clock: Clock) -> Unit:
+    """One unit for a table of times: milliseconds, unless its median lies below 0.1 ms or from 10 s on; `CPU ms`."""
     median = statistics.median(seconds) if seconds else 1e-3
     if median >= 10.0:
-        return SECONDS
-    return MILLISECONDS if median >= 1e-4 else MICROSECONDS
+        return of_clock(SECONDS, clock)
+    return of_clock(MILLISECONDS if median >= 1e-4 else MICROSECONDS, clock)
+
+
+def of_clock(unit: Unit, clock: Clock) -> Unit:
+    """The unit of what the clock measures: CPU time is never called as time is."""
+    return Unit(f"CPU {unit.symbol}", unit.factor) if clock is Clock.CPU else unit
 
 
 def unit_of(table: ScenarioTable) -> Unit:
     """The unit of a table's times."""
-    return unit([value.estimate.value for *_, value in table.times() if value.estimate])
+    return unit([value.estimate.value for *_, value in table.times() if value.estimate], table.clock)
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:

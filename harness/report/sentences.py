@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.analysis.results import Results
 from harness.model.environment import Environment
+from harness.model.launch import Clock
 from harness.model.scenario import Scenario
 from harness.report.blocks import REST, Heading, Where
 
@@ -35,6 +36,16 @@ def headed(results: Results, scenario: Scenario, place: str = "", where: Where =
 def pythons(versions: tuple[str, str] | None) -> str:
     """That two environments have different interpreters, whose versions these are."""
     return f"Python {versions[0]} vs {versions[1]}" if versions else ""
+
+
+def in_clock(clock: Clock) -> str:
+    """What follows a number that is not of time by the clock; else empty."""
+    return " in CPU time" if clock is Clock.CPU else ""
+
+
+def capital(text: str) -> str:
+    """The text as it begins a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def environments(known: Sequence[Environment]) -> str:

@@ -16,7 +16,7 @@ from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import FileError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import Limits, Sampling
+from harness.model.launch import Clock, Limits, Sampling
 from harness.model.run import Plan
 from harness.model.scenario import DEFAULT_SUITE, Cell, Scenario, Suite
 from harness.plan.availability import split
@@ -136,6 +136,11 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
         asked: float | None = getattr(request, key)
         return suite_seconds(suite, key) if asked is None and suite else asked
 
+    if request.clock is Clock.CPU and plan.limits.gpus:
+        raise UsageError(
+            "--clock cpu counts what a step uses of CPUs, and nothing of what a GPU does.",
+            "Leave out --clock cpu, or --gpu and --gpus.",
+        )
     budget = length("budget")
     usual = MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
@@ -147,6 +152,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
         precision=request.precision,
         budget_seconds=budget,
         margin=request.margin,
+        clock=request.clock,
     )
 
 

@@ -79,13 +79,20 @@ def export(folder: Path, format: str) -> bytes:
 def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool = False) -> Pair:
     """Both runs; `margin` is a share.
 
-    Raises UsageError for a folder that is no run's, for one and the same run, and for different machines unless
-    `any_host`; NothingSelectedError where no cell has a number in both.
+    Raises UsageError for a folder that is no run's, for one and the same run, for runs of which one measured time and
+    the other CPU time, and for different machines unless `any_host`; NothingSelectedError where no cell has a number in
+    both.
     """
     pair = Pair(read(first), read(second), margin)
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
         raise UsageError(f"{first} and {second} are the same run.", "Name two runs.")
+    if one.run.plan.clock is not other.run.plan.clock:
+        raise UsageError(
+            f"{first} measured {one.run.plan.clock.time}, and {second} {other.run.plan.clock.time}: they cannot be "
+            "compared.",
+            f"Measure one of them again, with --clock {other.run.plan.clock} or --clock {one.run.plan.clock}.",
+        )
     if pair.machines and not any_host:
         told = plain("; ".join(map(fact, pair.machines)))
         raise UsageError(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from harness.model.errors import UsageError
-from harness.model.launch import Protocol
+from harness.model.launch import Clock, Protocol
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
 
@@ -240,6 +240,13 @@ class Request(LaunchRequest):
             "For how long to measure: for a time, or for the source document's iterations.", shown=Protocol.TIME.value
         ),
     ] = Protocol.TIME
+    clock: Annotated[
+        Clock,
+        Option(
+            "What is measured: time by the clock, or CPU time, which others' work on the machine changes less.",
+            shown=Clock.WALL.value,
+        ),
+    ] = Clock.WALL
     warmup: Annotated[
         float | None,
         Option(

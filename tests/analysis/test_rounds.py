@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.rounds import centre, counted, pilots, seconds_per_round, series, taken, ticks_seconds
-from harness.model.launch import Role, Sample, Status
+from harness.analysis.rounds import by_clock, centre, counted, pilots, seconds_per_round, series, taken, ticks_seconds
+from harness.model.launch import Clock, Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
 
 GRAPH, EAGER, OTHER = cell(mode="graph"), cell(mode="eager"), cell("tf2.0")
@@ -276,6 +276,32 @@ def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_ru
     made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal, waited_seconds=waited)
     share = taken(made)
     assert share == 0.0 or 0.03 * timed < share * timed <= min(timed - own, waited + steal, busy - own + steal + 0.041)
+
+
+def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off():
+    told = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
+    made = launch(cell(), samples=told, alone=told[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
+    assert by_clock(Clock.WALL, [made]) == [made]
+    (found,) = by_clock(Clock.CPU, [made])
+    assert [sample.seconds for sample in found.samples] == [0.1, 0.0]
+    assert [sample.seconds for sample in found.alone] == [0.1]
+    assert (taken(made), taken(found), centre(found)) == (pytest.approx(0.2), 0.0, 0.005)
+    assert by_clock(Clock.CPU, [found]) == [found]
+
+
+@pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not tell")])
+def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why):
+    made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
+    (found,) = by_clock(Clock.CPU, [made])
+    assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False)
+    assert why in found.error
+    assert found.advice
+    assert series([found]) == {}
+
+
+def test_what_broke_or_only_observes_stays_as_it_is_by_cpu_time():
+    launches = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
+    assert by_clock(Clock.CPU, launches) == launches
 
 
 def test_a_series_is_of_corrected_times():

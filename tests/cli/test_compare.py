@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.launch import Status
+from harness.model.launch import Clock, Status
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness, stored
 from tests.factories import broken, cell, scenario
@@ -109,6 +109,15 @@ def test_a_scenario_with_another_axis_has_no_cell_in_common_with_itself(compare:
     more = scenario(axes={**scenario().axes, "inputs": ["numpy"]})
     with pytest.raises(NothingSelectedError, match="The axes of step have changed"):
         compare(first(), second({cell(inputs="numpy"): 0.01}, scenarios=[more]))
+
+
+def test_time_and_cpu_time_are_not_compared(compare: Compare) -> None:
+    run, launches = second()
+    told = [replace(each, samples=[replace(s, cpu_seconds=s.seconds) for s in each.samples]) for each in launches]
+    other = replace(run, plan=replace(run.plan, clock=Clock.CPU)), told
+    with pytest.raises(UsageError, match=r"measured time, and .* CPU time: they cannot be compared\.") as refused:
+        compare(first(), other)
+    assert refused.value.advice == "Measure one of them again, with --clock cpu or --clock wall."
 
 
 def test_another_machine_is_refused_unless_asked_for(compare: Compare, tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ import pytest
 
 from harness.analysis.shape import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
+from harness.model.launch import Clock
 from harness.report.format import (
     GIBIBYTES,
     MEBIBYTES,
     MICROSECONDS,
     MILLISECONDS,
     SECONDS,
+    Unit,
     apart,
     between,
     bytes_,
@@ -53,8 +55,9 @@ def test_three_significant_digits(value, text):
     [([5e-6, 2e-5], MICROSECONDS), ([1e-4], MILLISECONDS), ([2e-4, 0.3, 9.0], MILLISECONDS), ([12.0], SECONDS)],
 )
 def test_one_unit_for_a_table(seconds, expected):
-    assert unit(seconds) is expected
-    assert unit([]) is MILLISECONDS
+    assert unit(seconds, Clock.WALL) is expected
+    assert unit(seconds, Clock.CPU) == Unit(f"CPU {expected.symbol}", expected.factor)
+    assert unit([], Clock.WALL) is MILLISECONDS
 
 
 @pytest.mark.parametrize(

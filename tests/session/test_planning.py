@@ -11,6 +11,7 @@ from harness.catalog.project import Project
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost
+from harness.model.launch import Clock, Protocol
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
 from harness.session.request import Request
@@ -55,6 +56,18 @@ Plan = Callable[..., Planned]
 
 def absent(prepared: Planned) -> dict[str, str]:
     return {entry.cell.environment: entry.reason for entry in prepared.plan.unavailable}
+
+
+def test_cpu_time_is_measured_where_it_is_asked_for_with_either_way_of_sampling(plan: Plan) -> None:
+    assert plan(environments=["old"]).plan.clock is Clock.WALL
+    assert plan(environments=["old"], clock=Clock.CPU).plan.clock is Clock.CPU
+    assert plan(environments=["old"], clock=Clock.CPU, sampling=Protocol.DOCUMENT).plan.clock is Clock.CPU
+
+
+def test_cpu_time_of_a_gpus_step_is_refused(plan: Plan) -> None:
+    with pytest.raises(UsageError, match=r"^--clock cpu counts .* nothing of what a GPU does\.") as refused:
+        plan(environments=["old"], clock=Clock.CPU, gpu=True)
+    assert refused.value.advice == "Leave out --clock cpu, or --gpu and --gpus."
 
 
 def test_a_cpu_run_is_as_ever(plan: Plan) -> None:

@@ -8,7 +8,7 @@ from harness.analysis.results import Results
 from harness.analysis.shape import quantile, rates
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
-from harness.model.launch import Role
+from harness.model.launch import Clock, Role
 from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts import axes, layout
@@ -42,7 +42,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     words = layout.words(
         f"{scenario.title}: each launch compared with the mean of its cell",
         [
-            "Marks: the time per step of a launch. Bars: p10 to p90 of its samples. "
+            f"Marks: the {table.clock.time} per step of a launch. Bars: p10 to p90 of its samples. "
             f"Grey band: within {within} of the mean.",
             layout.some(len(kept), len(moments), "launch", "those farthest from the means of their cells"),
         ],
@@ -53,16 +53,18 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     yield layout.picture(
         file_name(results, "course", scenario),
         words,
-        _layers(kept, len(moments), margin, layout.axis_title(words)),
+        _layers(kept, len(moments), margin, layout.axis_title(words), table.clock),
         HEIGHT,
     )
 
 
-def _layers(moments: Sequence[Moment], of: int, margin: float, title: Sequence[str]) -> list[Specification]:
+def _layers(
+    moments: Sequence[Moment], of: int, margin: float, title: Sequence[str], clock: Clock
+) -> list[Specification]:
     samples = [_samples(each) for each in moments]
     drawn = [Estimate(each.factor, 1, within) for each, within in zip(moments, samples, strict=True)]
     shown = axes.domain_of_ratios(drawn, margin)
-    y = layout.ratios(shown, "time / mean of its cell", HEIGHT, APART)
+    y = layout.ratios(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
     x = {
         "field": "place",
         "type": "quantitative",

@@ -100,6 +100,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     )
     different = len(once) - len(same)
     left_out = f"{counted(different, 'comparison')} of different work {'is' if different == 1 else 'are'} left out."
+    time = results.run.plan.clock.time
     words = layout.words(
         f"{scenario.title}: which is faster, and by how much",
         [
@@ -108,9 +109,9 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
             chart.cut,
             left_out if different else "",
         ],
-        "time of the first / time of the second (log scale); right of 1: the first takes longer",
-        f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, time of the first over time of the second: "
-        f"{chart.ends}.",
+        f"{time} of the first / {time} of the second (log scale); right of 1: the first takes longer",
+        f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {time} of the first over {time} of the "
+        f"second: {chart.ends}.",
     )
     yield layout.picture(file_name(results, "ratios", scenario), words, _layers(chart, layout.axis_title(words)))
 
@@ -132,7 +133,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
             layout.some(len(chart.rows), len(told), "effect", "those farthest from 1"),
             chart.cut,
         ],
-        "factor of the time per step, mean over the other axes (log scale); right of 1: takes longer",
+        f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
         f"Chart of what explains the differences in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: "
         f"{chart.ends}.",
     )

@@ -76,21 +76,22 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
         for title, panel in zip(layout.distinct([panel.name for panel in made[:PANELS]]), made, strict=False)
     ]
     estimates = [point.estimate for panel in panels for points in panel.curves.values() for point in points]
-    series, shown, unit = list(kept.values()), axes.domain(estimates), format.unit([each.value for each in estimates])
+    series, shown = list(kept.values()), axes.domain(estimates)
+    unit, step = format.unit([each.value for each in estimates], table.clock), f"{table.clock.time} per step"
     axis, scenario, marks = swept[0].axis, table.scenario, sum(len(panel.marks) for panel in panels)
     intervals = "Vertical bars: 95 % confidence intervals." if table.rounds > 1 else layout.NO_INTERVALS
     spans = ", grey bars: their 95 % confidence intervals" if table.rounds > 1 else ""
     marked = f", {counted(marks, 'crossing')} marked" if marks else ""
     words = layout.words(
-        f"{scenario.title}: time per step by {axis}",
+        f"{scenario.title}: {step} by {axis}",
         [
             f"{intervals}{f' Rings: crossings{spans}.' if marks else ''}",
             layout.some(len(panels), len(made), "panel", "the first"),
             layout.some(len(series), len(called), "curve", "the first"),
             layout.cut(estimates, shown),
         ],
-        f"time per step, {unit.symbol} (log scale)",
-        f"Chart of the time per step of {scenario.name} by {axis}, {counted(len(panels), 'panel')} with "
+        f"{step}, {unit.symbol} (log scale)",
+        f"Chart of the {step} of {scenario.name} by {axis}, {counted(len(panels), 'panel')} with "
         f"{', '.join(series)}{marked}.",
     )
     legend = layout.legend(series, layout.WIDTH // COLUMNS)

@@ -73,15 +73,16 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
             f"({' '.join(filter(None, [row.name, row.series]))})"
         ),
     )
+    step = f"{table.clock.time} per step"
     words = layout.words(
-        f"{scenario.title}: time per step",
+        f"{scenario.title}: {step}",
         [
             bars if table.rounds > 1 else layout.NO_INTERVALS,
             layout.some(lines, len({cell.name for cell in found}), "line", "those with the longest times"),
             layout.cut(estimates, shown),
         ],
-        f"time per step, {unit.symbol}{' (log scale)' if log else ''}",
-        f"Chart of the time per step of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
+        f"{step}, {unit.symbol}{' (log scale)' if log else ''}",
+        f"Chart of the {step} of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
     )
     title = layout.axis_title(words)
     yield layout.picture(

@@ -13,6 +13,7 @@ from harness.model.errors import NothingSelectedError
 if TYPE_CHECKING:  # `harness --help` asks for the names alone
     from harness.analysis.cells import CellResult
     from harness.analysis.results import Results
+    from harness.model.run import Run
 
 
 def names() -> list[str]:
@@ -31,6 +32,13 @@ def render(format: str, results: "Results") -> str:
 
 def _modules() -> dict[str, str]:
     return {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
+
+
+def named(name: str, run: "Run") -> str:
+    """What a cell or a comparison of the run is called by tools that set equal names beside one another."""
+    from harness.model.launch import Clock  # noqa: PLC0415
+
+    return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
 
 
 def with_numbers(results: "Results", format: str) -> "list[CellResult]":

@@ -8,11 +8,8 @@ from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.report import format
 from harness.report.escape import dumps, plain
-from harness.report.format import MILLISECONDS
-from harness.report.formats import with_numbers
-
-#: The same for every cell and every run: the action sets numbers beside those of earlier commits.
-UNIT = f"{MILLISECONDS.symbol}/step"
+from harness.report.format import MILLISECONDS, of_clock
+from harness.report.formats import named, with_numbers
 
 # the action puts names between backticks into cells of a Markdown table, where neither can be escaped
 _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
@@ -29,8 +26,9 @@ def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     title = next((known.title for known in run.environments if known.name == result.cell.environment), "")
     told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
-        "name": plain(result.name).translate(_IN_CODE),
-        "unit": UNIT,
+        "name": plain(named(result.name, run)).translate(_IN_CODE),
+        # the same for every cell and every run of a clock: the action sets numbers beside those of earlier commits
+        "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),
         "extra": "\n".join(plain(line) for line in told if line),

@@ -102,9 +102,7 @@ def build(results: Results) -> Document:
             for table in results.tables
             for line in lines(table)
         ],
-        attributions=[
-            Accounted(attribution.sentence(each, results.run.plan.margin), each) for each in results.attributions
-        ],
+        attributions=[Accounted(attribution.sentence(each, results.run.plan), each) for each in results.attributions],
         sweeps=[sweep for _, sweep in results.sweeps],
         statements=results.statements,
         missing=results.missing,

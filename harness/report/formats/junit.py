@@ -17,6 +17,7 @@ from harness.model.run import Run
 from harness.report import format
 from harness.report.comparisons import ComparisonLine, lines
 from harness.report.escape import clean, plain
+from harness.report.formats import named
 from harness.report.sections import missing
 from harness.report.sections.scenarios import remark
 
@@ -72,9 +73,9 @@ def render(results: Results) -> str:
 def _judged(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # a pick's words have the name of its entry in front already
-    name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
+    name = named(line.name if line.entry.pick else f"{line.entry.name}: {line.name}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.takes)
-    told = ", ".join(filter(None, [line.verdict, ratio and f"time ratio {ratio}"]))
+    told = ", ".join(filter(None, [line.verdict, ratio and f"{results.run.plan.clock.time} ratio {ratio}"]))
     remarks = remark(results, line.compared)
     message = f"{line.name}: {told}{f'; {remarks}' if remarks else ''}"
     return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, plain(message))
@@ -82,14 +83,14 @@ def _judged(results: Results, line: ComparisonLine) -> _Case:
 
 def _measured(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
-    cause = results.causes.get(result.cell)
+    cause, name = results.causes.get(result.cell), named(result.name, results.run)
     # a cell with a number passes unless some of its launches went wrong
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
-        return _Case(result.name, seconds=seconds)
+        return _Case(name, seconds=seconds)
     advice = missing.advice(results.run, cause)
     reason = missing.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
-    return _Case(result.name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)
+    return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)
 
 
 def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
@@ -110,6 +111,7 @@ def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
         "harness": run.harness,
         "reference": run.reference,
         "margin": format.share(run.plan.margin),
+        "clock": run.plan.clock.value,
         "seed": str(run.plan.seed),
         "cpu": str(run.host.get("cpu") or ""),
     }

@@ -11,11 +11,11 @@ from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, taken
 from harness.model.environment import Environment
-from harness.model.launch import Launch
+from harness.model.launch import Clock, Launch
 from harness.model.run import Run
 from harness.model.texts import cpu_list
 from harness.report.escape import dumps, plain
-from harness.report.formats import with_numbers
+from harness.report.formats import named, with_numbers
 from harness.report.sections.measured import pairs
 
 Metadata = dict[str, str | float]
@@ -48,6 +48,7 @@ def _suite(run: Run) -> Metadata:
             "harness_version": run.harness,
             "harness_run": run.id,
             "harness_commit": run.commit,
+            "harness_clock": run.plan.clock.value if run.plan.clock is Clock.CPU else "",
             **{f"host_{name}": text for name, text in pairs(run.host)},
             **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
         }
@@ -58,7 +59,7 @@ def _benchmark(result: CellResult, environment: Environment | None, run: Run) ->
     cell = result.cell
     return _metadata(
         {
-            "name": result.name,
+            "name": named(result.name, run),
             "python_version": environment.python if environment else "",
             "scenario": cell.scenario,
             "environment": cell.environment,

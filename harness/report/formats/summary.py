@@ -39,18 +39,18 @@ def _compared(results: Results) -> Iterator[Block]:
         yield Text(verdict_counts(known, too_few_rounds(line.compared for line in known)))
     shown = sorted((line for line in known if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
-        several = len(results.tables) > 1
+        several, time = len(results.tables) > 1, results.run.plan.clock.time
         columns = [
             Column[ComparisonLine]("row", lambda line: _row(line, several=several), is_optional=True),
             Column[ComparisonLine]("comparison", lambda line: line.what),
-            Column[ComparisonLine]("time ratio", _ratio, is_number=True),
+            Column[ComparisonLine](f"{time} ratio", _ratio, is_number=True),
             Column[ComparisonLine]("verdict", lambda line: line.verdict),
         ]
         yield tabulate("Comparisons", columns, shown[:COMPARISONS])
         more = len(shown) - COMPARISONS
         if more > 0:
             yield Text(f"{counted(more, 'more such comparison')} in the report.")
-        yield Text("Ratios are the time of the first over the time of the second; verdicts describe the first.")
+        yield Text(f"Ratios are the {time} of the first over the {time} of the second; verdicts describe the first.")
     if results.statements and results.tables:
         yield Text(statements.counts(results.statements))
 

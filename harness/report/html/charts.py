@@ -6,6 +6,7 @@ How wide they are, and how large their letters, is decided where they are drawn 
 from collections.abc import Sequence
 from typing import Any
 
+from harness.model.launch import Clock
 from harness.report.charts.layout import CONFIG, Specification
 from harness.report.charts.picture import Picture
 
@@ -13,7 +14,8 @@ from harness.report.charts.picture import Picture
 #: says what a chart shows, and its style sheet has the colours of its ground.
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
-#: Marks that somebody points at, and what of their values is then told, under which title and in which format.
+#: Marks that somebody points at, and what of their values is then told, under which title (of the `{time}` that
+#: is measured) and in which format.
 MARKS = ("point", "bar")
 TOLD: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
@@ -24,35 +26,42 @@ TOLD: Sequence[tuple[str, str, str]] = (
     ("phase", "phase", ""),
     ("verdict", "verdict", ""),
     ("size", "size", ",.6~g"),
-    ("ratio", "ratio of times", ".3~f"),
-    ("time", "time", ".4~g"),
+    ("ratio", "ratio of {time}s", ".3~f"),
+    ("time", "{time}", ".4~g"),
     ("takes", "takes", ".3~g"),
 )
 
 _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
-def specification(picture: Picture) -> Specification:
+def specification(picture: Picture, clock: Clock) -> Specification:
     """The picture's specification for the page, which has its title, its notes and `config` itself."""
     left_out = {"$schema", "config", "title", "description"}
-    return _interactive({key: value for key, value in picture.specification.items() if key not in left_out})
+    kept = {key: value for key, value in picture.specification.items() if key not in left_out}
+    return _interactive(kept, clock)
 
 
-def _interactive(part: Specification) -> Specification:
+def _interactive(part: Specification, clock: Clock) -> Specification:
     """The specification with tooltips on all marks that have something to tell."""
-    inner: Specification = {key: [*map(_interactive, part[key])] for key in ("layer", "concat") if key in part}
+    inner: Specification = {
+        key: [_interactive(each, clock) for each in part[key]] for key in ("layer", "concat") if key in part
+    }
     made = part | inner
-    return _told(made) if part.get("mark", {}).get("type") in MARKS else made
+    return _told(made, clock) if part.get("mark", {}).get("type") in MARKS else made
 
 
-def _told(unit: Specification) -> Specification:
+def _told(unit: Specification, clock: Clock) -> Specification:
     values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
     fields = set(values[0])
     if {"start", "end"} <= fields:
         fields.add("takes")
         unit = {**unit, "transform": [*unit.get("transform", []), _LENGTH]}
     tooltip = [
-        {"field": field, "title": title, **({"type": "quantitative", "format": format} if format else {})}
+        {
+            "field": field,
+            "title": title.format(time=clock.time),
+            **({"type": "quantitative", "format": format} if format else {}),
+        }
         for field, title, format in TOLD
         # a scenario without series has one that is called nothing
         if field in fields and (field == "takes" or values[0][field] != "")

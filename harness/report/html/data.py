@@ -129,12 +129,12 @@ class PageData:
 
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """The page's data; `sections` are those that it shows."""
-    found = results.found
+    found, clock = results.found, results.run.plan.clock
     starts = {id(launch): _instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
     values = {cell: value for table in results.tables for cell, value in table.cells().items()}
     units = {table.scenario.name: format.unit_of(table) for table in results.tables}
-    unit = format.unit([value.estimate.value for value in values.values() if value.estimate])
+    unit = format.unit([value.estimate.value for value in values.values() if value.estimate], clock)
     absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
     scenarios = {scenario.name: place for place, scenario in enumerate(results.run.scenarios)}
     tables = _of_cells(sections)
@@ -196,7 +196,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         ],
         cells=[data(cell) for cell in found.cells],
         config=charts.PAGE_CONFIG,
-        charts={picture.name: charts.specification(picture) for picture in blocks.pictures(sections)},
+        charts={picture.name: charts.specification(picture, clock) for picture in blocks.pictures(sections)},
     )
 
 

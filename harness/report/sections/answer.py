@@ -10,6 +10,7 @@ from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
+from harness.model.launch import Clock
 from harness.model.run import RULES, Run
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.model.texts import counted, joined
@@ -17,7 +18,7 @@ from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT
 from harness.report.sections import course, statements
-from harness.report.sentences import environments
+from harness.report.sentences import environments, in_clock
 
 #: How many sentences the answer has at most.
 SENTENCES = 3
@@ -71,20 +72,22 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
     """What is said of the rows of one verdict: where it begins the sentence, and where it follows another clause."""
     subject, base = _sides(run, answer)
     rows, ends, within = _rows(answer, findings), _interval(findings), f"within {format.share(run.plan.margin)}"
-    takes, where = f"{subject} takes {_span(findings)} as long as {base}{rows}", rows.strip()
+    clock = run.plan.clock
+    as_long = "as much CPU time" if clock is Clock.CPU else "as long"
+    takes, where = f"{subject} takes {_span(findings)} {as_long} as {base}{rows}", rows.strip()
     match kind:
         case Verdict.SLOWER:
             # it always begins
             return f"{takes}{ends}{_most(answer, findings)}", ""
         case Verdict.FASTER:
-            fast = f"is {_span(findings, faster=True)} as fast"
+            fast = f"is {_span(findings, faster=True)} as fast{in_clock(clock)}"
             return f"{subject} {fast} as {base}{rows}{ends}{_most(answer, findings)}", f"{where} it {fast}"
         case Verdict.SAME:
-            return f"{subject} takes as long as {base} {within}{rows}", f"{where} it takes as long {within}"
+            return f"{subject} takes {as_long} as {base} {within}{rows}", f"{where} it takes {as_long} {within}"
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            apart = f"{subject} and {base} did not do the same work{rows}: their times cannot be compared"
+            apart = f"{subject} and {base} did not do the same work{rows}: their {clock.time}s cannot be compared"
             return apart, f"different work {where}"
     why = why_withheld(findings)
     return f"{takes}{ends}; {why}", f"{where} there is {why}"
@@ -243,8 +246,9 @@ def conditions(results: Results) -> str:
     run = results.run
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
+    measured = "CPU time, not time by the clock, was measured" if run.plan.clock is Clock.CPU else "Measured"
     return (
-        f"Measured in {course.rounds(results)} of fresh processes, {course.pinning(run)}{on}. "
+        f"{measured} in {course.rounds(results)} of fresh processes, {course.pinning(run)}{on}. "
         f"A difference of less than {format.share(run.plan.margin)} counts as none. "
         f"{course.disturbance(results.disturbance)}{_OLDER if run.rules < RULES else ''}"
     )
@@ -258,7 +262,8 @@ def control(results: Results, margin: float | None = None) -> str:
     found, margin = results.found.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
-    told = f"A/A control: two identical cells differed by {_apart(found)}, over {counted(found.groups, 'group')}"
+    apart, groups = f"{_apart(found)}{in_clock(results.run.plan.clock)}", counted(found.groups, "group")
+    told = f"A/A control: two identical cells differed by {apart}, over {groups}"
     if found.estimate.interval is None:
         return f"{told}, with too few rounds for an interval."
     if found.beyond(math.log1p(margin)):

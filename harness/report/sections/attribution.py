@@ -6,13 +6,14 @@ from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
-from harness.report.sentences import headed, pythons, remarks
+from harness.report.sentences import headed, in_clock, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3
@@ -37,14 +38,14 @@ def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
     several = any(table.several_devices for table in results.tables if table.scenario.name == made.scenario.name)
     device = made.device.value if several else ""
     yield from headed(results, made.scenario, device, where)
-    yield Text(sentence(made, results.run.plan.margin), where=where)
+    yield Text(sentence(made, results.run.plan), where=where)
     yield from map(Figure, forest.effects(results, made))
     caption = ", ".join(filter(None, ["Effects", made.scenario.title, device]))
     yield tabulate(caption, columns(results), [(made, effect) for effect in made.told], noun="effect")
     yield Text(cells(made), True)
 
 
-def sentence(made: Attribution, margin: float) -> str:
+def sentence(made: Attribution, plan: Plan) -> str:
     """The changes that make a difference, and two that depend on each other."""
     if not made.judged:
         return f"Too few rounds ({made.rounds} of {FEWEST_ROUNDS}) for verdicts on these effects."
@@ -53,7 +54,7 @@ def sentence(made: Attribution, margin: float) -> str:
     leading, on = made.leading, made.depending
     told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
     told += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
-    beyond = f"a difference of more than {format.share(margin)}"
+    beyond = f"a difference{in_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
             changes = f"no change is shown to make {beyond}"
@@ -87,7 +88,7 @@ def columns(results: Results) -> list[Column[Line]]:
     return [
         Column("change", _name, is_label=True),
         Column(
-            "time ratio",
+            f"{results.run.plan.clock.time} ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
             legend="The ratio of one change is the geometric mean over all combinations of the other axes: above 1, "
             "the first of the two takes longer. The additional factor of two changes (their interaction) says how many "

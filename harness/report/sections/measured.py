@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.analysis.results import Results
+from harness.model.launch import Clock
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.model.texts import counted
@@ -32,6 +33,9 @@ from harness.report.sentences import remarks
 #: A scenario of more characters than these is left to the details.
 SCRIPT_CHARACTERS = 20_000
 
+#: What is measured by the clock that is not time.
+CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not time by the clock"
+
 
 def sections(results: Results) -> Iterator[Section]:
     """What was measured."""
@@ -44,6 +48,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     told = {
         "Rounds": course.told(results),
         "Sampling": f"{course.sampling(results)}; {course.pinning(run)}",
+        "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
         "Machine": machine(run),
         "Run": origin(run),
         "Reference": run.reference,

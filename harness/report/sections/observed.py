@@ -102,7 +102,7 @@ def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[B
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
         values = [_value(seen[each]) if each in seen else None for each in shown]
         lines.append(SeenLine(name, [name, time], values, cell))
-    labels = [Head("cell", is_label=True), Head(f"time, {unit.symbol}", is_number=True)]
+    labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
     yield _side_by_side(caption, labels, shown, lines, REST)
     yield from in_full(shown, lines)
 

@@ -18,7 +18,7 @@ from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
-from harness.report.sentences import listed, pythons, remarks
+from harness.report.sentences import capital, listed, pythons, remarks
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
 COLUMNS = 8
@@ -70,7 +70,7 @@ def columns(results: Results, table: ScenarioTable, few: bool, drawn: Interval) 
     """What is said of a comparison; `drawn` is from where to where its plot goes."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
-        Column("time ratio", lambda line: _ratio(line, table.rounds), is_number=True),
+        Column(f"{table.clock.time} ratio", lambda line: _ratio(line, table.rounds), is_number=True),
         Column("below 1 faster, above slower", lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
         Column("as the source counts", _percent, is_number=True, is_optional=True),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
@@ -133,12 +133,12 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
 
 def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool) -> Iterator[Text]:
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
-    margin = format.share(results.run.plan.margin)
+    margin, time = format.share(results.run.plan.margin), results.run.plan.clock.time
     if first:
         yield Text(
-            "Ratios are the time of the first over the time of the second: above 1 the first takes longer. Verdicts "
-            f"describe the first: faster or slower by more than {margin}, the same within {margin}, unclear where "
-            "neither is shown.",
+            f"Ratios are the {time} of the first over the {time} of the second: above 1 the first takes longer. "
+            f"Verdicts describe the first: faster or slower by more than {margin}, the same within {margin}, unclear "
+            "where neither is shown.",
             True,
             where=REPORT,
         )
@@ -182,7 +182,7 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
     environments = list(dict.fromkeys(side.environment for _, side in heads))
     if len(heads) > COLUMNS and len(environments) > 1:
-        sides = [(names.values(table, side) or "time", side.environment, at) for at, side in heads]
+        sides = [(names.values(table, side) or table.clock.time, side.environment, at) for at, side in heads]
     else:
         sides, environments = [(names.side_name(table, side), "", at) for at, side in heads], [""]
     places: dict[str, dict[str, int]] = {}
@@ -202,7 +202,9 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
         *(column(*place) for place in places.items()),
     ]
     rows = [(row, environment) for row in table.rows for environment in environments]
-    return tabulate(f"Time per step, {table.scenario.title}", columns, rows, where=REPORT, noun="row")
+    return tabulate(
+        f"{capital(table.clock.time)} per step, {table.scenario.title}", columns, rows, where=REPORT, noun="row"
+    )
 
 
 def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
@@ -217,13 +219,13 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
 
 def intervals(table: ScenarioTable, unit: Unit) -> str:
     """What stands beside the times."""
-    rounds = table.rounds
+    rounds, step = table.rounds, f"{capital(table.clock.time)} per step"
     if rounds == 1:
-        return f"Time per step in {unit.symbol}, from one round: no intervals, no verdict."
+        return f"{step} in {unit.symbol}, from one round: no intervals, no verdict."
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer where n= says so)" if fewer else ""
     return (
-        f"Time per step in {unit.symbol}; ± or the range in brackets is a 95 % confidence interval over "
+        f"{step} in {unit.symbol}; ± or the range in brackets is a 95 % confidence interval over "
         f"{counted(rounds, 'round')}{counts}."
     )
 

@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, Race
 from harness.analysis.tables import ScenarioTable
+from harness.model.launch import Clock
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
@@ -41,7 +42,7 @@ def sections(results: Results) -> Iterator[Section]:
             blocks += [*drawn, *_told(table, sweep)]
             drawn, lines = [], [*lines, *_lines(table, sweep)]
     if lines:
-        blocks.append(Text(tabulate("", columns(lines[0].sweep), lines).legend, True))
+        blocks.append(Text(tabulate("", columns(lines[0].table, lines[0].sweep), lines).legend, True))
     if blocks:
         yield Section("Sweeps", "sweeps", blocks)
 
@@ -58,7 +59,7 @@ def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     yield Items([*(each for each, _ in told[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
     yield Items([each for each, _ in told], where=Where.TERMINAL)
     place = ", ".join(filter(None, [table.scenario.title, names.sweep_place(table, sweep)]))
-    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(sweep), _lines(table, sweep))
+    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(table, sweep), _lines(table, sweep))
 
 
 # In sentences.
@@ -81,22 +82,22 @@ def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: Race) -> str:
     if race.ahead and not race.unclear:
         first, last = format.size(race.sizes[0], sweep), amount(race.sizes[-1], sweep)
         once = ", in one round" if race.rounds == 1 else ""
-        return f"{ahead} takes less time than {behind} at every size from {first} to {last}{once}"
-    clauses = [_crossing(each, sweep, subject, base) for each in race.crossings]
+        return f"{ahead} takes less {table.clock.time} than {behind} at every size from {first} to {last}{once}"
+    clauses = [_crossing(each, sweep, subject, base, table.clock) for each in race.crossings]
     if race.unclear:
         where = " and ".join(
             f"from {format.size(each.low, sweep)} to {amount(each.high, sweep)}" for each in race.unclear
         )
         clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
     if race.ahead:
-        clauses.append(f"elsewhere {ahead} takes less time")
+        clauses.append(f"elsewhere {ahead} takes less {table.clock.time}")
     return "; ".join(clauses)
 
 
-def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str) -> str:
+def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str, clock: Clock) -> str:
     before, after = (base, subject) if crossing.rises else (subject, base)
     sure = span(crossing, sweep) or "one round, so no interval"
-    return f"From about {amount(crossing.at, sweep)} ({sure}) on, {after} takes less time than {before}"
+    return f"From about {amount(crossing.at, sweep)} ({sure}) on, {after} takes less {clock.time} than {before}"
 
 
 def amount(size: float, sweep: MeasuredSweep) -> str:
@@ -122,11 +123,11 @@ def _ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 # In the table.
 
 
-def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
+def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
     """What is said of a comparison along a sweep; sizes are counted in the sweep's unit, or else its axis."""
     return [
         Column("comparison", lambda line: names.what(line.table, line.race.column), is_label=True),
-        Column("less time before", lambda line: _ahead(line, before=True), is_optional=True),
+        Column(f"less {table.clock.time} before", lambda line: _ahead(line, before=True), is_optional=True),
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
             lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
@@ -143,7 +144,7 @@ def columns(sweep: MeasuredSweep) -> list[Column[SweepLine]]:
             is_optional=True,
         ),
         Column(
-            "less time after",
+            f"less {table.clock.time} after",
             lambda line: _ahead(line, before=False),
             legend="Along a sweep there is no margin: any difference that is shown counts.",
             is_optional=True,

@@ -1,0 +1,155 @@
+"""A run that measured CPU time says so wherever a number of it stands."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.model.launch import Clock, Launch, Sample, Status
+from harness.model.run import Run
+from harness.report import changes, sections, terminal
+from harness.report.blocks import Section
+from harness.report.formats import names, render
+from harness.report.html import data, page
+from harness.report.html.assets import assets
+from harness.report.markdown import full
+from tests import swept, two_runs
+from tests.factories import cells, launch, rounds, run
+from tests.report.formats.examples import example
+
+#: What a number is called where it is not said to be of CPU time, and what only time by the clock takes.
+TIMES = re.compile(
+    r"(?<!CPU )\b(?:time (?:ratio|per step|of the (?:first|second)|/ mean)|times? in [AB]|ms|µs)\b|(?<!CPU )(?<!the )(?<!of )\btimes?$"
+    r"|, time\b|less time\b|as long as \w",
+    re.IGNORECASE,
+)
+#: These numbers are of time by the clock in every run: what a launch goes through before its first step.
+BY_THE_CLOCK = re.compile(r"first step|container start|interpreter start|launch was requested|build, |import, ")
+
+
+def by_cpu(stored: tuple[Run, list[Launch]]) -> tuple[Run, list[Launch]]:
+    """The run by CPU time: a launch that others disturb takes ten times as long by the clock."""
+    asked, launches = stored
+
+    def clocked(each: Launch) -> Launch:
+        return replace(each, samples=[Sample(10 * s.seconds, s.steps, cpu_seconds=s.seconds) for s in each.samples])
+
+    return replace(asked, plan=replace(asked.plan, clock=Clock.CPU)), [clocked(each) for each in launches]
+
+
+def offending(text: str) -> list[str]:
+    return [line for line in text.splitlines() if TIMES.search(line) and not BY_THE_CLOCK.search(line)]
+
+
+def swept_example() -> tuple[Run, list[Launch]]:
+    return swept.swept_run(swept.seconds(swept.CROSSING))
+
+
+@pytest.mark.parametrize("format", [name for name in names() if name != "html"])
+@pytest.mark.parametrize("stored", [example, swept_example])
+def test_every_format_says_cpu_and_has_its_numbers(format, stored) -> None:
+    asked, launches = stored()
+    told = render(format, Results(*by_cpu((asked, launches))))
+    assert "CPU time" in told or "cpu_seconds_per_step" in told
+    if format != "json":
+        assert offending(told) == []
+
+
+def test_names_and_units_of_other_tools_are_not_those_of_time() -> None:
+    results, timed = Results(*by_cpu(example())), Results(*example())
+    entries = json.loads(render("benchmark-action", results))
+    assert {entry["unit"] for entry in entries} == {"CPU ms/step"}
+    assert all(entry["name"].endswith(", CPU time") for entry in entries)
+    benchmarks = json.loads(render("pyperf", results))
+    assert all(each["metadata"]["name"].endswith(", CPU time") for each in benchmarks["benchmarks"])
+    assert benchmarks["metadata"]["harness_clock"] == "cpu"
+    assert "harness_clock" not in json.loads(render("pyperf", timed))["metadata"]
+    suites = ElementTree.fromstring(render("junit", results))
+    assert all(str(case.get("name")).endswith(", CPU time") for case in suites.iter("testcase"))
+    assert {each.get("value") for each in suites.iter("property") if each.get("name") == "clock"} == {"cpu"}
+    rows = list(csv.DictReader(io.StringIO(render("csv", results))))
+    assert "seconds_per_step" not in rows[0]
+    assert [row["taken"] for row in rows if row["status"] == "ok"] == ["0.0"] * sum(r["status"] == "ok" for r in rows)
+    assert json.loads(render("json", results))["run"]["plan"]["clock"] == "cpu"
+
+
+@pytest.mark.parametrize("stored", [example, swept_example])
+def test_report_and_page_say_cpu_at_each_heading_sentence_and_chart(stored) -> None:
+    results = Results(*by_cpu(stored()))
+    made = sections.build(results)
+    assert offending(full(made)) == []
+    told = data.build(results, made)
+    assert told.unit.startswith("CPU ")
+    assert all(each.unit.startswith("CPU ") for each in told.scenarios)
+    titles = [text for name, each in told.charts.items() if not name.startswith("phases") for text in _titles(each)]
+    assert {"CPU time", "ratio of CPU times"} & set(titles)
+    assert [text for text in titles if offending(text)] == []
+    assert "CPU time" in page.page(results, made, assets(None))
+
+
+def _titles(part: object) -> list[str]:
+    """The titles of axes, legends and tooltips, however deep they are."""
+    if isinstance(part, dict):
+        title = part.get("title") or ()
+        own = [title] if isinstance(title, str) else [each for each in title if isinstance(each, str)]
+        return [*own, *(text for each in part.values() for text in _titles(each))]
+    return [text for each in part for text in _titles(each)] if isinstance(part, list | tuple) else []
+
+
+def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
+    timed, cpu = Results(*example()), Results(*by_cpu(example()))
+    for one, other in zip(timed.cells, cpu.cells, strict=True):
+        assert one.estimate == other.estimate
+        assert one.shape == other.shape
+    assert [each.ratio for answer in timed.answers for each in answer.findings] == [
+        each.ratio for answer in cpu.answers for each in answer.findings
+    ]
+
+
+def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time(capsys) -> None:
+    answer = sections.build(Results(*by_cpu(example())))[0]
+    terminal.show([answer])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"TensorFlow 2\.0\.0 takes \S+ as much CPU time as TensorFlow 1\.14\.0", shown)
+    assert "CPU time, not time by the clock, was measured in 5 rounds of fresh processes" in shown
+    assert re.search(r"two identical cells differed by .* in CPU time, over", shown)
+    assert "taken off" not in shown
+
+
+def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
+    awake, asleep, untold = cells()[:3]
+    launches = [
+        *rounds({awake: 0.01}),
+        *(launch(asleep, number=n, samples=[Sample(0.5, 10, cpu_seconds=0.0)]) for n in range(6)),
+        *(launch(untold, number=n, observations={"loop": "fit"}) for n in range(6)),
+    ]
+    asked, known = by_cpu((run([awake]), launches[:6]))
+    asked = replace(run([awake, asleep, untold]), plan=replace(run([awake, asleep, untold]).plan, clock=Clock.CPU))
+    results = Results(asked, [*known, *launches[6:]])
+    assert [each.status for each in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
+    reasons = {each.reason: each.advice for each in results.missing}
+    assert list(reasons) == ["Its steps used no CPU time.", "It did not tell what its samples used of CPUs."]
+    assert set(reasons.values()) == {"Measure it by time: leave out --clock cpu."}
+    for format in names():
+        assert render(format, results)
+    assert render("csv", Results(asked, launches[6:]))
+    assert "used no CPU time" in full(sections.build(Results(asked, launches[6:])))
+
+
+def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
+    pair = two_runs.pair(*(by_cpu(each()) for each in (two_runs.first, two_runs.second)))
+    told = full([Section("B vs A", "compare", changes.sections(pair)[0].blocks)])
+    assert "A, CPU ms" in told
+    assert "CPU time per step in CPU ms. Ratios are the CPU time in B over the CPU time in A" in told
+    assert offending(told) == []
+    assert changes.document(pair)["first"]["clock"] == "cpu"
+
+
+def test_time_by_the_clock_is_not_called_cpu_time() -> None:
+    for format in names():
+        assert "CPU time" not in re.sub(r"CPU time of the|CPU seconds", "", render(format, Results(*example())))
