@@ -22,7 +22,7 @@ from harness.analysis.sizing import (
     wish,
 )
 from harness.analysis.statistics import student
-from harness.model.launch import Protocol, Role, Sample, Sampling, Status
+from harness.model.launch import Clock, Protocol, Role, Sample, Sampling, Status
 from tests.analysis.paired import around, family
 from tests.factories import broken, cell, cells, launch, rounds, run
 
@@ -321,3 +321,16 @@ def test_a_group_without_a_number_is_left_out():
     assert list(found(one)) == [one.run.plan.groups[0].name]
     assert widths(run(), []) == {}
     assert widths(run([cell()]), [broken(cell(), Status.FAILED, 1)]) == {}
+
+
+def test_by_cpu_time_widths_are_of_it():
+    times = {cell(): 0.01, cell("tf2.0"): 0.01}
+    asked = run(times)
+    cpu = replace(asked, plan=replace(asked.plan, clock=Clock.CPU))
+    quiet, noisy = rounds(times, 8, spread=0.01), rounds(times, 8, spread=0.3, seed=2)
+    both = [
+        replace(one, samples=[Sample(other.centre * 10, 10, cpu_seconds=one.centre * 10)])
+        for one, other in zip(quiet, noisy, strict=True)
+    ]
+    assert widths(cpu, both) == widths(asked, quiet)
+    assert widths(asked, both) == widths(asked, noisy)

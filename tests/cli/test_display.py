@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, preparing
 from harness.model.backend import Stage, Step
-from harness.model.launch import Role, Status
+from harness.model.launch import Clock, Role, Sample, Status
 from tests.runs import CELLS, launch, plan
 
 
@@ -135,6 +135,13 @@ def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -
     progress.begin(CELLS[0], 1)
     progress.end(launch(round=1))
     assert capsys.readouterr().err == "[1/4] round 1: step old graph: 10 ms a step (30 s left)\n"
+
+
+def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
+    told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
+    PlainLaunches(replace(plan(), clock=Clock.CPU)).end(told)
+    assert ": 12.5 CPU ms a step (" in capsys.readouterr().err
+    assert describe(launch(), Clock.CPU) == "failed: It did not tell what its samples used of CPUs."
 
 
 def test_a_launch_without_a_number_is_told_with_its_error() -> None:
