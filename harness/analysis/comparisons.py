@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 
-from harness.analysis import work
+from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.statistics import Estimate, Logs, half_widths, log_ratios, means
@@ -44,11 +44,12 @@ class Settling:
 class Compared:
     """One cell against another.
 
-    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: the same for
-    all of a table, 1 - 0.05 / m of m that are judged together. `verdict` (by Holm) says what `cell` is; where it is
-    None, `withheld` says why. `settling` is of an unclear one, None where no number of rounds is likely to do: the
-    difference lies at the margin. `work` tells whether both did the same, `pythons` are the two interpreters' versions
-    where they differ.
+    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: the same
+    for all of a table, 1 - 0.05 / m of m that are judged together. `verdict` (by Holm) says what `cell` is; where
+    it is None, `withheld` says why. `alone` is how many times as large the ratio is where each was measured alone,
+    of launches that took turns, with its interval at the same level. `settling` is of an unclear one, None where no
+    number of rounds is likely to do: the difference lies at the margin. `work` tells whether both did the same,
+    `pythons` are the two interpreters' versions where they differ.
     """
 
     cell: Cell
@@ -60,11 +61,17 @@ class Compared:
     settling: Settling | None
     work: work.WorkCheck
     pythons: tuple[str, str] | None
+    alone: Estimate | None = None
 
     @property
     def takes(self) -> Estimate:
         """How many times as long `cell` takes as `other`."""
         return self.estimate.inverse
+
+    @property
+    def bias(self) -> Estimate | None:
+        """What `alone` says, if it is shown not to be 1: both intervals then are as much wider as it is away from 1."""
+        return self.alone if turns.is_bias(self.alone) else None
 
     @property
     def judged(self) -> bool:
@@ -97,13 +104,17 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs, log_margin = _logs(family, found), math.log1p(margin)
-    judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin))
+    alone = turns.alone([(pair.cell, pair.other) for pair in family], found)
+    bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
+    judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
     said = judgements(logs, judged, [len(pair.logs) for pair in family], [found.control], log_margin)
-    settled_by = rounds_to_settle(logs, judged.alpha, log_margin)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level)
+    settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
+    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level) + bias
     results = (
-        _compared(pair, judgement, found, settled_by=by, half=half)
-        for pair, judgement, by, half in zip(family, said, settled_by.tolist(), then.tolist(), strict=True)
+        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift)
+        for pair, judgement, by, half, shift in zip(
+            family, said, settled_by.tolist(), then.tolist(), alone, strict=True
+        )
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
@@ -114,8 +125,9 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[float | None]:
     """Half the width of each pair's interval on the log scale, at 1 - 0.05 / m for the m pairs that are judged.
 
-    What `compare` shows, whatever the verdicts: so a rule that stops by it does not look at these. None for a pair that
-    is not judged; infinite for one with too few rounds to be.
+    What `compare` shows, whatever the verdicts: so a rule that stops by it does not look at these. But for a bias that
+    was found, which no more rounds take away. None for a pair that is not judged; infinite for one with too few rounds
+    to be.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]

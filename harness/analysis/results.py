@@ -16,6 +16,7 @@ from harness.analysis.observations import Statement, statements
 from harness.analysis.rounds import by_clock
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
+from harness.analysis.turns import Alone, Turns, is_bias, turns
 from harness.model.launch import Launch, Sampling
 from harness.model.run import AskByHand, Run, nothing_by_hand
 from harness.model.scenario import Cell
@@ -83,6 +84,16 @@ class Results:
     def disturbance(self) -> Disturbance:
         """Which rounds other processes disturbed."""
         return disturbance(self.run, self.launches)
+
+    @cached_property
+    def turns(self) -> Turns | None:
+        """How launches took turns, and what was found of bias in it; None where none did."""
+        values = [value for table in self.tables for row in table.rows for value in row.values]
+        # two columns may show one comparison
+        compared = {(each.cell, each.other): each.alone for value in values if (each := value.compared)}
+        alone = [Alone(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
+        counting = [launch for launches in self.found.numbers.values() for launch in launches]
+        return turns(counting, alone, self.margin)
 
     @cached_property
     def ended(self) -> Endings:

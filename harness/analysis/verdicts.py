@@ -93,13 +93,17 @@ class Judged:
     verdicts: list[Verdict]
 
 
-def judge(logs: Logs, margin: float | Floats) -> Judged:
-    """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %; or one of each comparison."""
+def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0) -> Judged:
+    """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %; or one of each comparison.
+
+    `bias` (0 or more, likewise) is by how much the way of measuring was seen to move a ratio. Which way of measuring is
+    right is not known, so all intervals are that much longer on both sides.
+    """
     margins = np.broadcast_to(margin, logs.mean.shape)
-    alpha, shown = holm(_p_values(logs, margins)), shown_alpha(logs.mean.size)
-    half = half_widths(logs, alpha)
+    alpha, shown = holm(_p_values(logs, margins, bias)), shown_alpha(logs.mean.size)
+    half = half_widths(logs, alpha) + bias
     ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
-    return Judged(half_widths(logs, shown), 1.0 - shown, alpha, [_verdict(*each) for each in ends])
+    return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*each) for each in ends])
 
 
 def shown_alpha(comparisons: int) -> float:
@@ -157,17 +161,18 @@ def holm(p_values: Floats) -> Floats:
     return result
 
 
-def rounds_to_settle(logs: Logs, alpha: Floats, margin: float) -> npt.NDArray[np.int64]:
+def rounds_to_settle(logs: Logs, alpha: Floats, margin: float, bias: float | Floats = 0.0) -> npt.NDArray[np.int64]:
     """How many rounds in all would settle each comparison in four of five runs, if it is as measured; shape (m,).
 
-    The smallest n with (t(1 - alpha/2) + t(power)) · s / √n < ||mean| - margin|, both quantiles of n - 1 degrees of
-    freedom and what moderation lent. A difference within the margin can leave it on both sides, so half of the
-    failures may fall on each. 0 where the mean is within a standard error of the margin, or n over 200.
+    The smallest n with (t(1 - alpha/2) + t(power)) · s / √n < ||mean| - margin| - bias, both quantiles of n - 1
+    degrees of freedom and what moderation lent: no number of rounds takes the bias away. A difference within the
+    margin can leave it on both sides, so half of the failures may fall on each. 0 where the mean, less the bias, is
+    within a standard error of the margin, or n over 200.
     """
     from scipy.special import stdtrit
 
     lent = logs.freedom - (logs.rounds - 1.0)
-    distance = np.abs(np.abs(logs.mean) - margin)
+    distance = np.abs(np.abs(logs.mean) - margin) - bias
     candidates = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     freedom = candidates - 1.0 + lent
     power = np.where(np.abs(logs.mean) > margin, POWER, 0.5 + POWER / 2.0)
@@ -184,8 +189,9 @@ def half_widths_after(logs: Logs, rounds: Floats, alpha: float) -> Floats:
     return half_widths(Logs(logs.mean, logs.variance, rounds, freedom), alpha)
 
 
-def _p_values(logs: Logs, margin: float | Floats) -> Floats:
-    """The level at which each interval would just touch the margin: 2 · P(T > ||mean| - margin| / error)."""
+def _p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
+    """The level at which each interval would just touch the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
     from scipy.special import stdtr
 
-    return np.asarray(2.0 * stdtr(logs.freedom, -np.abs(np.abs(logs.mean) - margin) / logs.error))
+    distance = np.maximum(np.abs(np.abs(logs.mean) - margin) - bias, 0.0)
+    return np.asarray(2.0 * stdtr(logs.freedom, -distance / logs.error))

@@ -179,6 +179,26 @@ def test_each_comparison_may_have_a_margin_of_its_own():
     assert judged.verdicts == [FASTER, SAME, FASTER]
 
 
+@given(families(), st.floats(0.0, 0.2))
+def test_a_bias_widens_what_is_shown_and_can_only_take_a_verdict_away(family, bias):
+    plain, biased = judge(family, MARGIN), judge(family, MARGIN, np.full_like(family.mean, bias))
+    assert biased.half == pytest.approx(plain.half + bias)
+    for before, after in zip(plain.verdicts, biased.verdicts, strict=True):
+        assert after in (before, UNCLEAR)
+
+
+def test_a_bias_counts_for_its_own_comparison():
+    family = logs([math.log(1.2), math.log(1.2)])
+    assert judge(family, MARGIN, np.array([0.0, 0.2])).verdicts == [FASTER, UNCLEAR]
+
+
+def test_no_number_of_rounds_takes_a_bias_away():
+    family = logs([0.1, 0.1], deviation=0.08)
+    plain, biased = rounds_to_settle(family, np.array([0.05, 0.05]), MARGIN, np.array([0.0, 0.1])).tolist()
+    assert plain > 0
+    assert biased == 0
+
+
 @given(families(), st.floats(0.001, 0.5))
 def test_one_margin_for_all_is_the_same_one_of_each(family, margin):
     one, each = judge(family, margin), judge(family, np.full_like(family.mean, margin))

@@ -16,6 +16,7 @@ from harness.analysis.disturbance import Disturbance
 from harness.analysis.observations import Statement
 from harness.analysis.results import Results
 from harness.analysis.sweeps import MeasuredSweep
+from harness.analysis.turns import Turns
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.report.comparisons import lines
@@ -75,6 +76,7 @@ class Document:
     statements: Sequence[Statement]
     missing: Sequence[Missing]
     disturbance: Disturbance
+    turns: Turns | None
 
 
 def render(results: Results) -> str:
@@ -107,6 +109,7 @@ def build(results: Results) -> Document:
         statements=results.statements,
         missing=results.missing,
         disturbance=results.disturbance,
+        turns=results.turns,
     )
 
 

@@ -10,6 +10,7 @@ from harness.model.run import Plan, Run, StopReason
 from harness.model.texts import counted, cpu_list
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
+from harness.report.sections import turns
 
 #: So many disturbed rounds are listed.
 LISTED = 10
@@ -83,7 +84,7 @@ def told(results: Results) -> str:
     twice = ", and the control cell of each group twice" if any(g.control for g in results.run.plan.groups) else ""
     return (
         f"{stopped(ended, results.run.plan)}. A pilot round comes first and is not counted; every round "
-        f"launches each cell once{twice}, in a fresh process, {order}"
+        f"launches each cell once{twice}, in a fresh process, {order}; {turns.told(results)}"
     )
 
 
@@ -129,6 +130,11 @@ def sampling(results: Results) -> str:
     warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
     measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
     pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""
+    if results.turns:
+        return (
+            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
+            f"{planned_.sample_seconds} s in each turn, and some alone at last"
+        )
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
         f"in samples of at least {planned_.sample_seconds} s"

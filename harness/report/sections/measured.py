@@ -27,7 +27,7 @@ from harness.report.blocks import (
     Words,
 )
 from harness.report.format import bytes_
-from harness.report.sections import course
+from harness.report.sections import course, turns
 from harness.report.sentences import remarks
 
 #: A scenario of more characters than these is left to the details.
@@ -49,6 +49,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Rounds": course.told(results),
         "Sampling": f"{course.sampling(results)}; {course.pinning(run)}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
+        "Checks of the turns": turns.checks(results),
         "Machine": machine(run),
         "Run": origin(run),
         "Reference": run.reference,

@@ -18,6 +18,7 @@ from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
+from harness.report.sections import turns
 from harness.report.sentences import capital, listed, pythons, remarks
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
@@ -113,6 +114,7 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
             pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            turns.remark(compared.bias),
             told,
         ]
     )

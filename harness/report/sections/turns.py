@@ -1,0 +1,127 @@
+"""How the cells of a round were measured, in turns or one after the other, and what checks of the turns found."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate
+from harness.analysis.turns import SHARE, Alone, Deviation
+from harness.model.launch import Interleave
+from harness.model.texts import counted
+from harness.report import format
+from harness.report.comparisons import lines
+
+
+def told(results: Results) -> str:
+    """Which way it was: `the cells of a round took 20 turns on the same core; up to 3 were alive together`."""
+    found = results.turns
+    if found is None:
+        in_turns = results.run.plan.interleave is Interleave.TURNS
+        return "the cells of a round take turns on the same core" if in_turns else "one launch runs after the other"
+    count = " to ".join(dict.fromkeys(f"{end:,}" for end in (found.turns[0], found.turns[-1])))
+    alive = f"up to {found.alive} were alive together"
+    blocks = f", in up to {found.blocks} blocks a round, each with the control cell in it" if found.blocks > 1 else ""
+    others = f"; {counted(found.others, 'launch')} ran one after the other" if found.others else ""
+    noun = "turn" if found.turns[-1] == 1 else "turns"
+    return f"the cells of a round took {count} {noun} on the same core; {alive}{blocks}{others}"
+
+
+def checks(results: Results) -> str:
+    """What was looked for in the turns, and what was found; empty where none were taken."""
+    found = results.turns
+    if found is None:
+        return ""
+    bias, rest = list(_found(results)), list(_not_found(results))
+    said = "; ".join(bias) or ("nothing was found" if rest else "there are too few rounds and turns to tell")
+    if rest:
+        said += f"{'; nothing else' if bias else ''}: {', '.join(rest)}"
+    if found.scatter is not None and found.correlation is not None:
+        said += (
+            f". Two identical cells scatter by {_apart(found.scatter)} per turn, and a turn's difference is correlated "
+            f"with the next one's by {found.correlation:.2f}"
+        )
+    return said
+
+
+def warnings(results: Results) -> Iterator[str]:
+    """What a reader must know of the turns to believe the numbers."""
+    least = SHARE * results.margin
+    bias = list(_found(results, least))
+    if bias:
+        wider = any(_is_shown(each, least) for each in results.turns.alone) if results.turns else False
+        so = " Intervals of such ratios are as much wider on both sides." if wider else ""
+        yield f"Bias was found in how cells took turns: {'; '.join(bias)}.{so}"
+
+
+def remark(bias: Estimate | None) -> str:
+    """That a ratio is another one where each cell is measured alone."""
+    return f"alone, the ratio is {format.factor(bias.inverse.value)} of what it is in turns" if bias else ""
+
+
+def _found(results: Results, least: float = 0.0) -> Iterator[str]:
+    """What was found, a clause each; of comparisons only what is beyond `least` on the log scale."""
+    found = results.turns
+    if found is None:
+        return
+    moved = [each for each in found.alone if _is_shown(each, least)]
+    if moved:
+        farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
+        more = f", and that of {counted(len(moved) - 1, 'more comparison')} moves too" if len(moved) > 1 else ""
+        ratio = format.ratio(farthest.estimate.inverse)
+        yield f"alone, the ratio of {_name(results, farthest)} is {ratio} of what it is in turns{more}"
+    if found.place and found.place.is_found and isinstance(found.place.at, int):
+        yield f"samples at place {found.place.at + 1} of the turn take {_takes(found.place)}"
+    if found.predecessor and found.predecessor.is_found:
+        yield f"samples after {found.predecessor.at} take {_takes(found.predecessor)}"
+    if found.waiting and found.waiting.is_found:
+        yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while others were timed"
+
+
+def _not_found(results: Results) -> Iterator[str]:
+    """What was looked for and not found, each with how much it may be."""
+    found = results.turns
+    if found is None:
+        return
+    still = [each.estimate for each in found.alone if not each.is_found]
+    if still:
+        yield f"alone against turns {_within(still)}"
+    if found.place and not found.place.is_found:
+        yield f"place in the turn {_within([found.place.estimate])}"
+    if found.predecessor and not found.predecessor.is_found:
+        yield f"the cell before {_within([found.predecessor.estimate])}"
+    if found.waiting and not found.waiting.is_found:
+        yield f"at most {_share(found.waiting.share)} of the core used between turns"
+
+
+def _is_shown(each: Alone, least: float) -> bool:
+    return each.is_found and abs(math.log(each.estimate.value)) > least
+
+
+def _name(results: Results, each: Alone) -> str:
+    """What the comparison is called in its table."""
+    named = (
+        f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name
+        for table in results.tables
+        for line in lines(table)
+        if (line.compared.cell, line.compared.other) == (each.cell, each.other)
+    )
+    return next(named, f"{each.cell} vs {each.other}")
+
+
+def _takes(found: Deviation) -> str:
+    return f"{format.ratio(found.estimate)} as long as others"
+
+
+def _within(estimates: Iterable[Estimate]) -> str:
+    """`±2 %`: the farthest from 1 that the intervals reach."""
+    ends = [end for each in estimates if each.interval for end in (each.interval.low, each.interval.high)]
+    return f"±{_apart(max(abs(math.log(end)) for end in ends))}"
+
+
+def _apart(logs: float) -> str:
+    """A distance on the log scale as a percentage of two digits."""
+    return _share(math.expm1(min(logs, 700.0)))
+
+
+def _share(part: float) -> str:
+    return format.share(float(f"{part:.2g}"))

@@ -1,0 +1,124 @@
+"""What is said of turns."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate
+from harness.model.launch import Interleave
+from harness.report.blocks import Items, Where
+from harness.report.comparisons import lines
+from harness.report.sections import answer, course, measured, scenarios, turns
+from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
+from tests.report.sections.reading import shown, text, told
+
+MEMBERS = cells()
+OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
+TIMES = dict(zip(MEMBERS, [0.01, 0.02, 0.03, 0.05], strict=True))
+RUN = run(MEMBERS, controlled=True)
+
+
+def results(**planted):
+    return Results(RUN, in_turns(TIMES, within=0.01, **planted))
+
+
+def test_which_way_it_was_stands_with_the_rounds():
+    assert course.told(results(turns=12)).endswith(
+        "; the cells of a round took 12 turns on the same core; up to 5 were alive together"
+    )
+    assert course.told(Results(RUN, rounds(TIMES))).endswith("; one launch runs after the other")
+    planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
+    assert turns.told(Results(planned, [])) == "the cells of a round take turns on the same core"
+
+
+def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
+    made = in_turns(TIMES, 1, turns=12)
+    short = replace(made[0], samples=made[0].samples[:9], places=made[0].places[:9])
+    other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
+    assert turns.told(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
+        "the cells of a round took 9 to 12 turns on the same core; up to 5 were alive together, in up to 2 blocks a "
+        "round, each with the control cell in it; 1 launch ran one after the other"
+    )
+
+
+def test_how_launches_sampled_in_turns():
+    assert course.sampling(results()) == (
+        "warm up for 0.5 s, then a sample of at least 0.05 s in each turn, and some alone at last"
+    )
+
+
+def test_without_turns_there_are_no_checks():
+    plain = Results(RUN, rounds(TIMES))
+    assert turns.checks(plain) == ""
+    assert list(turns.warnings(plain)) == []
+
+
+def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
+    made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
+    assert turns.checks(made) == (
+        "nothing was found: alone against turns ±1.1 %, place in the turn ±0.55 %, the cell before ±0.62 %, at "
+        "most 0.05 % of the core used between turns. Two identical cells scatter by 1.5 % per turn, and a turn's difference "
+        "is correlated with the next one's by -0.08"
+    )
+    assert list(turns.warnings(made)) == []
+    assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
+
+
+def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
+    made = results(alone={NEW: 1.1})
+    (warning,) = turns.warnings(made)
+    assert warning.startswith("Bias was found in how cells took turns: alone, the ratio of ")
+    assert " of what it is in turns, and that of 1 more comparison moves too." in warning
+    assert warning.endswith("Intervals of such ratios are as much wider on both sides.")
+    assert "; nothing else: alone against turns ±" in turns.checks(made)
+    said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
+    assert "alone, the ratio is 1.10× of what it is in turns" in said["tf2.0 vs tf1.14, graph"]
+    assert "alone" not in said["tf2.0 vs tf1.14, eager"]
+
+
+def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
+    assert turns.remark(Estimate(0.5, 4)) == "alone, the ratio is 2.00× of what it is in turns"
+    assert turns.remark(None) == ""
+
+
+def test_the_warning_stands_after_the_control_and_the_checks_with_what_was_measured():
+    made = results(alone={NEW: 1.1})
+    (first, *_) = answer.sections(made)
+    said = told(first, Where.PASTE, notes=True)
+    assert said.index(answer.control(made)) + 1 == said.index(*turns.warnings(made))
+    (section,) = measured.sections(made)
+    (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
+    assert any(text(each).startswith("Checks of the turns: alone, the ratio of") for each in items.items)
+
+
+def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
+    made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
+    assert any(line.compared.bias for line in lines(made.tables[0]))
+    assert list(turns.warnings(made)) == []
+    assert turns.checks(made).startswith("alone, the ratio of")
+
+
+def test_places_predecessors_and_work_between_turns_are_told():
+    made = results(
+        factor=lambda of, place, before: 1.05 if place == 0 or before == OLD else 1.0,
+        resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4},
+    )
+    (warning,) = turns.warnings(made)
+    assert "samples at place 1 of the turn take 1.03× (1.0" in warning
+    assert "; samples after step tf1.14 fit float32 graph take 1.05× (1.0" in warning
+    assert "; step tf1.14 fit float32 graph used 4 % of the core while others were timed." in warning
+
+
+def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
+    other = cell(of="other", mode="graph")
+    both = run(
+        [*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True
+    )
+    made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
+    assert "alone, the ratio of One training step: " in turns.checks(made)
+
+
+@pytest.mark.parametrize("count", [1])
+def test_one_round_of_few_turns_tells_nothing(count):
+    assert turns.checks(results(count=count, turns=3)).startswith("there are too few rounds and turns to tell.")
