@@ -87,6 +87,7 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
             "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
             "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,
             "sample_seconds": sampling.sample_seconds,
+            "interleave": run.plan.interleave.value,
             "cpus": "all" if limits.cpus is None else list(limits.cpus),
             "gpus": list(limits.gpus),
             "memory_bytes": limits.memory_bytes,

@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.conditions import Aspect, Difference, differences, machines, same_software
 from harness.model.backend import REMOTE, BackendFacts
-from harness.model.launch import Limits, Protocol, Sampling
+from harness.model.launch import Interleave, Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
 
 CARD = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54"}
@@ -65,6 +65,8 @@ def test_of_a_remote_engine_the_machine_is_its_own():
 
 def test_what_was_measured_differently_is_told():
     asked = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
+    in_turns = run(asked={"interleave": Interleave.TURNS})
+    assert told(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
     assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
         ("measurement", "", "backend", "docker", "local"),
         ("measurement", "", "protocol", "time", "document"),

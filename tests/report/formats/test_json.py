@@ -136,6 +136,23 @@ def test_what_was_done_is_told(report: dict[str, Any]) -> None:
     assert [(each["round"], each["repeated"]) for each in report["disturbance"]["disturbed"]] == [(3, True)]
 
 
+def test_what_was_found_of_turns_is_told(report: dict[str, Any]) -> None:
+    assert report["turns"] is None
+    members = factories.cells()
+    made = factories.in_turns(dict.fromkeys(members, 0.01), alone={members[2]: 1.2})
+    read = written(run(members, controlled=True), made)
+    turns = read["turns"]
+    assert (turns["turns"], turns["alive"], turns["blocks"], turns["place"]["is_found"]) == ([20], 5, 1, False)
+    assert turns["predecessor"]["at"] in [each["cell"] for each in read["cells"]]
+    found = [(each["cell"], each["other"]) for each in turns["alone"] if each["is_found"]]
+    of = next(
+        each["cell"] for each in read["cells"] if each["name"] == "step tf2.0 cpu call=fit dtype=float32 mode=graph"
+    )
+    assert found
+    assert all(of in pair for pair in found)
+    assert all(each["compared"]["alone"] for each in read["comparisons"])
+
+
 def test_a_comparison_along_a_sweep_has_its_crossings_and_who_is_ahead_where() -> None:
     (found,) = written(*swept_run(seconds(CROSSING), spread=0.001))["sweeps"]
     assert (found["scenario"], found["axis"], found["unit"]) == ("sigmoid", "size", "values")

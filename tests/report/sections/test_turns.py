@@ -58,8 +58,8 @@ def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
     assert turns.checks(made) == (
         "nothing was found: alone against turns ±1.1 %, place in the turn ±0.55 %, the cell before ±0.62 %, at "
-        "most 0.05 % of the core used between turns. Two identical cells scatter by 1.5 % per turn, and a turn's difference "
-        "is correlated with the next one's by -0.08"
+        "most 0.05 % of the core used between turns. Two identical cells scatter by 1.5 % per turn, and a turn's "
+        "difference is correlated with the next one's by -0.08"
     )
     assert list(turns.warnings(made)) == []
     assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
@@ -112,9 +112,7 @@ def test_places_predecessors_and_work_between_turns_are_told():
 
 def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
-    both = run(
-        [*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True
-    )
+    both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
     assert "alone, the ratio of One training step: " in turns.checks(made)
 
