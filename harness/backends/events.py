@@ -22,6 +22,9 @@ LINE_SHOWN = 200
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
 
+#: What is wrong with whatever a worker says while it waits.
+UNASKED = "a line came while it waited for a word"
+
 #: How a worker may say that it ended.
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
 
@@ -57,16 +60,20 @@ Read = TypeVar("Read")
 class Events:
     """What the worker has said so far.
 
-    `error` is empty until a line was no event; from then on the launch has failed and may be killed.
+    `error` is empty until a line was no event; from then on the launch has failed and may be killed. A worker that
+    `takes_turns` says when it waits for a word: `is_waiting` until it is asked, and what it says meanwhile, or of a
+    turn that it was not asked for, is no event either.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_turns: bool = False) -> None:
         self.error = ""
+        self.is_waiting = False
         self.hello: dict[str, Any] = {}
         self.pins: dict[str, str] = {}
         self.phases: dict[str, float] = {}
         self.phases_cpu: dict[str, float] = {}
         self.samples: list[Sample] = []
+        self.alone: list[Sample] = []
         self.calls_per_sample: int | None = None
         self.observations: dict[str, Any] = {}
         self.fingerprint: dict[str, Any] = {}
@@ -75,6 +82,8 @@ class Events:
         self.status: Status | None = None
         self.reason = ""
         self.traceback = ""
+        self._takes_turns = takes_turns
+        self._word: str | None = None  # the one that it was told last; none before the first
         self._partial = bytearray()
         self._total = 0
 
@@ -84,7 +93,7 @@ class Events:
         return bool(self._partial)
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes of the stream; True where the launch has failed by them."""
+        """Take the next bytes of the stream; True where the worker waits now, or the launch has failed by them."""
         start = 0
         while not self.error and (end := chunk.find(b"\n", start)) >= 0:
             line = bytes(self._partial) + chunk[start:end]
@@ -95,7 +104,13 @@ class Events:
             self._partial += chunk[start:]
             if len(self._partial) > LINE_LIMIT:
                 self._fail("a line is longer than 1 MiB", bytes(self._partial))
-        return bool(self.error)
+        return bool(self.error) or self.is_waiting
+
+    def ask(self, word: str) -> None:
+        """Note that the waiting worker is told a word: all that it said before has been fed."""
+        if self.torn:
+            self._fail(UNASKED, bytes(self._partial))
+        self.is_waiting, self._word = False, word.partition(" ")[0]
 
     def _line(self, line: bytes) -> None:
         self._total += len(line) + 1
@@ -112,10 +127,13 @@ class Events:
     def _fail(self, what: str, line: bytes) -> None:
         start = one_line(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
         self.error = f"in its results, {what}: {start}"
+        self.is_waiting = False
         self._partial.clear()
 
     def _take(self, event: Event) -> None:
         """Take an event, or nothing of it. Raises ValueError for one that is wrong."""
+        if self.is_waiting:
+            raise ValueError(UNASKED)
         match event["event"]:
             case "hello":
                 _if_there(_number, event, "time")
@@ -131,9 +149,9 @@ class Events:
                 if cpu_seconds is not None:  # a worker that cannot know it leaves it out
                     self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
             case "samples":
-                samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
-                self.samples += samples
-                self.calls_per_sample = self.calls_per_sample if calls is None else calls
+                self._take_samples(event)
+            case "turn":
+                self._take_turn(event)
             case "observation":
                 self.observations[_text(event, "name")] = event.get("value")
             case "fingerprint":
@@ -141,15 +159,37 @@ class Events:
             case "artifact":
                 self.artifacts.add(_text(event, "name"))
             case "resources":
-                known = {key: _if_there(_amount, event, key) for key in RESOURCES}
-                self.resources |= {key: value for key, value in known.items() if value is not None}
+                self.resources |= {key: _amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "end":
-                status = event.get("status")
-                if status not in STATUSES:
-                    raise ValueError("status is not known in a line")
-                reason, traceback = (_if_there(_text, event, key) or "" for key in ("reason", "traceback"))
-                if self.status is None:  # a launch ends once
-                    self.status, self.reason, self.traceback = Status(status), reason, traceback
+                self._take_end(event)
+
+    def _take_end(self, event: Event) -> None:
+        status = event.get("status")
+        if status not in STATUSES:
+            raise ValueError("status is not known in a line")
+        reason, traceback = (_if_there(_text, event, key) or "" for key in ("reason", "traceback"))
+        if self.status is None:  # a launch ends once
+            self.status, self.reason, self.traceback = Status(status), reason, traceback
+
+    def _take_samples(self, event: Event) -> None:
+        samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
+        alone = self._takes_turns and self._word == "alone" and event.get("name") == "alone"
+        if self._takes_turns and not alone:
+            raise ValueError("samples are of no turn in a line")
+        self._keep(samples, calls, self.alone if alone else self.samples)
+
+    def _take_turn(self, event: Event) -> None:
+        samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
+        if not self._takes_turns or self._word not in (None, "turn"):
+            raise ValueError("a turn was not asked for in a line")
+        if len(samples) != (0 if self._word is None else 1):
+            raise ValueError("a turn has not its one sample in a line")
+        self._keep(samples, calls, self.samples)
+        self.is_waiting = True
+
+    def _keep(self, samples: list[Sample], calls: int | None, kept: list[Sample]) -> None:
+        kept += samples
+        self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
 
 def _parse(line: bytes) -> Event:
@@ -216,7 +256,10 @@ def _samples(event: Event) -> list[Sample]:
     batch = event.get("samples")
     if not isinstance(batch, list) or not all(isinstance(each, dict) for each in batch):
         raise ValueError("samples is not a list of objects in a line")
-    samples = [Sample(_number(each, "seconds"), _count(each, "steps")) for each in batch]
+    samples = [
+        Sample(_number(each, "seconds"), _count(each, "steps"), _if_there(_amount, each, "cpu_seconds"))
+        for each in batch
+    ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
     return samples

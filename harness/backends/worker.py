@@ -2,9 +2,11 @@
 
 import json
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Protocol
 
 from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
@@ -62,6 +64,75 @@ class Ending:
             return f"killed by signal {self.signal}"
 
 
+class Process(Protocol):
+    """The process of one launch, which its backend has made ready and removes."""
+
+    def start(self, stdout: Read, stderr: Read) -> None:
+        """Start it; what it writes goes to the readers."""
+        ...
+
+    def follow(self, seconds: float) -> bool:
+        """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that."""
+        ...
+
+    def catch_up(self) -> None:
+        """Read what it has written by now, or until a reader has enough, and wait for nothing."""
+        ...
+
+    def tell(self, word: str) -> None:
+        """Write a line to its standard input; no mistake where it has ended."""
+        ...
+
+    def end(self) -> "Ending":
+        """Kill it where it has not ended, and say how it did."""
+        ...
+
+
+class HeldLaunch:
+    """A launch that goes on when it is told to: all of it that does not depend on the backend.
+
+    `seconds` is how long it may go on in all; `conclude` makes its outcome when the process has ended.
+    """
+
+    def __init__(
+        self, process: Process, job: Job, seconds: float, conclude: "Callable[[Events, Ending, Tail], Outcome]"
+    ) -> None:
+        self._process = process
+        self._events, self._stderr = Events(takes_turns=takes_turns(job)), Tail()
+        self._left = seconds
+        self._conclude = conclude
+        self._outcome: Outcome | None = None
+
+    def go_on(self, word: str = "") -> bool:
+        """Let it go on until it waits for its next word; False once it has ended."""
+        if self._outcome is not None:
+            return False
+        if self._events.is_waiting:
+            self._process.catch_up()
+            self._events.ask(word)
+            self._process.tell(word)
+        else:
+            self._process.start(self._events.feed, self._stderr.feed)
+        began = time.monotonic()
+        if not self._events.error:
+            self._process.follow(self._left)
+        self._left -= time.monotonic() - began
+        if not self._events.is_waiting:
+            self._outcome = self._conclude(self._events, self._process.end(), self._stderr)
+        return self._outcome is None
+
+    def outcome(self) -> Outcome:
+        """What came of it. Raises RuntimeError where it has not ended."""
+        if self._outcome is None:
+            raise RuntimeError("The launch has not ended.")
+        return self._outcome
+
+
+def takes_turns(job: Job) -> bool:
+    """Whether the worker waits for words on its standard input."""
+    return job.sampling.turns is not None
+
+
 def outcome(
     events: Events, ending: Ending, stderr: Tail, *, image: str, artifacts: Artifacts, asked: float | None = None
 ) -> Outcome:
@@ -76,6 +147,7 @@ def outcome(
         phases=_before(events, asked) | events.phases,
         phases_cpu=events.phases_cpu,
         samples=tuple(events.samples),
+        alone=tuple(events.alone),
         calls_per_sample=events.calls_per_sample,
         observations=events.observations,
         fingerprint=events.fingerprint,

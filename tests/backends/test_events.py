@@ -131,6 +131,37 @@ def test_a_launch_ends_once():
     assert (events.status, events.reason) == (Status.FAILED, "first")
 
 
+def turn(*seconds):
+    return line(event="turn", samples=[{"seconds": each, "steps": 1, "cpu_seconds": 0.5} for each in seconds])
+
+
+def test_turns_are_taken_when_they_are_asked_for():
+    events = Events(takes_turns=True)
+    assert events.feed(turn())
+    for seconds in (1.0, 2.0):
+        events.ask("turn")
+        assert events.feed(turn(seconds))
+    events.ask("alone 1")
+    assert not events.feed(line(event="samples", name="alone", samples=[{"seconds": 3, "steps": 1}]))
+    assert (events.samples, events.alone) == ([Sample(1.0, 1, 0.5), Sample(2.0, 1, 0.5)], [Sample(3.0, 1)])
+    assert events.feed(turn(4.0))
+    assert "a turn was not asked for" in events.error
+
+
+@pytest.mark.parametrize("early", [line(event="pins", packages={}), b"{", turn(1.0)])
+def test_what_is_said_before_it_was_asked_for_is_no_event(early):
+    events = Events(takes_turns=True)
+    events.feed(turn())
+    events.feed(early)
+    events.ask("turn")
+    assert "a line came while it waited for a word: {" in events.error
+    assert not events.is_waiting
+
+
+def test_a_launch_without_turns_has_none():
+    assert "a turn was not asked for" in read(turn()).error
+
+
 def test_a_line_without_its_end_is_torn():
     assert read(b'{"event"').torn
 

@@ -1,15 +1,26 @@
 """Workers that misbehave, and what must become of their launches on every backend."""
 
-from dataclasses import dataclass
+import pickle
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
 
-from harness.model.environment import Device
-from harness.model.launch import Job, Limits, Sampling, Status
+from harness.model.backend import Backend, Held
+from harness.model.environment import Device, Requirement
+from harness.model.launch import Job, Limits, Sample, Sampling, Status
 from harness.model.scenario import Cell
 
 PRELUDE = """
 import ctypes, json, os, signal, socket, sys, time
 def say(event, **keys):
     os.write(1, (json.dumps(dict(keys, event=event)) + "\\n").encode())
+def sample(seconds):
+    return [{"seconds": seconds, "steps": 1, "cpu_seconds": seconds / 2}]
+def word():
+    return sys.stdin.readline().strip() or sys.exit(130)
 """
 
 
@@ -65,6 +76,108 @@ BEHAVIOURS = {
         "os.fork() or (time.sleep(60), os._exit(0)); say('end', status='ok')", Status.OK
     ),
 }
+
+
+#: A worker that takes its turns; its samples count them.
+TAKES_TURNS = """
+say("turn", samples=[])
+turns = 0
+while word() == "turn":
+    turns += 1
+    say("turn", samples=sample(turns))
+say("samples", name="alone", samples=sample(0.5) * 3)
+say("end", status="ok")
+"""
+
+#: What a worker does that waits once, and what becomes of its launch when it is then told `turn`, and again.
+IN_TURNS = {
+    "dies while it waits": Behaviour(
+        "say('turn', samples=[]); os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9"
+    ),
+    "dies in its turn": Behaviour("say('turn', samples=[]); word(); sys.exit(3)", Status.FAILED, "exit code 3"),
+    "hangs in its turn": Behaviour(
+        "say('turn', samples=[]); word(); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
+    ),
+    "answers twice": Behaviour(
+        "say('turn', samples=[]); word(); [say('turn', samples=sample(1)) for _ in 'ab']; signal.pause()",
+        Status.FAILED,
+        "a line came while it waited for a word: {",
+    ),
+    "answers unasked": Behaviour(
+        "say('turn', samples=[]); say('turn', samples=sample(1)); signal.pause()", Status.FAILED, "while it waited"
+    ),
+    "answers with garbage": Behaviour(
+        "say('turn', samples=[]); word(); os.write(1, b'garbage\\n'); signal.pause()", Status.FAILED, "JSON: garbage"
+    ),
+    "answers without its sample": Behaviour(
+        "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()", Status.FAILED, "its one sample"
+    ),
+    "takes no turns": Behaviour(
+        "say('samples', name='step', samples=sample(1)); signal.pause()", Status.FAILED, "samples are of no turn"
+    ),
+    "ends early": Behaviour("say('turn', samples=[]); word(); say('end', status='ok')", Status.OK),
+    "only observes": Behaviour("say('end', status='ok')", Status.OK),
+}
+
+#: A harness that is killed between turns.
+KILLED = """
+import os, pickle, signal, sys
+kind, root, run, requirement, job = pickle.load(sys.stdin.buffer)
+with kind(root, run).hold(requirement, job) as held:
+    assert held.go_on()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def in_turns(made: Job) -> Job:
+    """The job, of a launch that takes turns."""
+    return replace(made, sampling=replace(made.sampling, turns=20))
+
+
+def check_turns(backend: Backend, requirement: Requirement) -> None:
+    """Several held at once get each its own words and answers, one of them beside each that misbehaves."""
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(backend.hold(requirement, in_turns(job(TAKES_TURNS)))) for _ in range(2))
+        assert first.go_on()
+        assert second.go_on()
+        words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
+        assert all(each.go_on(word) for each, word in words)
+        for each, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
+            assert not each.go_on("alone 3")
+            assert not each.go_on("turn")
+            outcome = each.outcome()
+            assert (outcome.status, outcome.error) == (Status.OK, "")
+            assert outcome.samples == tuple(Sample(value, 1, value / 2) for value in seconds)
+            assert outcome.alone == (Sample(0.5, 1, 0.25),) * 3
+
+
+def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Behaviour) -> None:
+    """One that misbehaves in its turns loses itself alone."""
+    with ExitStack() as stack:
+        jobs = [in_turns(job(TAKES_TURNS)), in_turns(job(behaviour.source, behaviour.seconds))]
+        good, bad = (stack.enter_context(backend.hold(requirement, each)) for each in jobs)
+        assert good.go_on()
+        waits = bad.go_on()
+        while waits:
+            assert good.go_on("turn")
+            waits = bad.go_on("turn")
+        assert not good.go_on("alone 3")
+        assert good.outcome().status is Status.OK
+        assert bad.outcome().status is behaviour.status
+        assert behaviour.error in bad.outcome().error
+
+
+def interrupt_between_turns(held: Held) -> None:
+    """What Ctrl-C does while a launch waits for its turn."""
+    assert held.go_on()
+    raise KeyboardInterrupt
+
+
+def kill_between_turns(backend: Any, requirement: Requirement, source: str) -> None:
+    """Have a harness killed that holds a launch of its own."""
+    told = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
+    done = subprocess.run([sys.executable, "-c", KILLED], input=told, check=False)
+    assert done.returncode == -signal.SIGKILL
 
 
 def job(source: str, seconds: float = 60.0, memory_bytes: int | None = None, **environ: str) -> Job:

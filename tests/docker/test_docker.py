@@ -11,7 +11,17 @@ from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specificati
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.launch import Limits, Status
 from tests.backends.conftest import requirement_of
-from tests.backends.workers import BEHAVIOURS, job
+from tests.backends.workers import (
+    BEHAVIOURS,
+    IN_TURNS,
+    TAKES_TURNS,
+    check_misbehaviour,
+    check_turns,
+    in_turns,
+    interrupt_between_turns,
+    job,
+    kill_between_turns,
+)
 
 pytestmark = pytest.mark.docker
 
@@ -175,6 +185,36 @@ def test_an_interrupted_launch_leaves_no_container(docker, engine, requirement, 
         docker.launch(requirement, job(source))
     docker.engine = engine
     assert docker.clean(docker._run) == 0
+
+
+def test_launches_that_are_held_take_turns(docker, requirement):
+    check_turns(docker, requirement)
+
+
+@pytest.mark.parametrize("name", IN_TURNS)
+def test_a_launch_that_misbehaves_in_its_turns_loses_itself_alone(docker, requirement, name):
+    check_misbehaviour(docker, requirement, IN_TURNS[name])
+
+
+def test_too_much_memory_in_a_turn_is_oom(docker, requirement):
+    source = "say('turn', samples=[]); word(); x = b'x' * 2**28"
+    with docker.hold(requirement, in_turns(job(source, memory_bytes=2**26))) as held:
+        assert held.go_on()
+        assert not held.go_on("turn")
+        assert held.outcome().status is Status.OOM
+
+
+def test_one_that_is_interrupted_between_turns_leaves_no_container(docker, requirement):
+    with pytest.raises(KeyboardInterrupt), docker.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
+        interrupt_between_turns(held)
+    assert docker.clean(docker._run) == 0
+
+
+def test_the_worker_of_a_killed_harness_ends(docker, engine, requirement):
+    kill_between_turns(docker, requirement, TAKES_TURNS)
+    left = engine.api.containers(all=True, filters={"label": f"{RUN_LABEL}={docker._run}"})
+    assert [engine.api.wait(each["Id"], timeout=30)["StatusCode"] for each in left] == [130]
+    assert docker.clean(docker._run) == 1
 
 
 def test_cleaning_finds_what_a_killed_harness_left(docker, engine, requirement):

@@ -112,7 +112,7 @@ def output(engine, image, *command):
     stdout, stderr = Tail(), Tail()
     specification = Specification(image, command, {}, {}, Limits(seconds=60))
     with created(engine, specification) as container:
-        _, ending = container.run(stdout.feed, stderr.feed)
+        ending = container.run(stdout.feed, stderr.feed)
     assert ending.clean, stderr.text()
     return stdout.text()
 

@@ -1,6 +1,7 @@
 """The backend that gives each launch a fresh container of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
-from harness.model.backend import BackendFacts, KeptImage, Preparation, Progress
+from harness.model.backend import BackendFacts, Held, KeptImage, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.gpu import Card, GpuCode, GpuHost
@@ -131,26 +132,28 @@ class DockerBackend(ImageBackend):
         """Raise UsageError where there is no registry to push to."""
         check_registry()
 
-    def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        """Execute one launch in a container, and remove it."""
+    @contextmanager
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
+        """One launch in a container, which is removed."""
         specification = self._specification(requirement, job)
-        events, stderr = Events(), Tail()
         with gpus.refusals(job.limits.gpus), created(self.engine, specification) as container:
             # its parent is the container's own init, which ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
-            asked, ending = container.run(events.feed, stderr.feed)
-            artifacts = container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts()
-        ended = worker.outcome(
-            events,
-            ending,
-            stderr,
-            image=specification.image,
-            artifacts=artifacts,
-            asked=asked if self.engine.is_here else None,
-        )
-        if ended.status is Status.OK:
-            self._started.update(specification.volumes)
-        return ended
+
+            def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
+                ended = worker.outcome(
+                    events,
+                    ending,
+                    stderr,
+                    image=specification.image,
+                    artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
+                    asked=container.asked if self.engine.is_here else None,
+                )
+                if ended.status is Status.OK:
+                    self._started.update(specification.volumes)
+                return ended
+
+            yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the image with the lock; of a GPU image, look at CUDA's libraries too.
@@ -200,6 +203,7 @@ class DockerBackend(ImageBackend):
             environ={**worker.ENVIRON, **job.environ},
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
             limits=job.limits,
+            takes_words=worker.takes_turns(job),
         )
         return self._with_gpus(specification, requirement) if job.limits.gpus else specification
 

@@ -7,10 +7,11 @@ import struct
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
 
 from harness.backends.artifacts import Artifacts, from_archive
@@ -50,6 +51,7 @@ class Specification:
     """What is to run: an image by its id, a command line, and within which limits.
 
     `devices` are the SDK's requests for devices; `volumes` are the engine's own, by name, and where they are mounted.
+    A process that `takes_words` reads them from its standard input; others have none.
     """
 
     image: str
@@ -59,46 +61,94 @@ class Specification:
     limits: Limits
     devices: "Sequence[DeviceRequest]" = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
+    takes_words: bool = False
 
 
 class Container:
-    """A container that was made and not yet started."""
+    """A container that was made and not yet started.
 
-    def __init__(self, api: "APIClient", name: str, limits: Limits) -> None:
+    `asked` is the instant at which it was asked to start, in seconds since 1970.
+    """
+
+    def __init__(self, api: "APIClient", name: str, limits: Limits, *, takes_words: bool) -> None:
         self._api = api
         self._name = name
         self._seconds = limits.seconds
+        self._takes_words = takes_words
+        self._stream: Any = None
+        self._socket: Any = None
+        self._frames = Frames()
+        self._reads: Mapping[int, Read] = {}
+        self._code: int | None = None
         self._passed = False
+        self.asked = 0.0
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
         """Put files and empty folders where the process will start."""
         with sentences("take a launch's files"):
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
-    def run(self, stdout: Read, stderr: Read) -> tuple[float, Ending]:
-        """Start it and read both streams until it has ended, or a reader returned True: that is enough.
+    def run(self, stdout: Read, stderr: Read) -> Ending:
+        """Run it to its end, or until a reader has enough."""
+        self.start(stdout, stderr)
+        self.follow(self._seconds)
+        return self.end()
 
-        Returns the instant at which it was asked to start, and how it ended.
-        """
-        deadline = threading.Timer(self._seconds, self._pass)
+    def start(self, stdout: Read, stderr: Read) -> None:
+        """Start it; what it writes goes to the readers."""
+        self._reads = {STDOUT: stdout, STDERR: stderr}
+        with sentences("run a container"):
+            self._attach()
+            self.asked = time.time()
+            self._api.start(self._name)
+
+    def follow(self, seconds: float) -> bool:
+        """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that."""
+        deadline = threading.Timer(max(seconds, 0.0), self._pass)
         deadline.daemon = True
         with sentences("run a container"):
+            deadline.start()
             try:
-                with self._attached() as receive:
-                    asked = time.time()
-                    self._api.start(self._name)
-                    deadline.start()
-                    chunks = iter(lambda: receive(64 * 1024), b"")
-                    reads = {STDOUT: stdout, STDERR: stderr}
-                    enough = any(reads[stream](piece) for stream, piece in frames(chunks) if stream in reads)
-                # only now: a container does not end before its output has gone where it is attached to
-                if enough:
-                    self._kill()
-                code = int(self._api.wait(self._name, timeout=None)["StatusCode"])
+                while chunk := self._receive():
+                    if self._read(chunk):
+                        return True
+                self._wait()
+                return False
             finally:
                 deadline.cancel()
-            deadline.join()  # where it has fired, it is about to say whether the process was still there
-            return asked, self._ending(code)
+                deadline.join()  # where it has fired, it is about to say whether the process was still there
+
+    def catch_up(self) -> None:
+        """Read what has come from it by now, or until a reader has enough."""
+        with sentences("run a container"):
+            self._socket.settimeout(0)
+            try:
+                # an encrypted connection has errors of its own for what would wait
+                with suppress(BlockingIOError, TimeoutError, SSLWantReadError):
+                    while (chunk := self._receive()) and not self._read(chunk):
+                        pass
+            finally:
+                self._socket.settimeout(None)
+
+    def tell(self, word: str) -> None:
+        """Write a line to its standard input; no mistake where it has ended."""
+        with sentences("run a container"), suppress(BrokenPipeError, ConnectionResetError):
+            self._socket.sendall(f"{word}\n".encode())
+
+    def end(self) -> Ending:
+        """Kill it where it has not ended, and say how it did."""
+        # first, since a container does not end before its output has gone where it is attached to, or nothing is
+        self.close()
+        with sentences("run a container"):
+            if self._code is None:
+                self._kill()
+            return self._ending(self._wait())
+
+    def close(self) -> None:
+        """Let go of its streams."""
+        if self._stream is not None:
+            # the SDK keeps the response with the stream, and closing it closes both
+            getattr(self._stream, "_response", self._stream).close()
 
     def artifacts(self, folder: str) -> Artifacts:
         """The files in a folder where the process started, after it has ended."""
@@ -111,21 +161,35 @@ class Container:
                 return Artifacts()
             return from_archive(chunks)
 
-    @contextmanager
-    def _attached(self) -> Iterator[Callable[[int], bytes]]:
-        stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1})
+    def _attach(self) -> None:
+        wanted = {"stdin": 1} if self._takes_words else {}
+        self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **wanted})
+        # of a plain connection the SDK gives a reader, which cannot write; of others what reads and writes
+        self._socket = getattr(self._stream, "_sock", self._stream)
+        # a scenario may be silent for long, and the SDK gives every connection the time limit of a request
+        self._socket.settimeout(None)
+
+    def _receive(self) -> bytes:
         try:
-            # a scenario may be silent for long, and the SDK gives every connection the time limit of a request
-            for each in (stream, getattr(stream, "_sock", None)):
-                if each is not None and hasattr(each, "settimeout"):
-                    each.settimeout(None)
-            yield getattr(stream, "recv", None) or stream.read
-        finally:
-            # the SDK keeps the response with the stream, and closing it closes both
-            getattr(stream, "_response", stream).close()
+            return bytes(self._socket.recv(64 * 1024))
+        except ConnectionResetError:  # its end, which a word has crossed
+            return b""
+
+    def _read(self, chunk: bytes) -> bool:
+        """Hand on what has come; whether a reader has enough."""
+        enough = False
+        for stream, piece in self._frames.feed(chunk):
+            if stream in self._reads and self._reads[stream](piece):
+                enough = True  # what follows has been said all the same
+        return enough
+
+    def _wait(self) -> int:
+        if self._code is None:
+            self._code = int(self._api.wait(self._name, timeout=None)["StatusCode"])
+        return self._code
 
     def _pass(self) -> None:
-        self._passed = self._kill()
+        self._passed = self._kill() or self._passed
 
     def _kill(self) -> bool:
         """End it; False where it had ended before, or nothing answers: then reading its output fails too."""
@@ -149,25 +213,30 @@ class Container:
         return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
 
 
-def frames(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The pieces of the two streams, each with its stream's number, in bytes that are cut anywhere.
+class Frames:
+    """Takes the two streams apart, in bytes that are cut anywhere.
 
     The SDK has a reader too; it asks the system before every few bytes, and waits for ever on an encrypted connection
     whose library has already read the next frame.
     """
-    header, stream, left = b"", 0, 0
-    for chunk in chunks:
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._stream = self._left = 0
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
+        """The pieces in the next bytes, each with its stream's number."""
         rest = memoryview(chunk)
         while rest:
-            if left:
-                piece, rest = rest[:left], rest[left:]
-                left -= len(piece)
-                yield stream, bytes(piece)
+            if self._left:
+                piece, rest = rest[: self._left], rest[self._left :]
+                self._left -= len(piece)
+                yield self._stream, bytes(piece)
             else:
-                missing = _HEADER.size - len(header)
-                header, rest = header + rest[:missing], rest[missing:]
-                if len(header) == _HEADER.size:
-                    (stream, left), header = _HEADER.unpack(header), b""
+                missing = _HEADER.size - len(self._header)
+                self._header, rest = self._header + rest[:missing], rest[missing:]
+                if len(self._header) == _HEADER.size:
+                    (self._stream, self._left), self._header = _HEADER.unpack(self._header), b""
 
 
 def pack(files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> bytes:
@@ -206,7 +275,7 @@ def printed(
     stdout, stderr = Tail(1024**2), Tail()
     with created(engine, specification) as container:
         container.put({_SCRIPT: script})
-        _, ending = container.run(stdout.feed, stderr.feed)
+        ending = container.run(stdout.feed, stderr.feed)
     return stdout.text(), stderr.text(), ending
 
 
@@ -222,7 +291,10 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         _remove(engine.api, name, patience=1.0)
         raise
     try:
-        yield Container(engine.api, name, specification.limits)
+        with closing(
+            Container(engine.api, name, specification.limits, takes_words=specification.takes_words)
+        ) as container:
+            yield container
     finally:
         _remove(engine.api, name)
 
@@ -254,6 +326,8 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         "user": USER,
         "working_dir": FOLDER,
         "host_config": host,
+        # the SDK has it closed with the connection, so that a killed harness leaves nothing that waits for a word
+        "stdin_open": specification.takes_words,
     }
 
 

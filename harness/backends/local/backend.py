@@ -6,20 +6,20 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
 from harness.backends import worker
 from harness.backends.artifacts import from_folder
 from harness.backends.events import Events
-from harness.backends.local import process
 from harness.backends.local.environments import Environments
+from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
-from harness.model.backend import BackendFacts, Preparation, Progress
+from harness.model.backend import BackendFacts, Held, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
@@ -76,15 +76,20 @@ class LocalBackend(RegisteredBackend):
                 unavailable[each.environment.name] = error
         return Preparation(made, unavailable).refuse_nothing()
 
-    def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        """Execute one launch in a folder of its own, and remove that."""
+    @contextmanager
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
+        """One launch in a folder of its own, which is removed."""
         python = self._python(requirement)
-        events, stderr = Events(), Tail()
         with self._scratch(worker.files(job, die_with_parent=True)) as folder:
             command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
-            ending = process.run(command, folder, variables, job.limits, stdout=events.feed, stderr=stderr.feed)
-            artifacts = from_folder(folder / worker.ARTIFACTS)
-        return worker.outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
+
+            def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
+                artifacts = from_folder(folder / worker.ARTIFACTS)
+                return worker.outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
+
+            process = LocalProcess(command, folder, variables, job.limits, takes_words=worker.takes_turns(job))
+            with closing(process):
+                yield worker.HeldLaunch(process, job, job.limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the environment with the lock."""

@@ -16,83 +16,117 @@ from harness.model.launch import Limits
 
 _CHUNK = 64 * 1024
 
-#: What is still read of a pipe after the process's end: more than a pipe holds.
+#: What is read of a pipe without waiting: more than a pipe holds.
 _REST = 1024**2
 
 #: How often to look whether a process has ended, in seconds, where the system has no file descriptor for that.
 _LOOK = 0.05
 
 
-def run(
-    command: Sequence[str], folder: Path, variables: Mapping[str, str], limits: Limits, *, stdout: Read, stderr: Read
-) -> Ending:
-    """Run a command in `folder` to its end, or until a reader returned True: that is enough.
+class LocalProcess:
+    """A command to run in `folder`, which reads words from its standard input where it `takes_words`, else nothing."""
 
-    Its whole process group is gone when this returns or raises.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(running_on(limits.cpus or ()))
-        except OSError as error:
-            wanted = ", ".join(map(str, limits.cpus or ()))
-            raise CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.") from None
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=dict(variables),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-    pipes = [(process.stdout, stdout), (process.stderr, stderr)]
-    readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
-    with process:
-        try:
-            passed = _follow(process.pid, readers, time.monotonic() + limits.seconds)
-        finally:
-            # before the process is waited for: until then its number belongs to it and its group
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
-        for pipe, read in readers:
+    def __init__(
+        self, command: Sequence[str], folder: Path, variables: Mapping[str, str], limits: Limits, *, takes_words: bool
+    ) -> None:
+        self._command = command
+        self._folder = folder
+        self._variables = dict(variables)
+        self._limits = limits
+        self._takes_words = takes_words
+        self._process: subprocess.Popen[bytes] | None = None
+        self._readers: list[tuple[int, Read]] = []
+        self._passed = False
+
+    def start(self, stdout: Read, stderr: Read) -> None:
+        """Start it. Raises CannotRunHereError where it may not run on its CPUs."""
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(running_on(self._limits.cpus or ()))
+            except OSError as error:
+                wanted = ", ".join(map(str, self._limits.cpus or ()))
+                raise CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.") from None
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                env=self._variables,
+                stdin=subprocess.PIPE if self._takes_words else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        pipes = [(self._process.stdout, stdout), (self._process.stderr, stderr)]
+        self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
+
+    def follow(self, seconds: float) -> bool:
+        """Read until it has ended or its seconds have passed; True where a reader has enough before that.
+
+        The end of its output is no end: it may have closed its streams, and others may hold them open after it.
+        """
+        pid, until = self._started.pid, time.monotonic() + seconds
+        with contextlib.ExitStack() as stack:
+            selector = stack.enter_context(selectors.DefaultSelector())
+            for pipe, read in self._readers:
+                selector.register(pipe, selectors.EVENT_READ, read)
+            watched = hasattr(os, "pidfd_open")
+            if watched:
+                end = os.pidfd_open(pid)
+                stack.callback(os.close, end)
+                selector.register(end, selectors.EVENT_READ)
+            while (left := until - time.monotonic()) > 0:
+                for key, _ in selector.select(left if watched else min(left, _LOOK)):
+                    if key.data is None:
+                        return False
+                    chunk = os.read(key.fd, _CHUNK)
+                    if not chunk:
+                        selector.unregister(key.fd)
+                    elif key.data(chunk):
+                        return True
+                if not watched and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    return False
+        self._passed = True
+        return False
+
+    def catch_up(self) -> None:
+        """Read what its pipes hold, and wait for nobody."""
+        for pipe, read in self._readers:
             _drain(pipe, read)
-    if passed:
-        return Ending(seconds=limits.seconds)
-    return Ending(signal=-code) if code < 0 else Ending(code)
 
+    def tell(self, word: str) -> None:
+        """Write a line to its standard input; no mistake where it has ended."""
+        stdin = self._started.stdin
+        if stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stdin.write(f"{word}\n".encode())
 
-def _follow(pid: int, readers: Sequence[tuple[int, Read]], until: float) -> bool:
-    """Read until the process has ended or said enough; True where its time passed first.
+    def end(self) -> Ending:
+        """End its whole process group, and say how it ended itself."""
+        with self._started as process:
+            # before the process is waited for: until then its number belongs to it and its group
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
+            self.catch_up()
+            self._readers = []
+        if self._passed:
+            return Ending(seconds=self._limits.seconds)
+        return Ending(signal=-code) if code < 0 else Ending(code)
 
-    The end of its output is no end: it may have closed its streams, and others may hold them open after it.
-    """
-    with contextlib.ExitStack() as stack:
-        selector = stack.enter_context(selectors.DefaultSelector())
-        for pipe, read in readers:
-            selector.register(pipe, selectors.EVENT_READ, read)
-        watched = hasattr(os, "pidfd_open")
-        if watched:
-            end = os.pidfd_open(pid)
-            stack.callback(os.close, end)
-            selector.register(end, selectors.EVENT_READ)
-        while (left := until - time.monotonic()) > 0:
-            for key, _ in selector.select(left if watched else min(left, _LOOK)):
-                if key.data is None:
-                    return False
-                chunk = os.read(key.fd, _CHUNK)
-                if not chunk:
-                    selector.unregister(key.fd)
-                elif key.data(chunk):
-                    return False
-            if not watched and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                return False
-    return True
+    def close(self) -> None:
+        """End it where it was started."""
+        if self._process is not None:
+            self.end()
+
+    @property
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("The process was not started.")
+        return self._process
 
 
 def _drain(pipe: int, read: Read) -> None:
-    """Read what a pipe still holds, and wait for nobody."""
     os.set_blocking(pipe, False)
     left = _REST
     with contextlib.suppress(BlockingIOError):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.artifacts import from_archive
-from harness.backends.docker.container import frames, pack
+from harness.backends.docker.container import Frames, pack
 
 
 def test_what_is_packed_belongs_to_the_images_user():
@@ -34,12 +34,15 @@ def packed(sent):
 @given(pieces, st.integers(1, 20))
 def test_the_streams_come_apart_however_the_bytes_are_cut(sent, size):
     data = packed(sent)
-    got = {1: b"", 2: b""}
-    for stream, piece in frames(data[start : start + size] for start in range(0, len(data), size)):
-        got[stream] += piece
+    got, frames = {1: b"", 2: b""}, Frames()
+    for start in range(0, len(data), size):
+        for stream, piece in frames.feed(data[start : start + size]):
+            got[stream] += piece
     assert got == {number: b"".join(data for stream, data in sent if stream == number) for number in (1, 2)}
 
 
 @given(st.lists(st.binary(max_size=100)))
 def test_any_bytes_are_read_as_frames(chunks):
-    list(frames(chunks))
+    frames = Frames()
+    for chunk in chunks:
+        list(frames.feed(chunk))

@@ -8,7 +8,17 @@ import pytest
 
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Limits, Status
-from tests.backends.workers import BEHAVIOURS, job
+from tests.backends.workers import (
+    BEHAVIOURS,
+    IN_TURNS,
+    TAKES_TURNS,
+    check_misbehaviour,
+    check_turns,
+    in_turns,
+    interrupt_between_turns,
+    job,
+    kill_between_turns,
+)
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
@@ -78,6 +88,36 @@ def test_an_interrupted_launch_leaves_nothing(local, requirement, made, tmp_path
         local.launch(requirement, job(source))
     assert not _runs(int((tmp_path / "pid").read_text()))
     assert not (made[0] / "scratch" / "test-run").exists()
+
+
+def test_launches_that_are_held_take_turns(local, requirement):
+    check_turns(local, requirement)
+
+
+@pytest.mark.parametrize("name", IN_TURNS)
+def test_a_launch_that_misbehaves_in_its_turns_loses_itself_alone(local, requirement, name):
+    check_misbehaviour(local, requirement, IN_TURNS[name])
+
+
+def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, made):
+    with pytest.raises(KeyboardInterrupt), local.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
+        interrupt_between_turns(held)
+    assert not _runs(held._process._started.pid)
+    assert not (made[0] / "scratch" / "test-run").exists()
+
+
+def test_the_worker_of_a_killed_harness_ends(local, requirement, tmp_path):
+    os.mkfifo(tmp_path / "last")
+    source = (
+        f"last = open({str(tmp_path / 'last')!r}, 'w')\nsay('turn', samples=[])\nlast.write(sys.stdin.read() + '.')"
+    )
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "last").read_text()))
+    read: list[str] = []
+    reader.start()
+    kill_between_turns(local, requirement, source)
+    reader.join()
+    assert read == ["."]
+    assert local.clean("test-run") == 1
 
 
 def test_cleaning_removes_what_a_killed_harness_left(local, made):

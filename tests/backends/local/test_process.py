@@ -1,9 +1,10 @@
 import sys
+from contextlib import closing
 
 import pytest
 
 from harness.backends.local import process
-from harness.backends.local.process import run
+from harness.backends.local.process import LocalProcess
 from harness.backends.text import Tail
 from harness.backends.worker import Ending
 from harness.model.launch import Limits
@@ -12,7 +13,10 @@ from harness.model.launch import Limits
 def ran(source, folder, seconds=30.0):
     stdout, stderr = Tail(), Tail()
     command = [sys.executable, "-I", "-c", source]
-    ending = run(command, folder, {}, Limits(seconds=seconds), stdout=stdout.feed, stderr=stderr.feed)
+    with closing(LocalProcess(command, folder, {}, Limits(seconds=seconds), takes_words=False)) as started:
+        started.start(stdout.feed, stderr.feed)
+        started.follow(seconds)
+        ending = started.end()
     return ending, stdout.text(), stderr.text()
 
 
