@@ -15,8 +15,10 @@ from harness.model.scenario import Cell
 
 PRELUDE = """
 import ctypes, json, os, signal, socket, sys, time
+def line(event, **keys):
+    return (json.dumps(dict(keys, event=event)) + "\\n").encode()
 def say(event, **keys):
-    os.write(1, (json.dumps(dict(keys, event=event)) + "\\n").encode())
+    os.write(1, line(event, **keys))
 def sample(seconds):
     return [{"seconds": seconds, "steps": 1, "cpu_seconds": seconds / 2}]
 def word():
@@ -99,12 +101,14 @@ IN_TURNS = {
         "say('turn', samples=[]); word(); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
     ),
     "answers twice": Behaviour(
-        "say('turn', samples=[]); word(); [say('turn', samples=sample(1)) for _ in 'ab']; signal.pause()",
+        "say('turn', samples=[]); word(); os.write(1, line('turn', samples=sample(1)) * 2); signal.pause()",
         Status.FAILED,
         "a line came while it waited for a word: {",
     ),
     "answers unasked": Behaviour(
-        "say('turn', samples=[]); say('turn', samples=sample(1)); signal.pause()", Status.FAILED, "while it waited"
+        "os.write(1, line('turn', samples=[]) + line('turn', samples=sample(1))); signal.pause()",
+        Status.FAILED,
+        "while it waited",
     ),
     "answers with garbage": Behaviour(
         "say('turn', samples=[]); word(); os.write(1, b'garbage\\n'); signal.pause()", Status.FAILED, "JSON: garbage"
