@@ -173,6 +173,19 @@ def broken(of: Cell, status: Status, number: int = 0, **changes: Any) -> Launch:
     return launch(of, (), number, status=status, **changes)
 
 
+def growing(of: Cell, first: float = 0.01, last: float = 0.03, count: int = 5, **changes: Any) -> list[Launch]:
+    """Launches of a step that takes longer each time, after a warm-up of 50 steps: 20 samples from `first` to `last`.
+
+    From one launch to the next they differ by a thousandth.
+    """
+    rates = [first + (last - first) * at / 19 for at in range(20)]
+    resources = {"resources": {**RESOURCES, "warmup_steps": 50.0}} | changes
+    return [
+        launch(of, [rate * (1.0 + number % 3 / 1000) for rate in rates], number, **resources)
+        for number in range(1, count + 1)
+    ]
+
+
 def rounds(
     seconds: Mapping[Cell, float],
     count: int = 5,

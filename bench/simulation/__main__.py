@@ -12,6 +12,7 @@ from typing import Protocol
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, outcome
+from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)
@@ -51,6 +52,7 @@ def main() -> None:
         _stopping(simulate)
         _power(simulate)
         _mixtures(simulate)
+    _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
 
@@ -189,6 +191,29 @@ def _controls(tables: int, seed: int) -> None:
         lost = controls(kind, rounds, tables, [math.log1p(each) for each in shifts], seed=seed)
         rows.append([str(groups), _percent(sigma), str(rounds), *map(_percent, lost)])
     _print(["groups", "spread of launches", "rounds", *(f"{shift:.0%} slower" for shift in shifts)], rows)
+
+
+def _trends(cells: int, seed: int) -> None:
+    print("\n## Steps that change\n")
+    counts, lengths = (1, 2, 3, 5, 10, 20), (3, 10, 30, 200)
+    rows = [
+        [noise, *(_percent(max(false_trends(noise, n, each, cells, seed=seed) for each in lengths)) for n in counts)]
+        for noise in NOISES
+    ]
+    rows.append(
+        [
+            "turns on a machine that slows by 20 % in each round",
+            *(_percent(max(in_turns(0.2, n, each, cells, seed=seed) for each in lengths)) for n in counts),
+        ]
+    )
+    _print(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    print()
+    kinds = list(product((0.1, 0.3, 1.0, 5.0), ("white", "drift of 10 %", "drift of 40 %")))
+    rows = [
+        [f"{growth:.0%}", noise, *(_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
+        for growth, noise in kinds
+    ]
+    _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
 
 
 def _others(tables: int, seed: int) -> None:

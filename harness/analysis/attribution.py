@@ -96,7 +96,7 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) 
     usable = {
         cell: {ENVIRONMENT: cell.environment, **cell.axes}
         for cell in measured
-        if cell not in odd and len(found.series[cell]) >= enough
+        if cell not in odd and cell not in found.trends and len(found.series[cell]) >= enough
     }
     axes = _axes(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}

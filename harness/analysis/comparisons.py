@@ -10,7 +10,9 @@ import numpy as np
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
-from harness.analysis.statistics import Estimate, Logs, half_widths, log_ratios, means
+from harness.analysis.rounds import series
+from harness.analysis.statistics import Estimate, Interval, Logs, half_widths, log_ratios, means
+from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     FEWEST_ROUNDS,
     LARGE,
@@ -50,6 +52,8 @@ class Compared:
     of launches that took turns, with its interval at the same level. `settling` is of an unclear one, None where no
     number of rounds is likely to do: the difference lies at the margin. `work` tells whether both did the same,
     `pythons` are the two interpreters' versions where they differ.
+    `steps`: one of the two changes while it is measured, so both are compared between these numbers of steps made
+    before.
     """
 
     cell: Cell
@@ -62,6 +66,7 @@ class Compared:
     work: work.WorkCheck
     pythons: tuple[str, str] | None
     alone: Estimate | None = None
+    steps: Interval | None = None
 
     @property
     def takes(self) -> Estimate:
@@ -76,35 +81,47 @@ class Compared:
     @property
     def judged(self) -> bool:
         """Whether it is one of those that the verdicts of its table are of."""
-        return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
+        return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells, the log ratio of each round that has both, and `weight`: its variance, where a launch has one of 1."""
+    """Two cells, the log ratio of each round that has both, and `weight`: its variance, where a launch has one of 1.
+
+    `changes`: one of their steps does while it is measured, so the ratio is of the `steps` that both have, if any.
+    """
 
     cell: Cell
     other: Cell
     logs: Sequence[float]
     weight: float
     work: work.WorkCheck
+    changes: bool
+    steps: Interval | None
 
     @property
     def judged(self) -> bool:
-        """Whether it is of those that get a verdict from their times: decided without looking at these."""
-        return len(self.logs) > 1 and not self.work.differs
+        """Whether it is of those that get a verdict from their times: decided without looking at their ratio."""
+        return len(self.logs) > 1 and not self.work.differs and not self.apart
+
+    @property
+    def apart(self) -> bool:
+        """Whether a step changes, and the two have too few steps in common."""
+        return self.changes and self.steps is None
 
 
 def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) -> list[Compared | None]:
     """What each pair of (cell, other) shows, judged together; None where no round has both.
 
-    `margin` is a share: 0.03 for 3 %. Pairs with one round and those that did different work are not judged, and not
-    counted when the level is divided among the others.
+    `margin` is a share: 0.03 for 3 %. Pairs with one round, those that did different work, and those of a step that
+    changes and no steps in common are not judged, and not counted when the level is divided among the others.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs, log_margin = _logs(family, found), math.log1p(margin)
-    alone = turns.alone([(pair.cell, pair.other) for pair in family], found)
+    stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
+    # what is measured alone comes last: of a step that changes, it is no check of turns
+    alone = [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
     bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
     judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
     said = judgements(logs, judged, [len(pair.logs) for pair in family], [found.control], log_margin)
@@ -132,14 +149,23 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[fl
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     widths = iter(half_widths(_logs(family, found), shown_alpha(len(family))).tolist())
-    return [None if pair is None or pair.work.differs else next(widths) if pair.judged else math.inf for pair in known]
+    return [
+        None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
+        for pair in known
+    ]
 
 
 def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
-    logs = log_ratios(found.series.get(other, {}), found.series.get(cell, {}))
-    if not logs:
+    if not log_ratios(found.series.get(other, {}), found.series.get(cell, {})):
         return None
-    return _Pair(cell, other, logs, found.weight(cell, other), work.compare(found.numbers[other], found.numbers[cell]))
+    changes, longer, shorter = cell in found.trends or other in found.trends, found.series[other], found.series[cell]
+    both = [*found.numbers[other], *found.numbers[cell]]
+    steps = in_common(both) if changes else None
+    if steps:
+        between = series(restricted(both, steps))
+        longer, shorter = between[other], between[cell]
+    same = work.compare(found.numbers[other], found.numbers[cell])
+    return _Pair(cell, other, log_ratios(longer, shorter), found.weight(cell, other), same, changes, steps)
 
 
 def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
@@ -151,7 +177,8 @@ def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
 def _unjudged(pair: _Pair, level: float, found: Lookup) -> Compared:
     n = len(pair.logs)
     half = float(half_widths(_logs([pair], found), 1.0 - level)[0]) if n > 1 else None
-    return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs), found)
+    why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
+    return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)
 
 
 def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 0, half: float = math.inf) -> Compared:
@@ -168,4 +195,5 @@ def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 
         settling=Settling(more, more * found.seconds_per_round(pair.cell), half) if settles else None,
         work=pair.work,
         pythons=found.pythons(pair.cell.environment, pair.other.environment),
+        steps=pair.steps,
     )

@@ -9,6 +9,7 @@ from statistics import fmean
 from harness.analysis.control import Control, control
 from harness.analysis.moderation import Residual, residual
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
+from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Unavailable
 from harness.model.scenario import Cell
@@ -23,7 +24,8 @@ class Lookup:
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
     known before any launch. `control` is the run's A/A control; `references` are those that blocks of a round
     share; `groups` names each cell's group; by group, `residuals` are what launches scatter by, and `costs` the seconds
-    of one round; `interpreters` are the Python (X.Y) of each environment.
+    of one round; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
+    of each environment.
     """
 
     cells: Mapping[Cell, None]
@@ -38,6 +40,7 @@ class Lookup:
     groups: Mapping[Cell, str]
     residuals: Mapping[str, Residual]
     costs: Mapping[str, float]
+    trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
 
     def cells_of(self, scenario: str) -> list[Cell]:
@@ -122,6 +125,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         residuals=_residuals(counting),
         costs=seconds_per_round(counting),
+        trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
     )
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
+from harness.analysis.trends import Trend, warm_up_step
 from harness.model.launch import Launch
 
 #: A launch's samples are uneven where their mean and their median differ by more than this share of the median.
@@ -156,11 +157,13 @@ class Shape:
     """The shape of a cell's times. `statistics` has the STATISTICS by name, None where there is none.
 
     `uneven` counts launches whose samples are uneven, `outliers` launches that are outliers; both are in the mean.
+    `trend` tells how the step changes while it is measured; None where it does not.
     """
 
     statistics: Mapping[str, float | None]
     uneven: Share
     outliers: Share
+    trend: Trend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,21 +181,23 @@ class Used:
     """A cell's phases and resources. What no launch told is not there.
 
     `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
-    end of the first call. `resources` are the RESOURCES by name.
+    end of the first call. `warm_up` is what a step takes in the warm-up. `resources` are the RESOURCES by name.
     """
 
     phases: Mapping[str, Spread]
     cold: Spread | None
+    warm_up: Spread | None
     resources: Mapping[str, Spread]
 
 
-def shape(launches: Sequence[Launch]) -> Shape:
-    """The shape of one cell, from its launches that gave a number (one at least)."""
+def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
+    """The shape of one cell, from its launches that gave a number (one at least), and its trend where it has one."""
     times = Times(launches)
     return Shape(
         statistics={each.name: each.calculate(times) for each in STATISTICS},
         uneven=Share(sum(map(is_uneven, launches)), len(launches)),
         outliers=Share(sum(outliers(times.logs)), len(launches)),
+        trend=trend,
     )
 
 
@@ -207,6 +212,7 @@ def used(launches: Sequence[Launch]) -> Used:
     return Used(
         phases=_spreads({name: [phases[name] for phases in untimed if name in phases] for name in names}),
         cold=spread([sum(phases.values()) for phases in untimed]),
+        warm_up=spread([seconds for launch in launches if (seconds := warm_up_step(launch))]),
         resources=_spreads(
             {
                 each.name: [value for launch in launches if (value := each.calculate(launch)) is not None]

@@ -186,4 +186,4 @@ def _time(cell: Cell, found: Lookup) -> Value:
         return Value(None, found.status(cell))
     launches = found.numbers[cell]
     undone = next(filter(None, map(steps, launches)), "")
-    return Value(combine(list(centres.values())), shape=shape(launches), undone=undone)
+    return Value(combine(list(centres.values())), shape=shape(launches, found.trends.get(cell)), undone=undone)

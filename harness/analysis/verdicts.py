@@ -59,6 +59,13 @@ class Withheld(StrEnum):
 
     FEW_ROUNDS = "few rounds"
     CONTROL = "control"
+    #: A step changes while it is measured, and the two have too few steps in common.
+    TREND = "trend"
+
+    @property
+    def by_times(self) -> bool:
+        """Whether the times were judged all the same: the level was divided among the others with it."""
+        return self is Withheld.CONTROL
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class Judgement:
     @property
     def judged(self) -> bool:
         """Whether its level was divided with the others' that were judged together."""
-        return self.withheld is not Withheld.FEW_ROUNDS and self.verdict is not Verdict.DIFFERENT_WORK
+        return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +137,17 @@ def judgements(
     return made
 
 
-def unjudged(mean: float, half: float | None, rounds: int, level: float, *, different_work: bool = False) -> Judgement:
+def unjudged(
+    mean: float,
+    half: float | None,
+    rounds: int,
+    level: float,
+    *,
+    different_work: bool = False,
+    why: Withheld = Withheld.FEW_ROUNDS,
+) -> Judgement:
     """What is said where the times give no verdict: an interval, `half` as wide and of that `level`, and why."""
-    verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, Withheld.FEW_ROUNDS)
+    verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, why)
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
 

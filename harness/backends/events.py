@@ -34,6 +34,8 @@ RESOURCES = (
     "cpu_seconds",
     "wall_seconds",
     "max_rss_bytes",
+    "warmup_steps",
+    "between_steps",
     "load_before",
     "steady_started",
     "steady_ended",

@@ -16,6 +16,12 @@ def counted(count: int, noun: str, verb: str = "") -> str:
     return f"{count:,} {noun} {verb}".rstrip()
 
 
+def ordinal(number: int) -> str:
+    """`1st`, `12th`, `1,203rd`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
 def joined(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

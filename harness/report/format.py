@@ -9,10 +9,13 @@ from harness.analysis.shape import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value
+from harness.analysis.trends import Trend
 from harness.model.launch import Clock
+from harness.model.texts import counted, ordinal
 
-#: Marks of a number: the samples of a launch are uneven, some launches are outliers, and steps that were not counted.
-UNEVEN, OUTLYING, UNDONE = "†", "◊", "‡"
+#: Marks of a number: the samples of a launch are uneven, some launches are outliers, steps that were not counted, and a
+#: step that changes while it is measured.
+UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
@@ -105,11 +108,34 @@ def size(value: float, sweep: MeasuredSweep) -> str:
     return number(value)
 
 
-def marks(value: Value) -> dict[str, str]:
+def marks(value: Value, clock: Clock) -> dict[str, str]:
     """The marks of a time, in order, each with how much it is of: `3 of 5` launches, or steps."""
     shares = {UNEVEN: value.shape.uneven, OUTLYING: value.shape.outliers} if value.shape else {}
     marked = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
-    return {**marked, **({UNDONE: value.undone} if value.undone else {})}
+    changing = {CHANGING: trend(value.shape.trend, clock)} if value.shape and value.shape.trend else {}
+    return {**marked, **({UNDONE: value.undone} if value.undone else {}), **changing}
+
+
+def trend(found: Trend, clock: Clock) -> str:
+    """How a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`; `2.10 ms at first, 3.50 ms 900 steps later`."""
+    first, last = found.stages[0], found.stages[-1]
+    times = [each.seconds for each in (first, last)]
+    scale = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
+    begins, ends = (f"{number(each * scale.factor)} {scale.symbol}" for each in times)
+    if found.counted:
+        at = [ordinal(_whole(math.floor(each.step) + 1.0)) for each in (first, last)]
+        return f"{begins} at the {at[0]} step, {ends} at the {at[1]}"
+    return f"{begins} at first, {ends} {counted(max(1, _whole(last.step - first.step)), 'step')} later"
+
+
+def steps(found: Interval) -> str:
+    """From which step to which: `10 to 40`."""
+    return f"{_whole(found.low) + 1:,} to {_whole(found.high):,}"
+
+
+def _whole(value: float) -> int:
+    """A count; of a large one three digits."""
+    return round(value) if value < 1000.0 else round(float(f"{value:.3g}"))
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:

@@ -1,6 +1,7 @@
-"""A ratio and its interval drawn with characters, so that a picture survives wherever text does."""
+"""Numbers drawn with characters, so that a picture survives wherever text does."""
 
 import math
+from collections.abc import Sequence
 
 from harness.analysis.statistics import Estimate, Interval
 
@@ -10,6 +11,9 @@ WIDTH = 25
 EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
 #: Where an interval goes on beyond the plot.
 BEYOND = ("◂", "▸")
+
+#: How high a number of a curve is.
+HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def drawn(estimate: Estimate, shown: Interval) -> str:
@@ -25,6 +29,13 @@ def drawn(estimate: Estimate, shown: Interval) -> str:
                 characters[at] = beyond
     characters[_place(estimate.value, shown)] = VALUE
     return "".join(characters)
+
+
+def curve(values: Sequence[float]) -> str:
+    """`▁▂▄█`: positive numbers, one after the other, from the least to the largest of them."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(HEIGHTS[round((value - low) / span * (len(HEIGHTS) - 1))] for value in values)
 
 
 def _place(ratio: float, shown: Interval) -> int:

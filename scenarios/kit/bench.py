@@ -142,6 +142,7 @@ class Bench:
         for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
             samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
             self._tell("samples", samples, measurement.calls, steps, name=name)
+        self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
         return measurement.made * steps
 

@@ -103,7 +103,9 @@ def read_header(path):
 
 
 def show(event, **fields):
-    """Print one event as it comes."""
+    """Print one event as it comes, but for what only a report uses."""
+    if event == "resources":
+        return
     if event == "phase":
         line = "{:.1f} ms".format(fields["seconds"] * MILLISECONDS)
         label = fields["name"]

@@ -30,8 +30,9 @@ LONG = 0.5
 Sample = namedtuple("Sample", "seconds cpu_seconds")
 
 # samples: what is still to be told; calls: how many calls of the step each sample holds; made: how many calls were made
-# in all; result: what the last call returned.
-Measurement = namedtuple("Measurement", "samples calls made result")
+# in all; warm: of these, in the warm-up; untimed: of these, before the samples of turns; result: what the last call
+# returned.
+Measurement = namedtuple("Measurement", "samples calls made warm untimed result")
 
 
 class TimeBounded:
@@ -62,16 +63,16 @@ class TimeBounded:
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
-            calls, made, each = self._warm_up(step, clock)
+            calls, warm, each = self._warm_up(step, clock)
         if self.turns is not None:
             gc.collect()  # what the warm-up left would else be collected in some turn
-            samples, taken, result = self._take_turns(
+            samples, taken, untimed, result = self._take_turns(
                 step, calls, each, phase=phase, watching=watching, wait=wait, clock=clock
             )
-            return Measurement(samples, calls, made + taken, result)
+            return Measurement(samples, calls, warm + taken, warm, untimed, result)
         with phase("steady state"), watching():
             samples, result = self._measure(step, calls, clock)
-        return Measurement(samples, calls, made + calls * len(samples), result)
+        return Measurement(samples, calls, warm + calls * len(samples), warm, 0, result)
 
     def _warm_up(self, step, clock):
         """The calls that make a sample, the calls made, and the seconds of one in the last batch.
@@ -107,14 +108,15 @@ class TimeBounded:
         return samples, result
 
     def _take_turns(self, step, calls, each, *, phase, watching, wait, clock):
-        """One sample a turn, and then those alone: return these, the calls made, and the last result.
+        """One sample a turn, and then those alone.
 
+        Return these, the calls made, how many of them were before the turns' samples, and the last result.
         It stands where `_measure` does, so that under the step there are as many frames. each: the seconds of a call.
         """
         lead = 0 if each >= LONG else min(calls, MOST_LEAD)
         leads, usual = [], []
         samples = []
-        made = 0
+        made = untimed = 0
         result = None
         alone = wait(samples, calls)
         while alone is None:
@@ -126,6 +128,7 @@ class TimeBounded:
                 with watching():
                     taken, result = time_calls(step, calls, clock)
             made += lead + calls
+            untimed += lead
             if len(leads) < TURNS_LOOKED_AT:
                 leads.append(before)
                 usual.append(taken.cpu_seconds / calls)
@@ -139,7 +142,7 @@ class TimeBounded:
         for _ in repeat(None, alone):
             taken, result = time_calls(step, calls, clock)
             samples.append(taken)
-        return samples, made + lead + calls * alone, result
+        return samples, made + lead + calls * alone, untimed, result
 
 
 class Document:
@@ -156,7 +159,7 @@ class Document:
             for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
                 taken, result = time_calls(step, 1, clock)
                 samples.append(taken)
-        return Measurement(samples, 1, count, result)
+        return Measurement(samples, 1, count, 0, 0, result)
 
 
 def time_calls(step, calls, clock):

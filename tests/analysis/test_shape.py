@@ -206,7 +206,7 @@ def test_cpu_seconds_and_memory_of_the_whole_launch():
 
 
 def test_what_no_launch_told_is_not_there():
-    assert used([launch(cell())]) == Used(phases={}, cold=None, resources={})
+    assert used([launch(cell())]) == Used(phases={}, cold=None, warm_up=None, resources={})
     assert used([]) == used([launch(cell())])
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation import others
+from bench.simulation import others, trends
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, outcome, residuals
 from harness.analysis.moderation import residual
@@ -112,3 +112,19 @@ def test_the_simulations_residuals_are_the_harness_own(others, rounds):
         expected = residual(cells.ravel().tolist(), numbers.ravel().tolist(), logs.ravel().tolist())
         assert found.variance == pytest.approx(expected.variance)
         assert found.freedom == expected.freedom
+
+
+@pytest.mark.parametrize("noise", trends.NOISES)
+@pytest.mark.parametrize("launches", [2, 5])
+def test_a_step_that_does_not_change_seldom_has_a_trend(noise, launches):
+    # three standard errors of 1 %, of so many cells
+    assert trends.false_trends(noise, launches, 20, 100, seed=5) <= 0.01 + 0.03
+
+
+def test_a_machine_that_slows_in_each_round_is_no_trend_of_cells_in_turns():
+    assert trends.in_turns(0.2, 5, 20, 50, seed=6) <= 0.04
+
+
+def test_a_step_that_grows_is_seen():
+    assert trends.seen(1.0, "white", 5, 30, 30, seed=7) == 1.0
+    assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9

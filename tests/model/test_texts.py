@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.texts import cpu_list, parse_cpus
+from harness.model.texts import cpu_list, ordinal, parse_cpus
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,14 @@ def test_a_list_is_numbers_and_ranges(text: str, cpus: set[int]) -> None:
 def test_what_is_no_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="CPU"):
         parse_cpus(text)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (112, "112th"), (1203, "1,203rd")],
+)
+def test_the_place_of_a_number(number: int, text: str) -> None:
+    assert ordinal(number) == text
 
 
 @given(st.sets(st.integers(0, 300)))

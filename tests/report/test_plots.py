@@ -21,6 +21,11 @@ def test_an_interval_that_goes_on_beyond_the_plot_says_so():
     assert plots.drawn(Estimate(1.5, 5, Interval(0.1, 1e300)), Interval(0.5, 2.0)) == "◂──────────────────●────▸"
 
 
+def test_a_curve_goes_from_its_least_to_its_largest_number():
+    assert plots.curve([1.0, 2.0, 4.0, 8.0]) == "▁▂▄█"
+    assert plots.curve([3.0, 3.0]) == "▁▁"
+
+
 @given(st.lists(st.tuples(POSITIVE, POSITIVE, POSITIVE), min_size=1, max_size=8), st.floats(0.001, 0.5))
 def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(values, margin):
     estimates = [Estimate(middle, 5, Interval(low, high)) for low, middle, high in (sorted(three) for three in values)]

@@ -30,7 +30,7 @@ def test_prints_go_to_standard_error(launch):
     done = launch(LOUD)
     assert done.end["status"] == "ok"
     assert [event["event"] for event in done.events] == (
-        ["hello", "observation", "phase", "phase", "samples", "pins", "resources", "end"]
+        ["hello", "observation", "phase", "phase", "samples", "resources", "pins", "resources", "end"]
     )
     for text in ("at import", "from python", "from the descriptor", "from the first stdout", "from a child"):
         assert text in done.stderr

@@ -108,7 +108,7 @@ def test_the_calls_before_the_measurement_are_counted_and_warm_up_lasts():
     work = Work(0.005)
     measurement = work.run(TimeBounded(0.5, 1.0, 0.05))
     assert work.phases["warm up"] >= 100
-    assert measurement.made == work.calls
+    assert (measurement.made, measurement.warm) == (work.calls, work.phases["warm up"])
     assert work.phases["steady state"] == measurement.calls * len(lengths(measurement))
 
 
@@ -164,6 +164,9 @@ def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
     assert [samples for _, samples in turns] == [[pytest.approx(0.005 * measurement.calls)]] * 7
     assert lengths(measurement) == [pytest.approx(0.005 * measurement.calls)] * 4
     assert measurement.made == work.calls
+    in_samples = measurement.calls * (7 + 4)
+    # those before what is measured alone are before no turn
+    assert 7 <= measurement.untimed < work.calls - measurement.warm - in_samples
 
 
 def test_a_launch_that_is_told_to_end_measures_nothing_more():

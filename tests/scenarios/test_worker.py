@@ -93,7 +93,7 @@ def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launc
 
 def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(launch):
     done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 1\n")
-    (resources,) = done.of("resources")
+    *_, resources = done.of("resources")
     measured = sum(sample["seconds"] for event in done.of("turn") for sample in event["samples"])
     steady = [phase for phase in done.of("phase") if phase["name"] == "steady state"]
     assert resources["steady_pieces"] == 2
@@ -173,7 +173,7 @@ def test_pins_and_resources_come_last(launch):
 @pytest.mark.parametrize("changes", [{}, {"sampling": {"mode": "document"}}])
 def test_resources_say_what_the_cpus_did_while_steps_were_timed(launch, changes):
     done = launch(MEASURES.replace("time.sleep(0.001)", "sum(range(10000))"), **changes)
-    (resources,) = done.of("resources")
+    *_, resources = done.of("resources")
     measured = sum(sample["seconds"] for sample in done.samples)
     (steady,) = [phase for phase in done.of("phase") if phase["name"] == "steady state"]
     assert measured <= resources["steady_seconds"] <= steady["seconds"]
@@ -252,7 +252,7 @@ def test_what_a_driver_compiled_is_told_where_it_keeps_it(launch, tmp_path, monk
     monkeypatch.setenv("CUDA_CACHE_PATH", str(tmp_path / "cache"))
     source = body("import os", "path = os.environ['CUDA_CACHE_PATH']", "os.mkdir(path)")
     source += "    open(path + '/code', 'w').write('x' * 10)\n    bench.observe('done', 1)\n"
-    (resources,) = launch(source).of("resources")
+    *_, resources = launch(source).of("resources")
     assert (resources["ptx_cache_bytes"], resources["ptx_cache_filled_bytes"]) == (0, 10)
 
 

@@ -170,7 +170,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             interval=format.between(ends, unit.factor),
             number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
             rounds=estimate.rounds if estimate else 0,
-            marks=" ".join(format.marks(value)) if value and estimate else "",
+            marks=" ".join(format.marks(value, clock)) if value and estimate else "",
             told=told.get(cell, ()),
             exponent=exponent,
             launches=launches(cell, exponent),

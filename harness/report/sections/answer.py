@@ -95,8 +95,11 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
 
 def why_withheld(findings: Sequence[Finding]) -> str:
     """Why these have no verdict."""
-    if {each.compared.withheld for each in findings} == {Withheld.CONTROL}:
+    withheld = {each.compared.withheld for each in findings}
+    if withheld == {Withheld.CONTROL}:
         return "no verdict, as two identical cells differed by more than the margin"
+    if withheld == {Withheld.TREND}:
+        return "no verdict, as what a step takes depends on how many came before, and too few steps are in common"
     rounds = max(each.compared.estimate.rounds for each in findings)
     return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"
 

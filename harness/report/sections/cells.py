@@ -7,10 +7,10 @@ from functools import partial
 from harness.analysis.results import Results
 from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
 from harness.analysis.tables import Measured, ScenarioTable
-from harness.model.launch import Launch
+from harness.model.launch import Clock, Launch
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
-from harness.report.charts import course
+from harness.report.charts import course, trends
 from harness.report.charts import phases as phases_chart
 from harness.report.charts.picture import Picture
 from harness.report.format import Unit, unit_of
@@ -24,6 +24,7 @@ _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
     "process is fresh; the machine has read the files before, in the pilot."
 )
+_WARM_UP = "Warm up a step: of the launches that tell how many steps their warm-up had."
 _STEADY_STATE = "Steady state: what a step takes after the warm-up."
 
 
@@ -42,7 +43,7 @@ def sections(results: Results) -> Iterator[Section]:
     """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
     for part in (
         _Part("Phases", "phases", phases, phases_chart.pictures, SPREADS),
-        _Part("Shape of the times", "shape", shape, course.pictures),
+        _Part("Shape of the times", "shape", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
         _Part("Resources", "resources", resources, lambda *_: (), SPREADS),
     ):
         if blocks := list(_blocks(results, part)):
@@ -74,10 +75,17 @@ def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measu
     def phase(name: str) -> Column[Measured]:
         return column(Quantity.SECONDS, name, lambda each: each.used.phases.get(name))
 
+    is_wall = table.clock is Clock.WALL
     told = [phase(name) for name in in_order(name for each in cells for name in each.used.phases)]
     return told and [
         *told,
         column(Quantity.SECONDS, "to the first step", lambda each: each.used.cold, legend=_TO_FIRST_STEP),
+        # a warm-up's length is known by the wall's clock
+        *(
+            [column(Quantity.STEP, "warm up a step", lambda each: each.used.warm_up, legend=_WARM_UP)]
+            if is_wall
+            else []
+        ),
         column(Quantity.STEP, "steady state a step", lambda each: each.step, legend=_STEADY_STATE),
     ]
 
@@ -86,7 +94,7 @@ def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measur
     """The statistics of each cell, and what is remarked of its launches."""
     return [
         *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
-        Column(REMARKS, lambda cell: remark(cell.shape), is_optional=True),
+        Column(REMARKS, lambda cell: remark(cell.shape, table.clock), is_optional=True),
     ]
 
 
@@ -101,7 +109,7 @@ def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[Measured]:
     return Column(_heading(statistic.name, unit), value, legend=statistic.legend, is_number=True, is_optional=True)
 
 
-def remark(shape: Shape) -> str:
+def remark(shape: Shape, clock: Clock) -> str:
     """What is remarked of a cell's launches."""
     uneven, outliers = shape.uneven, shape.outliers
     lie = "is an outlier" if outliers.count == 1 else "are outliers"
@@ -109,6 +117,9 @@ def remark(shape: Shape) -> str:
         [
             f"uneven samples in {uneven.count} of {uneven.of} launches" if uneven.count else "",
             f"{outliers.count} of {outliers.of} launches {lie}" if outliers.count else "",
+            f"{clock.time} per step depends on how many came before: {format.trend(shape.trend, clock)}"
+            if shape.trend
+            else "",
         ]
     )
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from harness.analysis.comparisons import Compared
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.tables import Row, ScenarioTable
+from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
@@ -17,7 +17,7 @@ from harness.report.charts import forest
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
-from harness.report.format import OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
+from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sections import turns
 from harness.report.sentences import capital, listed, pythons, remarks
 
@@ -26,6 +26,9 @@ COLUMNS = 8
 
 #: The heading over what is remarked of a line.
 REMARKS = "remarks"
+
+#: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
+NOT_COMPARABLE = "what a step takes changes, and the two have too few steps in common"
 
 Labelled = TypeVar("Labelled")
 
@@ -115,6 +118,8 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
+            f"at the same number of steps: {format.steps(compared.steps)}" if compared.steps else "",
+            NOT_COMPARABLE if compared.withheld is Withheld.TREND else "",
             told,
         ]
     )
@@ -213,7 +218,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
     value = row.values[at]
     if value.estimate is None:
         return Entry(value.status.value if value.status else "")
-    told = [format.time(value.estimate, unit), format.fewer(value.estimate, table.rounds), *marks(value)]
+    told = [format.time(value.estimate, unit), format.fewer(value.estimate, table.rounds), *marks(value, table.clock)]
     return Entry(
         " ".join(filter(None, told)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
     )
@@ -235,13 +240,21 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
 def marked(table: ScenarioTable) -> list[str]:
     """What the marks mean, a sentence each, with the numbers that have them."""
     axes = names.varying(table)
-    found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: []}
+    found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
-        for mark, why in marks(value).items():
-            found[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}")
+        for mark, why in marks(value, table.clock).items():
+            found[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
         OUTLYING: "Outliers: some launches of this cell lie far from the others; all are in the mean. Launches:",
         UNDONE: "The framework counted other steps than the launch took, so this is not the time of one step:",
+        CHANGING: f"{capital(table.clock.time)} per step depends on how many came before, so the mean is that of the "
+        "steps that were measured, and cells are compared at the same numbers of steps only:",
     }
     return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in found.items() if members]
+
+
+def _curve(value: Value, mark: str) -> str:
+    """The time per step over the steps of a launch, in characters, where that is what the mark is about."""
+    changing = value.shape and value.shape.trend
+    return f" {plots.curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""

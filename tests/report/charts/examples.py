@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
-from harness.report.charts import course, forest, phases, sweeps, times
+from harness.report.charts import course, forest, phases, sweeps, times, trends
 from harness.report.charts.picture import Picture
 from harness.report.comparisons import lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
@@ -66,6 +66,7 @@ def drawn(of: Results) -> Iterator[Picture]:
                 yield from forest.effects(of, made)
         yield from phases.pictures(of, table)
         yield from course.pictures(of, table)
+        yield from trends.pictures(of, table)
 
 
 def kind(of: Picture) -> str:

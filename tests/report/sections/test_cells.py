@@ -8,10 +8,11 @@ from harness.analysis import shape as analysis
 from harness.analysis.results import Results
 from harness.analysis.shape import Quantity, Share, Statistic
 from harness.model.environment import Device
+from harness.model.launch import Clock
 from harness.model.scenario import Cell
 from harness.report.blocks import Heading, Where
 from harness.report.sections import cells as sections
-from tests.factories import PHASES, RESOURCES, cell, cells, launch, rounds, run, scenario
+from tests.factories import PHASES, RESOURCES, cell, cells, growing, launch, rounds, run, scenario
 from tests.report.sections.reading import all_tables, column, heads, rows, texts
 
 GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
@@ -99,7 +100,7 @@ def test_a_run_without_a_number_has_none_of_it():
 
 
 def test_a_shape_is_in_the_tables_unit():
-    told = shape([launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)])
+    told = shape([launch(cell(), [0.010, 0.008, 0.012], number) for number in range(1, 4)])
     assert heads(told)[:5] == ["cell", "mean, ms", "median, ms", "p10, ms", "p90, ms"]
     ((_, *values),) = rows(told)
     assert values == ["10.0", "10.0", "8.00", "12.0", "20.0", "0.00", "3"]
@@ -132,7 +133,19 @@ def test_one_more_statistic_is_one_line(monkeypatch):
     ],
 )
 def test_a_shape_has_its_remarks(uneven, outliers, remark):
-    assert sections.remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8))) == remark
+    assert sections.remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8)), Clock.WALL) == remark
+
+
+def test_a_step_that_changes_is_remarked_and_drawn():
+    assert column(shape(growing(cell())), "remarks") == [
+        "time per step depends on how many came before: 10.5 ms at the 61st step, 29.5 ms at the 241st"
+    ]
+
+
+def test_a_warm_ups_steps_stand_beside_the_measured_ones():
+    warmed = growing(cell(), phases=PHASES)
+    assert column(phases(warmed), "warm up a step, ms") == ["10.0 (10.0 to 10.0)"]
+    assert column(phases(warmed), "steady state a step, ms") == ["20.0 (20.0 to 20.0)"]
 
 
 def test_remarks_stand_in_the_line_of_their_cell():

@@ -6,14 +6,14 @@ import pytest
 
 from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate
+from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.report.blocks import Table, Text
 from harness.report.sections import scenarios
-from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, launch, rounds, run, scenario
+from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
 SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
@@ -179,6 +179,8 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         (compared(Verdict.UNCLEAR), "200 rounds would probably not settle it"),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds"),
         (compared(None, Withheld.CONTROL), ""),
+        (compared(None, Withheld.TREND), "what a step takes changes, and the two have too few steps in common"),
+        (replace(compared(), steps=Interval(10.0, 1240.0)), "at the same number of steps: 11 to 1,240"),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
             "Python 3.11 vs 3.7; work not checked; too few rounds",
@@ -247,6 +249,18 @@ def test_marks_are_explained_with_the_numbers_that_have_them():
     assert outliers.startswith("◊ Outliers: ")
     assert outliers.endswith("Launches: tf1.14 graph: 1 of 6.")
     assert undone.endswith("one step: tf2.0 graph: took 9 steps, and the framework counted 8.")
+
+
+def test_a_step_that_changes_is_marked_with_its_curve():
+    steady = rounds({cell("tf2.0"): 0.01})
+    tables, words = made(run(cells(modes=["graph"])), [*growing(cell()), *steady])
+    assert texts(tables["Time per step"])[1][0][0].endswith(" §")
+    assert words[-1].startswith("§ Time per step depends on how many came before, so ")
+    assert words[-1].endswith("tf1.14 graph: 10.5 ms at the 61st step, 29.5 ms at the 241st ▁▂▃▃▄▅▆▆▇█.")
+    (line,) = texts(tables["Comparisons"])[1]
+    assert line[-1].endswith("; what a step takes changes, and the two have too few steps in common")
+    uncounted = growing(cell(), resources={})
+    assert "10.5 ms at first, 29.5 ms 180 steps later" in made(run([cell()]), uncounted)[1][-1]
 
 
 def test_without_a_number_the_status_stands_and_where_there_is_no_cell_nothing():

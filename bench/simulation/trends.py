@@ -1,0 +1,109 @@
+"""How often a step is said to change while it is measured: samples of launches, on machines that do something else."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.simulation.ours import MARGIN
+from harness.analysis.trends import changes, parts
+
+Floats = npt.NDArray[np.float64]
+#: The logs of samples, of shape (launches, samples), of which the truth is 0.
+Draw = Callable[[np.random.Generator, int, int], Floats]
+
+
+def white(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+    """Each sample by itself, by 5 %."""
+    return draw.normal(0.0, 0.05, (launches, samples))
+
+
+def autoregressive(share: float) -> Draw:
+    """Each sample keeps a share of what the one before it was off by; 5 % in all."""
+
+    def drawn(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+        logs = white(draw, launches, samples)
+        for at in range(1, samples):
+            logs[:, at] = share * logs[:, at - 1] + np.sqrt(1.0 - share**2) * logs[:, at]
+        return logs
+
+    return drawn
+
+
+def walk(size: float) -> Draw:
+    """A random walk, which ends so far from where it began, and 2 % of each sample."""
+
+    def drawn(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+        steps = draw.normal(0.0, size / np.sqrt(samples), (launches, samples))
+        return np.asarray(np.cumsum(steps, axis=1) + 0.4 * white(draw, launches, samples))
+
+    return drawn
+
+
+def waves(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+    """± 10 % with a period of a fifth of a launch to five launches, and 2 % of each sample."""
+    periods = np.exp(draw.uniform(np.log(0.2), np.log(5.0), (launches, 1)))
+    phase = draw.uniform(0.0, 1.0, (launches, 1)) + np.arange(samples) / samples / periods
+    return 0.1 * np.sin(2.0 * np.pi * phase) + 0.4 * white(draw, launches, samples)
+
+
+def modes(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+    """A third of the samples are 60 % slower, some in a row, and 2 % of each."""
+    slow = np.repeat(draw.random((launches, samples)) < 1.0 / 3.0, max(1, samples // 15), axis=1)[:, :samples]
+    return 0.47 * slow + 0.4 * white(draw, launches, samples)
+
+
+def tail(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+    """The first tenth of every launch is 10 % slower, and 2 % of each sample."""
+    return 0.1 * np.clip(samples / 10.0 - np.arange(samples), 0.0, 1.0) + 0.4 * white(draw, launches, samples)
+
+
+def load(draw: np.random.Generator, launches: int, samples: int) -> Floats:
+    """In every second launch another process comes or goes at some time, and takes half of the CPU."""
+    at = draw.uniform(0.0, samples, (launches, 1)) < np.arange(samples)
+    there = draw.random((launches, 1)) < 0.5
+    return 0.69 * np.where(draw.random((launches, 1)) < 0.5, at, ~at) * there + 0.4 * white(draw, launches, samples)
+
+
+#: What is no trend of a step.
+NOISES: Mapping[str, Draw] = {
+    "white": white,
+    "neighbours alike (0.5)": autoregressive(0.5),
+    "neighbours alike (0.9)": autoregressive(0.9),
+    "drift of 10 %": walk(0.1),
+    "drift of 40 %": walk(0.4),
+    "waves": waves,
+    "two speeds": modes,
+    "a settling tail": tail,
+    "a load comes or goes": load,
+}
+
+
+def false_trends(noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
+    """In which share of cells that do not change a trend is seen."""
+    draw = np.random.default_rng([seed, launches, samples])
+    found = (NOISES[noise](draw, launches, samples) for _ in range(cells))
+    return sum(changes([[parts(each) for each in logs]], MARGIN) for logs in found) / cells
+
+
+def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: int) -> float:
+    """In which share of cells in turns with two others a trend is seen, on a machine that gets slower in each round.
+
+    The others' steps do not change, nor does its own; the machine drifts by 40 % besides.
+    """
+    draw = np.random.default_rng([seed, launches, samples])
+    said = 0
+    for _ in range(cells):
+        machine = walk(0.4)(draw, launches, samples) + np.linspace(0.0, np.log1p(slower), samples)
+        block = machine + np.array([white(draw, launches, samples) for _ in range(3)])
+        views = [block[0], block[0] - block.mean(axis=0)]
+        said += changes([[parts(each) for each in view] for view in views], MARGIN)
+    return said / cells
+
+
+def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
+    """In which share of cells whose step grows by so much over a launch (0.1: 10 %) that is seen."""
+    draw = np.random.default_rng([seed, launches, samples])
+    grows = np.log1p(growth * np.linspace(0.0, 1.0, samples))
+    found = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
+    return sum(changes([[parts(each) for each in logs]], MARGIN) for logs in found) / cells

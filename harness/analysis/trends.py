@@ -1,0 +1,312 @@
+"""Steps that change while they are measured: whose time depends on how many steps came before.
+
+Samples of one launch are alike where they are near each other, and so is the machine, so no test over samples says that
+a step changes. Launches are fresh processes, so the test is over them: each gives one number, how much longer its last
+samples are than its first ones, by the slope of H. Theil, "A rank-invariant method of linear and polynomial regression
+analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples: a tail of the warm-up moves it little. A cell
+has a trend where the mean of these numbers is shown, by a t test over launches, to lie beyond the margin, and
+where at that level more pairs of a launch's ten means go one way than chance has it (H. B. Mann, "Nonparametric tests
+against trend", Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research 20,
+1984): three samples at one of two speeds each may have the same slope three times.
+
+Where samples tell CPU time, it is judged too: what others do on a CPU is not in it. It counts where the time changes
+the same way, by more than the margin.
+
+What has too few launches for that has a trend where it changes by ×2, nearly all pairs in each launch go one way, and
+chance has that in one of a million cases; or where samples are shown to be slower by ×1.5 than the warm-up's steps.
+
+docs/simulation.md has how often a step that does not change is said to.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from harness.analysis.rounds import taken
+from harness.analysis.statistics import RESOLUTION, Floats, Interval, exp, student, variance
+from harness.analysis.work import CALLED
+from harness.model.launch import Launch, Sample
+from harness.model.scenario import Cell
+
+#: The level of both tests. A step that does not change is then said to in less than 1 % of cells, whatever the machine
+#: does (docs/simulation.md).
+ALPHA = 0.005
+
+#: Samples are looked at in so many parts, and a launch with fewer samples than that is not looked at.
+PARTS, FEWEST = 10, 3
+
+#: A change by this factor, on the log scale, is told of cells with few launches too: where no more than this share of
+#: the pairs of each launch's parts go the other way, and chance brings that about less often than that.
+STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
+
+#: Samples are slower than the warm-up by more than this factor (log scale): a step that grows.
+GROWN = math.log(1.5)
+
+
+# what a sample took, by some clock
+_Measure = Callable[[Sample], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a step takes at a stage of a launch, in seconds, after so many steps: means over launches."""
+
+    step: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How a step changes while it is measured: its time at the last samples as a `factor` of that at the first.
+
+    `stages` are in order. They count the steps of the warm-up too, where launches tell of it (`counted`), and begin
+    with it where it shows that a step grows.
+    """
+
+    factor: float
+    stages: Sequence[Stage]
+    counted: bool
+
+
+def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
+    """The cells whose step changes by more than `margin` (log scale), from each cell's launches that gave a number."""
+    known = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
+    levels = [_levels(known, of) for of in (_seconds, _cpu_seconds)]
+    return {cell: found for cell, launches in numbers.items() if (found := _trend(launches, levels, margin))}
+
+
+def _trend(launches: Sequence[Launch], levels: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
+    looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
+    time, cpu = (_views(looked_at, of, level) for of, level in zip((_seconds, _cpu_seconds), levels, strict=True))
+    found = changes(time, margin)
+    if cpu and not found:
+        # what others do on its CPU is not in its CPU time; but only a trend of the time is one
+        mean = fmean(map(change, time[0]))
+        found = changes(cpu, margin) and abs(mean) > margin and mean * fmean(map(change, cpu[0])) > 0.0
+    grown = _growth(looked_at)
+    if not found and not grown:
+        return None
+    stages = _stages(looked_at)
+    if grown:
+        steps, seconds = grown
+        stages = [Stage(steps, seconds), *stages]
+    factor = stages[-1].seconds / stages[0].seconds if grown else exp(fmean(map(change, time[0])))
+    return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
+
+
+def _views(launches: Sequence[Launch], of: _Measure, level: Mapping[int, Floats]) -> list[list[Floats]]:
+    """The logs of the launches' parts; in turns also beside those of all cells in the same turn.
+
+    In turns all cells meet the same machine, and what it does is no trend of one of them. But if one of them changes,
+    the others do so beside it: a trend is in both. Nothing where some launch does not tell.
+    """
+    logs = {id(launch): each for launch in launches if (each := _logs(launch, of)) is not None}
+    if not logs or len(logs) < len(launches):
+        return []
+    views = [list(logs.values()), [each - level[name] for name, each in logs.items() if name in level]]
+    return [[parts(each) for each in view] for view in views if view]
+
+
+def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
+    """Whether a step changes by more than `margin` (log scale), the same way in all views of its launches.
+
+    A view has the logs of each launch's `parts`; without a view, or in an empty one, nothing changes.
+    """
+    ways = {_way(view, margin) if view else 0 for view in views}
+    return ways in ({1}, {-1})
+
+
+def _way(launches: Sequence[Floats], margin: float) -> int:
+    """1 where a step gets slower by more than `margin`, -1 where it gets faster, 0 where neither is shown."""
+    found = [change(each) for each in launches]
+    mean = fmean(found)
+    falling, pairs, chance = _falling(launches)
+    is_shown = _is_beyond(found, margin) and chance < ALPHA
+    one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
+    is_strong = abs(mean) > STRONG and one_way and chance < CHANCE
+    return (1 if mean > 0.0 else -1) if is_shown or is_strong else 0
+
+
+def change(logs: Floats) -> float:
+    """How much longer a step takes in the last part than in the first, on the log scale: Theil's and Sen's slope."""
+    first, last = np.triu_indices(logs.size, 1)
+    return float(np.median((logs[last] - logs[first]) / (last - first)) * (logs.size - 1))
+
+
+def parts(logs: Floats) -> Floats:
+    """The logs of seconds per step of at most ten parts, from those of a launch's samples (one at least), in order."""
+    ends = np.linspace(0.0, logs.size, min(PARTS, logs.size) + 1).round().astype(np.intp)
+    rates = np.exp(logs - logs[0])
+    return np.asarray(np.log(np.add.reduceat(rates, ends[:-1]) / np.diff(ends)) + logs[0])
+
+
+def _is_beyond(values: Sequence[float], margin: float) -> bool:
+    """Whether the mean of independent values is shown to lie beyond ± margin, at ALPHA."""
+    count = len(values)
+    if count < 2:
+        return False
+    error = math.sqrt(max(variance(values), RESOLUTION**2) / count)
+    return abs(fmean(values)) - margin > student(count - 1, 1.0 - ALPHA) * error
+
+
+def _falling(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
+    """How many pairs of each launch's parts fall, of how many, and how likely chance has as few go one way in all."""
+    falling, likely = [], np.ones(1)
+    for logs in launches:
+        first, last = np.triu_indices(logs.size, 1)
+        falling.append(np.count_nonzero(logs[last] <= logs[first]))
+        likely = np.convolve(likely, _inversions(logs.size))
+    pairs = np.array([logs.size * (logs.size - 1) // 2 for logs in launches], np.float64)
+    fewer = min(sum(falling), likely.size - 1 - sum(falling))
+    return np.array(falling, np.float64), pairs, 2.0 * float(likely[: fewer + 1].sum())
+
+
+@lru_cache(maxsize=PARTS)
+def _inversions(count: int) -> Floats:
+    """How likely each number of falling pairs is among so many values in a random order, from 0 on."""
+    likely = np.ones(1)
+    for size in range(2, count + 1):
+        likely = np.convolve(likely, np.full(size, 1.0 / size))
+    return likely
+
+
+def _seconds(sample: Sample) -> float | None:
+    return sample.seconds
+
+
+def _cpu_seconds(sample: Sample) -> float | None:
+    return sample.cpu_seconds
+
+
+def _logs(launch: Launch, of: _Measure) -> Floats | None:
+    """The log of what each sample took for a step; None where it is not told."""
+    told = [of(sample) for sample in launch.samples]
+    if None in told:
+        return None
+    rates = np.array(told, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
+    # a timer that saw no time in a sample has no log
+    return np.asarray(np.log(np.maximum(rates, 1e-300)))
+
+
+def _levels(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
+    """By id of each launch that took turns beside others: how the machine was in each turn, by the mean of all logs."""
+    blocks: dict[tuple[str, int, int, int], dict[int, Floats]] = defaultdict(dict)
+    for launch in launches:
+        if launch.places and (logs := _logs(launch, of)) is not None:
+            blocks[launch.group, launch.round, launch.attempt, launch.block][id(launch)] = logs
+    levels: dict[int, Floats] = {}
+    for block in blocks.values():
+        # launches that lost their last turns are no measure of these
+        if len(block) > 1 and len({logs.size for logs in block.values()}) == 1:
+            level = np.asarray(np.mean(list(block.values()), axis=0))
+            levels |= dict.fromkeys(block, level)
+    return levels
+
+
+# Where a launch was when it took a sample, and what it took there.
+
+
+def before(launch: Launch) -> float | None:
+    """How many steps a launch had made when it took its first sample; None where it does not tell."""
+    told = launch.resources.get("warmup_steps")
+    if told is not None:
+        return told
+    called = launch.fingerprint.get(CALLED)
+    measured = launch.steps + sum(sample.steps for sample in launch.alone)
+    return float(called - measured) if isinstance(called, int) and called >= measured else None
+
+
+def spans(launch: Launch) -> tuple[Floats, Floats]:
+    """How many steps had been made before each sample, and after it; from 0 on where the launch does not tell."""
+    steps = np.array([sample.steps for sample in launch.samples], np.float64)
+    # before each turn come untimed steps
+    untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
+    ends = (before(launch) or 0.0) + np.cumsum(steps + untimed)
+    return ends - steps, ends
+
+
+def within(launch: Launch, steps: Interval) -> tuple[float, float]:
+    """Seconds per step between two numbers of steps made before, and of how many samples that is.
+
+    A sample that lies there in part counts in part. Not a number where none does.
+    """
+    starts, ends = spans(launch)
+    inside = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
+    seconds = np.array([sample.seconds / max(sample.steps, 1) for sample in launch.samples])
+    total = float(inside.sum())
+    samples = float((inside / np.maximum(ends - starts, 1.0)).sum())
+    return (float(inside @ seconds) / total if total else math.nan), samples
+
+
+def in_common(launches: Sequence[Launch]) -> Interval | None:
+    """The steps that all launches (one at least) have measured, by how many were made before.
+
+    None where some launch has fewer than three samples there, or does not tell how many steps its warm-up had.
+    """
+    if any(before(launch) is None for launch in launches):
+        return None
+    covered = [spans(launch) for launch in launches]
+    steps = Interval(max(float(starts[0]) for starts, _ in covered), min(float(ends[-1]) for _, ends in covered))
+    enough = all(within(launch, steps)[1] >= FEWEST - 1e-9 for launch in launches)
+    return steps if enough else None
+
+
+def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
+    """The launches with one sample in place of theirs: what a step takes in that range of steps."""
+    made = []
+    for launch in launches:
+        seconds, _ = within(launch, steps)
+        count = max(1, round(steps.high - steps.low))
+        # a timer may have seen no time in any of them
+        length = max(seconds, RESOLUTION) * count
+        # whose samples are CPU time stays so
+        is_cpu = all(sample.seconds == sample.cpu_seconds for sample in launch.samples)
+        made.append(replace(launch, samples=[Sample(length, count, length if is_cpu else None)]))
+    return made
+
+
+def _stages(launches: Sequence[Launch]) -> list[Stage]:
+    """What a step takes in each of at most ten parts of a launch: the geometric mean over launches, and where."""
+    count = min(PARTS, *(len(launch.samples) for launch in launches))
+    at, logs = [], []
+    for launch in launches:
+        starts, ends = spans(launch)
+        edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
+        at.append([float(starts[first] + ends[last - 1]) / 2.0 for first, last in pairwise(edges)])
+        left = 1.0 - taken(launch)
+        rates = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
+        logs.append(np.log(np.maximum(np.add.reduceat(rates, edges[:-1]) / np.diff(edges), 1e-300)))
+    return [
+        Stage(step, seconds)
+        for step, seconds in zip(
+            np.mean(at, axis=0).tolist(), np.exp(np.maximum(np.mean(logs, axis=0), -700.0)).tolist(), strict=True
+        )
+    ]
+
+
+def warm_up_step(launch: Launch) -> float | None:
+    """Seconds per step of the warm-up, where the launch tells how many steps that had."""
+    seconds, steps = launch.phases.get("warm up"), launch.resources.get("warmup_steps")
+    return seconds / steps if seconds and steps else None
+
+
+def _growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
+    """Where samples are shown to be slower than the warm-up's steps by ×1.5: the middle of these, and their seconds.
+
+    That they are faster is usual: a first call compiles.
+    """
+    warm = [each for launch in launches if (each := warm_up_step(launch))]
+    if not warm or len(warm) < len(launches):
+        return None
+    grown = [math.log(launch.centre / each) for launch, each in zip(launches, warm, strict=True)]
+    if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
+        return None
+    middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
+    # what others took meanwhile is known of the samples only
+    return middle, exp(fmean(math.log(each * (1.0 - taken(of))) for of, each in zip(launches, warm, strict=True)))

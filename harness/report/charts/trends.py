@@ -1,0 +1,70 @@
+"""Steps that change while they are measured: what one takes, by how many came before."""
+
+from collections.abc import Iterator
+
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate
+from harness.analysis.tables import ScenarioTable
+from harness.analysis.trends import Trend
+from harness.report import format, names
+from harness.report.charts import axes, layout
+from harness.report.charts.picture import Picture, file_name
+from harness.report.charts.times import LOOKS, POINT
+
+#: More curves are not drawn.
+CURVES = len(LOOKS)
+
+#: Pixels: the plot's height.
+HEIGHT = 200
+
+
+def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+    """The curves of a table's cells that have a trend, those that change most; nothing of none."""
+    found = [
+        (names.measured(table, each), each.shape.trend)
+        for each in results.measured[table.scenario.name]
+        if each.shape.trend
+    ]
+    kept = layout.farthest(found, lambda pair: _factor(pair[1]), CURVES)
+    if not kept:
+        return
+    called = layout.distinct([name for name, _ in kept], layout.SERIES_CHARACTERS)
+    curves = dict(zip(called, (trend for _, trend in kept), strict=True))
+    counted = all(trend.counted for trend in curves.values())
+    stages = [(name, stage) for name, trend in curves.items() for stage in trend.stages]
+    estimates = [Estimate(stage.seconds, 1) for _, stage in stages]
+    unit, shown = format.unit([each.value for each in estimates], table.clock), axes.domain(estimates)
+    step = f"{table.clock.time} per step"
+    told = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
+    words = layout.words(
+        f"{table.scenario.title}: {step} by how many came before",
+        [
+            "Each mark: the mean over launches, of a part of each launch.",
+            layout.some(len(curves), len(found), "cell", "those that change most"),
+        ],
+        f"{step}, {unit.symbol} (log scale)",
+        f"Chart of the {step} of {table.scenario.name} by how many came before. {told}.",
+    )
+    points = [
+        {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": at}
+        for at, (name, stage) in enumerate(stages)
+    ]
+    looks = layout.looks("series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.legend(called))
+    title = "steps made before, those of the warm-up included" if counted else "steps measured before"
+    at = {
+        "x": {"field": "steps", "type": "quantitative", "axis": {"title": title, "grid": False}},
+        "y": {"field": "time", **layout.times(shown, unit, words.axis)},
+    }
+    yield layout.picture(
+        file_name(results, "trends", table.scenario),
+        words,
+        [
+            layout.layer({"type": "line", "strokeWidth": 1.5}, points, **at, color=looks["color"]),
+            layout.layer({"type": "point", **POINT}, points, **at, **looks),
+        ],
+        HEIGHT,
+    )
+
+
+def _factor(trend: Trend) -> float:
+    return max(trend.factor, 1.0 / trend.factor)

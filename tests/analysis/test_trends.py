@@ -1,0 +1,217 @@
+"""Steps whose time depends on how many came before, and what follows for their comparisons."""
+
+import math
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.comparisons import half_widths_of
+from harness.analysis.lookup import lookup
+from harness.analysis.results import Results
+from harness.analysis.statistics import Interval
+from harness.analysis.trends import before, change, changes, in_common, parts, restricted, trends, within
+from harness.analysis.verdicts import Verdict, Withheld
+from harness.model.launch import Sample
+from tests.factories import cell, cells, launch, run
+
+MARGIN = math.log(1.03)
+FLAT, GROWING = cells(modes=["graph"])
+NOISE = [0.002, -0.001, 0.0, 0.001, -0.002]
+
+
+def level(seconds=0.01, samples=20, start=0, step=0.0):
+    """Seconds per step of samples of ten steps each: what the steps take that come after `start`, `step` more each."""
+    return [seconds + step * (start + 10 * at + 4.5) for at in range(samples)]
+
+
+def launches(of, rates, rounds=5, warmup=50, **changes_):
+    """Launches of one cell, each with some noise of its own."""
+    resources = {} if warmup is None else {"warmup_steps": float(warmup)}
+    return [
+        launch(of, [rate * math.exp(NOISE[number % 5]) for rate in rates], number, resources=resources, **changes_)
+        for number in range(1, rounds + 1)
+    ]
+
+
+def found(*made):
+    return trends({of: [each for each in made if each.cell == of] for of in {each.cell for each in made}}, MARGIN)
+
+
+def test_a_step_that_grows_has_a_trend_and_one_beside_it_has_none():
+    made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4, start=50))]
+    (growing,) = found(*made).items()
+    assert growing[0] == GROWING
+    # from 0.0155 at the first part's middle to 0.0345 at the last one's
+    assert growing[1].factor == pytest.approx((0.01 + 1e-4 * 239.5) / (0.01 + 1e-4 * 59.5), rel=0.1)
+    assert [stage.step for stage in growing[1].stages] == pytest.approx([50 + 20 * at + 10 for at in range(10)])
+    assert growing[1].counted
+
+
+def test_a_step_that_gets_faster_has_one_too():
+    assert found(*launches(FLAT, level(step=-2e-5)))[FLAT].factor < 1.0
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        level(),
+        # a tail of the warm-up
+        [0.011, 0.0105, *level(samples=18)],
+        # by less than the margin
+        level(step=0.0002 / 200),
+        # one sample that collects garbage
+        [*level(samples=19), 0.05],
+        [0.01, 0.011],
+        [0.0] * 10,
+    ],
+)
+def test_what_is_no_trend(rates):
+    assert found(*launches(FLAT, rates)) == {}
+
+
+def test_a_machine_that_goes_now_up_and_now_down_is_no_trend():
+    up, down = level(step=5e-5), level(step=5e-5)[::-1]
+    made = [launch(FLAT, up if number % 2 else down, number) for number in range(1, 7)]
+    assert found(*made) == {}
+
+
+def test_few_launches_tell_of_what_is_large_and_goes_one_way():
+    rates = level(step=1e-4)
+    assert FLAT in found(launch(FLAT, rates))
+    assert found(launch(FLAT, level(step=2e-5))) == {}
+    # a load that came in the middle doubles the time, and is no growth
+    assert found(launch(FLAT, [*level(samples=10), *level(0.02, 10)])) == {}
+    assert found(launch(FLAT, rates), launch(FLAT, rates[::-1], 2)) == {}
+
+
+def test_in_turns_what_the_machine_does_is_no_trend_of_a_cell():
+    slower = level(step=5e-5)
+    places = [0] * 20
+    made = [*launches(FLAT, slower, places=places), *launches(GROWING, slower, places=places)]
+    made = [replace(each, group="one") for each in made]
+    assert found(*made) == {}
+    # without turns nothing tells it from the steps
+    assert len(found(*(replace(each, places=()) for each in made))) == 2
+
+
+def test_in_turns_a_step_that_grows_makes_no_trend_of_its_neighbour():
+    places = [0] * 20
+    made = [*launches(FLAT, level(), places=places), *launches(GROWING, level(step=5e-5), places=places)]
+    assert list(found(*(replace(each, group="one") for each in made))) == [GROWING]
+
+
+def test_samples_slower_than_the_warm_up_are_growth_and_faster_ones_are_none():
+    def warmed(seconds):
+        return [replace(each, phases={"warm up": 50 * seconds}) for each in launches(FLAT, level(samples=3))]
+
+    grown = found(*warmed(0.004))[FLAT]
+    assert grown.factor == pytest.approx(2.5, rel=0.01)
+    assert (grown.stages[0].step, grown.stages[0].seconds) == (25.0, pytest.approx(0.004))
+    assert found(*warmed(0.04)) == found(*warmed(0.008)) == {}
+
+
+@given(st.lists(st.floats(-5.0, 5.0), min_size=3, max_size=40), st.floats(-3.0, 3.0))
+def test_the_change_does_not_depend_on_the_speed_and_turns_over_with_the_order(logs, by):
+    of = parts(np.array(logs))
+    assert of.size == min(10, len(logs))
+    assert change(of + by) == pytest.approx(change(of), abs=1e-9)
+    assert change(of[::-1]) == pytest.approx(-change(of), abs=1e-9)
+    assert not changes([[]], MARGIN)
+    assert not changes([], MARGIN)
+
+
+def test_how_many_steps_came_before():
+    assert before(launch(cell(), resources={"warmup_steps": 70.0})) == 70.0
+    assert before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 41})) == 11.0
+    assert before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 2})) is None
+    assert before(launch(cell())) is None
+
+
+def test_a_part_of_a_launch_counts_samples_in_part():
+    of = launch(cell(), [0.01, 0.02, 0.03], resources={"warmup_steps": 5.0})
+    assert within(of, Interval(5.0, 35.0)) == pytest.approx((0.02, 3.0))
+    assert within(of, Interval(10.0, 25.0)) == pytest.approx(((5 * 0.01 + 10 * 0.02) / 15, 1.5))
+    assert math.isnan(within(of, Interval(0.0, 5.0))[0])
+    # untimed steps before each turn move the samples apart
+    turns = replace(of, resources={"warmup_steps": 5.0, "between_steps": 6.0})
+    assert within(turns, Interval(7.0, 19.0)) == pytest.approx((0.01, 1.0))
+
+
+def test_what_launches_have_in_common():
+    near, far = launch(cell(), [0.01] * 6, resources={"warmup_steps": 0.0}), launch(cell(), [0.01] * 9)
+    far = replace(far, resources={"warmup_steps": 30.0})
+    assert in_common([near, far]) == Interval(30.0, 60.0)
+    assert in_common([near, replace(far, resources={"warmup_steps": 31.0})]) is None
+    assert in_common([near, replace(far, resources={})]) is None
+    (part,) = restricted([near], Interval(30.0, 60.0))
+    assert part.samples == [Sample(pytest.approx(0.3), 30)]
+
+
+def compared(*made, pair=(GROWING, FLAT)):
+    results = Results(run(list(pair)), made)
+    (told,) = [value.compared for row in results.tables[0].rows for value in row.values if value.compared]
+    return results, told
+
+
+def test_a_verdict_is_of_the_steps_that_both_have():
+    """Both take 10 ms and 0.1 ms more for each step before; one launches into it later."""
+    early, late = level(step=1e-4, start=50), level(step=1e-4, start=150)
+    made = [*launches(FLAT, early), *launches(GROWING, late, warmup=150)]
+    results, told = compared(*made)
+    assert set(results.found.trends) == {FLAT, GROWING}
+    assert told.steps == Interval(150.0, 250.0)
+    assert told.takes.value == pytest.approx(1.0, abs=0.005)
+    assert told.verdict is Verdict.SAME
+    assert results.tables[0].cells()[FLAT].estimate.value < 0.9 * results.tables[0].cells()[GROWING].estimate.value
+
+
+@pytest.mark.parametrize("warmup", [500, None])
+def test_without_steps_in_common_there_is_no_verdict(warmup):
+    made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
+    results, told = compared(*made)
+    assert (told.verdict, told.withheld, told.steps, told.judged) == (None, Withheld.TREND, None, False)
+    assert half_widths_of([(GROWING, FLAT)], lookup(results.run, made)) == [None]
+    # nor is it one of those that share the level
+    assert told.level == 0.95
+
+
+def test_a_step_that_changes_accounts_for_no_difference():
+    four = cells()
+    number = count()
+    made = [each for of in four for each in launches(of, level(), order=next(number))]
+    assert Results(run(four), made).attributions
+    growing = [*(each for each in made if each.cell != four[0]), *launches(four[0], level(step=1e-4))]
+    assert not Results(run(four), growing).attributions
+
+
+def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way():
+    def loaded(cpu):
+        draw = np.random.default_rng(3)
+        made = launches(FLAT, level(step=2e-5))
+        return [
+            replace(
+                each,
+                samples=[
+                    replace(sample, seconds=sample.seconds * draw.uniform(1.0, 8.0), cpu_seconds=used * 10)
+                    for sample, used in zip(each.samples, cpu, strict=True)
+                ],
+            )
+            for each in made
+        ]
+
+    assert (
+        found(*(replace(each, samples=[Sample(s.seconds, s.steps) for s in each.samples]) for each in loaded(level())))
+        == {}
+    )
+    assert FLAT in found(*loaded(level(step=2e-5)))
+    assert found(*loaded(level(step=-2e-5))) == found(*loaded(level())) == {}
+
+
+def test_samples_of_cpu_time_stay_so_in_a_range():
+    of = launch(FLAT, samples=[Sample(0.1, 10, 0.1)] * 4, resources={"warmup_steps": 0.0})
+    (part,) = restricted([of], Interval(0.0, 30.0))
+    assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
