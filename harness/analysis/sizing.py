@@ -31,6 +31,9 @@ BELIEVED, WEIGHT = 0.02, 4
 WARMUP = (0.1, 5.0)
 MEASURE = (0.25, 5.0)
 
+#: The fewest and the most turns that a pilot sets, how many they are where it tells nothing, and with any --measure.
+TURNS, USUAL_TURNS, FEWEST_TURNS = (10, 60), 20, 3
+
 #: A truncation is as good as the best one when its marginal standard error is within this factor of it.
 AS_GOOD = 1.05
 
@@ -46,35 +49,41 @@ FIRST_LOOK = 6
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What one cell's pilot asks for, in seconds."""
+    """What one cell's pilot asks for: in seconds, and in turns, where launches take them."""
 
     warmup: float
     measure: float
+    turns: int
 
 
 def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launch]) -> dict[str, Sampling]:
     """Each group's sampling: what is planned, with the seconds that the plan leaves open set from the run's pilots.
 
     Cells that are compared are measured alike, so each length is the longest that any of a group's cells asks for; what
-    launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. Launches that
+    launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. A plan with
+    turns gets as many as make a sample of each as worth its time as a launch is, a turn being one sample. Launches that
     are no pilots are passed over.
     """
     if not planned.is_open:
         return dict.fromkeys(groups, planned)
     pilots = [launch for launch in launches if launch.role is Role.PILOT and gave_number(launch)]
     between = _between(pilots)
-    longest: dict[str, Wish] = defaultdict(lambda: Wish(WARMUP[0], MEASURE[0]))
+    wishes: dict[str, list[Wish]] = defaultdict(list)
     for pilot in pilots:
-        asked, known = wish(pilot, between), longest[pilot.group]
-        longest[pilot.group] = Wish(max(asked.warmup, known.warmup), max(asked.measure, known.measure))
-    return {group: _filled(planned, longest[group]) for group in groups}
+        wishes[pilot.group].append(wish(pilot, between))
+    return {group: _filled(planned, wishes[group]) for group in groups}
 
 
-def _filled(planned: Sampling, by: Wish) -> Sampling:
+def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
+    turns = max((each.turns for each in wishes), default=USUAL_TURNS)
+    measure = max((each.measure for each in wishes), default=MEASURE[0])
     return replace(
         planned,
-        warmup_seconds=by.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
-        measure_seconds=by.measure if planned.measure_seconds is None else planned.measure_seconds,
+        warmup_seconds=max((each.warmup for each in wishes), default=WARMUP[0])
+        if planned.warmup_seconds is None
+        else planned.warmup_seconds,
+        measure_seconds=measure if planned.measure_seconds is None else planned.measure_seconds,
+        turns=turns if planned.turns and planned.measure_seconds is None else planned.turns,
     )
 
 
@@ -87,7 +96,13 @@ def wish(pilot: Launch, between: float) -> Wish:
     each = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
     launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), each)
     count = math.sqrt(launch / each * _within(kept) / between)
-    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE))
+    fewest, most = TURNS
+    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(count))))
+
+
+def turns(measure_seconds: float | None, sample_seconds: float) -> int:
+    """How many turns a launch takes that is to measure for so long; where that is left to a pilot, how many usually."""
+    return USUAL_TURNS if measure_seconds is None else max(FEWEST_TURNS, math.ceil(measure_seconds / sample_seconds))
 
 
 def settled(rates: Sequence[float]) -> int:

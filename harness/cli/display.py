@@ -117,24 +117,29 @@ class Count(WalkListener):
         self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
         self._clock = clock
         self._measured = plan.clock
-        self._begun: float | None = None
+        self._begun = 0.0
+        self._open = 0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch begins."""
-        self._begun = self._clock()
+        """A launch begins; there may be others that take turns with it."""
+        self._begun = self._begun if self._open else self._clock()
+        self._open += 1
 
     def end(self, launch: Launch) -> None:
         """It has ended."""
         self.done += 1
-        taken = self._clock() - (self._begun or 0.0)
-        self._begun = None
-        self._spent += taken
-        self._seconds[launch.round == 0].append(taken)
+        self._open -= 1
+        self._begun = self._clock()
+        self._spent += launch.seconds
+        self._seconds[launch.round == 0].append(launch.seconds)
 
     def skip(self, launches: int) -> None:
         """Some will not be done."""
         self.done += launches
+
+    def turn(self, number: int, turns: int) -> None:
+        """Launches take a turn."""
 
     def again(self, number: int, launches: int) -> None:
         """Some more will be done."""
@@ -154,9 +159,9 @@ class Count(WalkListener):
         pilot = statistics.fmean(pilots or others)
         to_pilot = max(0, self._pilots - self.done)
         rest = (self.total - self.done - to_pilot) * each + to_pilot * pilot
-        running = 0.0 if self._begun is None else self._clock() - self._begun
+        running = self._clock() - self._begun if self._open else 0.0
         # one that takes longer than usual has no time left, and takes none from those after it
-        rest -= min(running, pilot if to_pilot else each)
+        rest -= min(running, self._open * (pilot if to_pilot else each))
         if self._budget is not None:
             rest = min(rest, max(0.0, self._budget - self._spent - running))
         minutes, seconds = divmod(round(max(0.0, rest)), 60)
@@ -198,6 +203,7 @@ class LiveLaunches(Count):
                 return Text(left())
 
         self._rounds = plan.rounds
+        self._name = ""
         self._first = Role.PROFILE if plan.profile_calls else Role.PILOT
         self.live = Progress(
             SpinnerColumn(),
@@ -215,8 +221,12 @@ class LiveLaunches(Count):
     def begin(self, cell: Cell, number: int) -> None:
         """A launch begins."""
         super().begin(cell, number)
-        name = f"round {number} of {self._rounds}" if number else self._first.value
-        self.live.update(self._task, description=f"{name}: {cell}")
+        self._name = f"round {number} of {self._rounds}" if number else self._first.value
+        self.live.update(self._task, description=f"{self._name}: {cell}")
+
+    def turn(self, number: int, turns: int) -> None:
+        """Launches take a turn."""
+        self.live.update(self._task, description=f"{self._name}: turn {number} of {turns}")
 
     def end(self, launch: Launch) -> None:
         """A launch was stored."""

@@ -5,6 +5,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from harness.machine import sysfs
 
 
@@ -18,6 +20,11 @@ def facts() -> dict[str, Any]:
         "system": _distribution(),
         "harness_python": platform.python_version(),
     }
+
+
+def free_memory() -> int:
+    """The bytes that processes can get now, without swapping."""
+    return int(psutil.virtual_memory().available)
 
 
 def same_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -101,11 +101,17 @@ class Plan:
         """What round `number` of the group launches, and as what; 0 is the pilot.
 
         Two pilots of the control show what launches of one thing differ by. That sets lengths, and where none is left
-        to the pilot, it tells nothing; of the others, too, it then launches only what it must.
+        to the pilot, it tells nothing; of the others, too, it then launches only what it must. Nor is it what launches
+        that take turns differ by.
         """
         if number:
             return group.slots
-        return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or self.sampling.is_open]
+        both = self.sampling.is_open and not self.in_turns(group)
+        return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]
+
+    def in_turns(self, group: Group) -> bool:
+        """Whether the launches of a round of the group take turns."""
+        return self.interleave is Interleave.TURNS and len(group.slots) > 1
 
     def launches(self, number: int) -> int:
         """How many launches round `number` of every group has at most; 0 is the pilot."""

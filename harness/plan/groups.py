@@ -1,5 +1,6 @@
-"""Cells to groups, and groups to seeded rounds."""
+"""Cells to groups, groups to seeded rounds, and rounds to turns."""
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -51,3 +52,35 @@ def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slo
     shuffled = list(slots)
     random.Random(f"{seed}/{group}/{number}").shuffle(shuffled)
     return shuffled
+
+
+def balanced(seed: int, group: str, number: int, members: int, turns: int) -> list[list[int]]:
+    """The order of so many members, counted from 0, in each turn of round `number`.
+
+    In as many turns as there are members (twice as many where their number is odd), each has each place, and follows
+    each other one, equally often: the rows of E. J. Williams, "Experimental designs balanced for the estimation of
+    residual effects of treatments", Australian Journal of Scientific Research A 2, 1949. Which member is which, and
+    the order of the rows, are drawn from the seed.
+    """
+    draw = random.Random(f"{seed}/{group}/{number}/turns")
+    zigzag = [(place + 1) // 2 if place % 2 else (members - place // 2) % members for place in range(members)]
+    orders: list[list[int]] = []
+    while len(orders) < turns:
+        names = draw.sample(range(members), members)
+        rows = [[names[(each + shift) % members] for each in zigzag] for shift in range(members)]
+        if members % 2:
+            rows += [row[::-1] for row in rows]
+        orders += draw.sample(rows, len(rows))
+    return orders[:turns]
+
+
+def split(items: Sequence[Slot], sizes: Sequence[float], room: float) -> list[list[Slot]]:
+    """The items in the fewest parts, about equally many in each, of which none is larger than `room`.
+
+    One item alone may be.
+    """
+    for parts in range(1, max(1, len(items))):
+        ends = [round(len(items) * part / parts) for part in range(parts + 1)]
+        if all(sum(sizes[a:b]) <= room for a, b in itertools.pairwise(ends)):
+            return [list(items[a:b]) for a, b in itertools.pairwise(ends)]
+    return [[item] for item in items] or [[]]

@@ -68,9 +68,9 @@ class Ledger:
         """Whether the round is complete, was disturbed, and may be done again: one in five may, and the first.
 
         Not where most of the group's rounds were disturbed: another try is then as likely to be, and a new round is
-        worth more.
+        worth more. Nor where cells take turns: what disturbed them disturbed them all.
         """
-        if number == 0 or not self.is_complete(group, number):
+        if number == 0 or self._plan.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
         repeated = sum(self._repeats(group, each) for each in rounds)
@@ -101,6 +101,10 @@ class Ledger:
         """How many calls make a sample of the cell, as its first launch that timed any has found."""
         found = (launch.calls_per_sample for launch in self._cells[cell])
         return next((calls for calls in found if calls), None)
+
+    def peak(self, cell: Cell) -> float:
+        """The most memory that a launch of the cell held, in bytes; 0 where none has told."""
+        return max((launch.resources.get("max_rss_bytes", 0.0) for launch in self._cells[cell]), default=0.0)
 
     def pilot(self, cell: Cell) -> Launch | None:
         """The cell's last pilot launch."""

@@ -1,21 +1,21 @@
 """Walks a plan through a backend, round by round, and stores each launch as it ends."""
 
-import hashlib
-import time
+import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from harness.analysis import sizing
 from harness.model.backend import Backend
 from harness.model.environment import Requirement
-from harness.model.launch import Job, Launch, Outcome, Role, Sampling, Seen, Status
+from harness.model.launch import Job, Launch, Role, Sampling
 from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
-from harness.plan.groups import order
+from harness.plan.groups import balanced, order, split
+from harness.runner.launching import Launching, Slot, Watch
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
@@ -25,18 +25,15 @@ SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_sec
 #: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
 LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
-#: What to do about a launch that ended without a number.
-ADVICE = {
-    Status.OK: "",
-    Status.FAILED: "Its error output is in details.md and report.html; to see all of it, run the scenario by hand in "
-    "the environment.",
-    Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
-    Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
-    Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
-    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
-    # what to type names the run's folder, which whoever shows it knows
-    Status.INTERRUPTED: "",
-}
+#: Turns end early where the slowest launch's have taken so many seconds, or so many times as long as it was to measure,
+#: if that is longer.
+TURNS_SECONDS, TURNS_PATIENCE = 3.0, 3.0
+
+#: Alone, in the end, a launch takes this share of as many samples as it took turns.
+ALONE_SHARE = 0.25
+
+#: What a launch is taken to hold of memory where no pilot has told, in bytes.
+USUAL_MEMORY = 2.0**30
 
 
 def pilot_sampling(plan: Plan) -> Sampling:
@@ -56,36 +53,11 @@ class WalkListener(Protocol):
     def skip(self, launches: int) -> None:
         """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
 
+    def turn(self, number: int, turns: int) -> None:
+        """The launches that have begun and not ended take turn `number` of so many."""
+
     def again(self, number: int, launches: int) -> None:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
-
-
-class Watched(Protocol):
-    """Has watched one launch from outside."""
-
-    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """What was seen, by the names of docs/contracts.md; `seen` is what the worker itself told."""
-
-
-#: Gives what stands around one launch and watches it.
-Watch = Callable[[], AbstractContextManager[Watched]]
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A launch's place in a run, in the words of `Launch`."""
-
-    group: str
-    round: int
-    attempt: int
-    order: int
-    role: Role
-
-    @property
-    def folder(self) -> str:
-        """A name for the launch's artifacts; a hash stands for the group, whose name holds untrusted strings."""
-        group = hashlib.sha256(self.group.encode()).hexdigest()[:8]
-        return f"{group}-round{self.round}-attempt{self.attempt}-{self.order}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +65,8 @@ class Walk:
     """One walk over a plan: what it needs, given once; `run` measures, and `profile` profiles.
 
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where the plan
-    has a precision; `watch`, where there is one, watches each launch from outside.
+    has a precision; `watch`, where there is one, watches each launch from outside. Launches that take turns hold at
+    most `memory` bytes together, as far as their pilots tell.
     """
 
     plan: Plan
@@ -104,6 +77,7 @@ class Walk:
     listener: WalkListener
     widths: Widths
     watch: Watch | None = None
+    memory: float = math.inf
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Launch what `finished` does not hold yet; returns all launches, old and new.
@@ -149,46 +123,115 @@ class Walk:
         seconds, and hardly shares.
         """
         return [
-            self.launch(Slot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)
+            launch
             for group in self.plan.groups
             for place, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
+            for launch in self._together([self._launching(Slot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)])
         ]
 
     def _round(self, group: Group, number: int, ledger: Ledger, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
-        for place, (cell, role) in enumerate(order(self.plan.seed, group.name, number, slots)):
-            if not number and not ledger.is_to_pilot(group, cell):
-                self.listener.skip(1)
-                continue
-            sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
-            slot = Slot(group.name, number, attempt, place, role)
-            ledger.add(self.launch(slot, cell, sized, thorough=ledger.is_first(cell)))
+        place = 0
+        for at, block in enumerate(self._blocks(group, number, ledger, slots)):
+            begun = []
+            for cell, role in block:
+                if number or ledger.is_to_pilot(group, cell):
+                    sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
+                    # nobody to take turns with: it measures in one go
+                    sized = sized if len(block) > 1 else replace(sized, turns=None)
+                    slot = Slot(group.name, number, attempt, place, role, at)
+                    begun.append(self._launching(slot, cell, sized, thorough=ledger.is_first(cell)))
+                else:
+                    self.listener.skip(1)
+                place += 1
+            turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
+            longest = max(TURNS_SECONDS, TURNS_PATIENCE * (sampling.measure_seconds or 0.0))
+            for launch in self._together(begun, turns if len(begun) > 1 else (), longest):
+                ledger.add(launch)
 
-    def launch(self, slot: Slot, cell: Cell, sampling: Sampling, *, thorough: bool = False) -> Launch:
-        """Launch a cell once and store what came of it; `thorough`: it also looks at what need be seen once."""
-        self.listener.begin(cell, slot.round)
+    def _blocks(
+        self, group: Group, number: int, ledger: Ledger, slots: Sequence[tuple[Cell, Role]]
+    ) -> list[list[tuple[Cell, Role]]]:
+        """The launches of a round in the order in which they begin, those that are alive together in one list.
+
+        Where a group's launches hold more than there is, each block has the group's control cell in it, so that what it
+        shows of the others does not depend on the block.
+        """
+        ordered = order(self.plan.seed, group.name, number, slots)
+        if not number or not self.plan.in_turns(group):
+            return [[each] for each in ordered]
+        known = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
+        usual = max(known, default=0.0) or USUAL_MEMORY
+        held = {cell: ledger.peak(cell) or usual for cell, _ in slots}
+        shared = [each for each in ordered if each[0] == group.control]
+        others = [each for each in ordered if each[0] != group.control]
+        room = self.memory - sum(held[cell] for cell, _ in shared)
+        parts = split(others, [held[cell] for cell, _ in others], room)
+        again = [(cell, Role.CONTROL) for cell, _ in shared[:1]]
+        blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
+        return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
+
+    def _launching(self, slot: Slot, cell: Cell, sampling: Sampling, *, thorough: bool = False) -> Launching:
+        """A launch that is to begin; `thorough`: it also looks at what need be seen once."""
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
-        started, begun = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
-        try:
-            outcome = self._outcome(self.requirements[cell.environment], job)
-        except KeyboardInterrupt:
-            self.folder.append(_record(slot, cell, started, Outcome(status=Status.INTERRUPTED)))
-            raise
-        seconds = round(time.monotonic() - begun, 6)
-        artifacts = self.folder.write_artifacts(slot.folder, outcome.artifacts)
-        launch = replace(_record(slot, cell, started, outcome), seconds=seconds, artifacts=artifacts)
-        self.folder.append(launch)
-        self.listener.end(launch)
-        return launch
+        hold = partial(self.backend.hold, self.requirements[cell.environment], job)
+        return Launching(slot, cell, hold, self.watch)
 
-    def _outcome(self, requirement: Requirement, job: Job) -> Outcome:
-        if self.watch is None:
-            return self.backend.launch(requirement, job)
-        with self.watch() as watched:
-            outcome = self.backend.launch(requirement, job)
-        return replace(outcome, resources={**outcome.resources, **watched.resources(outcome.resources)})
+    def _together(
+        self, asked: Sequence[Launching], turns: Sequence[Sequence[int]] = (), longest: float = 0.0
+    ) -> list[Launch]:
+        """Begin launches one after the other, let them take turns, and end them; each is stored as it ends.
+
+        A turn names the launches in its order; turns end where the slowest launch's took `longest` seconds. A launch
+        that breaks off ends alone: the others go on.
+        """
+        with ExitStack() as stack:
+            left: list[Launching] = []
+            done: list[Launch] = []
+
+            def end(launching: Launching) -> None:
+                done.append(launching.stored(self.folder))
+                left.remove(launching)
+                self.listener.end(done[-1])
+
+            try:
+                for each in asked:
+                    self.listener.begin(each.cell, each.slot.round)
+                    left.append(stack.enter_context(each))
+                    each.begin()
+                    if not each.waits:
+                        end(each)
+                taken = self._turns(asked, turns, longest, end)
+                for each in list(left):
+                    each.alone(max(sizing.FEWEST_TURNS, round(ALONE_SHARE * taken)))
+                    end(each)
+            except KeyboardInterrupt:
+                for each in left:
+                    each.interrupted(self.folder)
+                raise
+            return done
+
+    def _turns(
+        self,
+        asked: Sequence[Launching],
+        turns: Sequence[Sequence[int]],
+        longest: float,
+        end: Callable[[Launching], None],
+    ) -> int:
+        """Let launches take turns; returns how many there were."""
+        for number, turn in enumerate(turns):
+            waiting = [asked[at] for at in turn if asked[at].waits]
+            slowest = max((each.turn_seconds for each in waiting), default=math.inf)
+            if not waiting or (number >= sizing.FEWEST_TURNS and slowest >= longest):
+                return number
+            self.listener.turn(number + 1, len(turns))
+            for place, each in enumerate(waiting):
+                each.turn(place)
+                if not each.waits:
+                    end(each)
+        return len(turns)
 
     def _samplings(self, number: int, ledger: Ledger) -> dict[str, Sampling]:
         """By group, the pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
@@ -196,11 +239,3 @@ class Walk:
         if number == 0:
             return dict.fromkeys(names, pilot_sampling(self.plan))
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
-
-
-def _record(slot: Slot, cell: Cell, started: str, outcome: Outcome) -> Launch:
-    seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
-    if outcome.status is Status.OK:
-        # TensorFlow's warnings of a launch that went well would be most of the file
-        seen["stderr"] = ""
-    return Launch(**seen, **asdict(slot), cell=cell, started=started, advice=ADVICE[outcome.status])

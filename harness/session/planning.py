@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.analysis.sizing import turns
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
@@ -16,7 +17,7 @@ from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import FileError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import Clock, Limits, Sampling
+from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
 from harness.model.run import Plan
 from harness.model.scenario import DEFAULT_SUITE, Cell, Scenario, Suite
 from harness.plan.availability import split
@@ -141,19 +142,41 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
             "--clock cpu counts what a step uses of CPUs, and nothing of what a GPU does.",
             "Leave out --clock cpu, or --gpu and --gpus.",
         )
-    budget = length("budget")
+    budget, measure = length("budget"), length("measure")
+    interleave = _interleave(request, plan.limits)
+    sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
+    if interleave is Interleave.TURNS:
+        sampling = replace(sampling, turns=turns(measure, sampling.sample_seconds))
     usual = MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (suite.rounds if suite else None) or usual,
-        sampling=Sampling(
-            protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=length("measure")
-        ),
+        sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
         margin=request.margin,
         clock=request.clock,
+        interleave=interleave,
     )
+
+
+def _interleave(request: Request, limits: Limits) -> Interleave:
+    """How the cells of a round are measured: as asked, else in turns where that can be. Raises UsageError."""
+    count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
+    if limits.gpus:
+        why, leave = "this run is on a GPU", "--gpu"
+    elif request.sampling is not Protocol.TIME:
+        why, leave = "the source document's iterations are measured in one go", f"--sampling {request.sampling}"
+    elif count > 1:
+        why, leave = f"launches have {count} cores here", f"--cpus {request.cpus}"
+    else:
+        return request.interleave or Interleave.TURNS
+    if request.interleave is Interleave.TURNS:
+        raise UsageError(
+            f"--interleave turns: cells take turns on one core of a CPU, and {why}.",
+            f"Leave out {leave}, or type --interleave launches.",
+        )
+    return Interleave.LAUNCHES
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from harness.model.errors import UsageError
-from harness.model.launch import Clock, Protocol
+from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
 
@@ -247,6 +247,13 @@ class Request(LaunchRequest):
             shown=Clock.WALL.value,
         ),
     ] = Clock.WALL
+    interleave: Annotated[
+        Interleave | None,
+        Option(
+            "How the cells of a round are measured: in turns, all alive together, or launch after launch. Default: "
+            "in turns, where launches have one core of a CPU.",
+        ),
+    ] = None
     warmup: Annotated[
         float | None,
         Option(

@@ -30,12 +30,16 @@ from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
 from harness.model.run import RULES, Run, Unavailable
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
+from harness.runner.launching import Watch
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
-from harness.runner.walk import Walk, WalkListener, Watch
+from harness.runner.walk import Walk, WalkListener
 from harness.session.planning import Planned
 from harness.session.reporting import Written, report
 from harness.store.folder import RunFolder
+
+#: Launches that are alive together may hold this share of the memory that is free when a run begins.
+HELD_SHARE = 0.5
 
 
 class Listener:
@@ -59,6 +63,9 @@ class Listener:
 
     def skip(self, launches: int) -> None:
         """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
+
+    def turn(self, number: int, turns: int) -> None:
+        """The launches that have begun and not ended take turn `number` of so many."""
 
     def again(self, number: int, launches: int) -> None:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
@@ -270,7 +277,8 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
             finished = folder.read_launches()
         try:
             with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
-                walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch)
+                memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
+                walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch, memory)
                 if plan.profile_calls:
                     walk.profile()
                 else:

@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.sizing import (
     BELIEVED,
+    FEWEST_TURNS,
     FIRST_LOOK,
     MEASURE,
+    TURNS,
+    USUAL_TURNS,
     WARMUP,
     WEIGHT,
     Wish,
     samplings,
     settled,
+    turns,
     widths,
     wish,
 )
@@ -91,7 +95,7 @@ def test_the_unit_of_time_does_not_matter(rates, unit):
 
 
 def test_the_best_number_of_samples_by_the_formula():
-    assert wish(pilot(), BETWEEN) == Wish(warmup=0.5, measure=pytest.approx(20 * EACH))
+    assert wish(pilot(), BETWEEN) == Wish(warmup=0.5, measure=pytest.approx(20 * EACH), turns=20)
 
 
 @pytest.mark.parametrize(
@@ -129,15 +133,15 @@ def test_neighbours_that_are_alike_tell_less_than_their_number():
 
 def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
     asked = wish(pilot(warm_up=0.51, cost=1.02**2 * COST), BETWEEN)
-    assert asked == Wish(warmup=0.55, measure=pytest.approx(2.05))
+    assert asked == Wish(warmup=0.55, measure=pytest.approx(2.05), turns=21)
 
 
 @pytest.mark.parametrize(
     ("changes", "asked"),
     [
-        ({"scatter": 0.0, "warm_up": 0.0}, Wish(WARMUP[0], MEASURE[0])),
-        ({"cost": 1e6, "warm_up": 1e6}, Wish(WARMUP[1], MEASURE[1])),
-        ({"rates": [0.01]}, Wish(0.5, MEASURE[0])),
+        ({"scatter": 0.0, "warm_up": 0.0}, Wish(WARMUP[0], MEASURE[0], TURNS[0])),
+        ({"cost": 1e6, "warm_up": 1e6}, Wish(WARMUP[1], MEASURE[1], TURNS[1])),
+        ({"rates": [0.01]}, Wish(0.5, MEASURE[0], TURNS[0])),
     ],
 )
 def test_no_length_is_shorter_or_longer_than_the_limits(changes, asked):
@@ -223,6 +227,22 @@ def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, 
     asked = wish(pilot(rates, cost=cost, warm_up=warm_up), BETWEEN)
     assert WARMUP[0] <= asked.warmup <= WARMUP[1]
     assert MEASURE[0] <= asked.measure <= MEASURE[1]
+    assert TURNS[0] <= asked.turns <= TURNS[1]
+
+
+def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
+    few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
+    planned = Sampling(turns=USUAL_TURNS)
+    assert samplings(planned, [few.group], [few])[few.group].turns == 20
+    assert samplings(planned, [few.group], [few, many])[few.group].turns == 40
+    assert samplings(planned, [few.group], [])[few.group].turns == USUAL_TURNS
+    assert samplings(OPEN, [few.group], [few])[few.group].turns is None
+    assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(None, USUAL_TURNS), (0.5, 10), (0.51, 11), (0.01, FEWEST_TURNS)])
+def test_a_length_that_was_asked_for_is_so_many_turns(seconds, count):
+    assert turns(seconds, 0.05) == count
 
 
 ENOUGH = FIRST_LOOK

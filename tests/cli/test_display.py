@@ -78,7 +78,7 @@ def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
     count = Count(plan(rounds=2), lambda: next(times))
     assert count.left() == ""
     count.begin(CELLS[0], 0)
-    count.end(launch(round=0, role=Role.PILOT))
+    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     # one more pilot of 10 s, and four launches that warm up and measure 1.3 s longer
     assert count.left() == "55 s left"
 
@@ -88,13 +88,35 @@ def test_the_time_left_moves_while_a_launch_runs() -> None:
     count = Count(plan(rounds=2), lambda: now)
     count.begin(CELLS[0], 0)
     now = 10.0
-    count.end(launch(round=0, role=Role.PILOT))
+    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     count.begin(CELLS[0], 0)
     now = 16.0
     assert count.left() == "49 s left"
     # one that takes longer than those before it takes nothing from those after it
     now = 100.0
     assert count.left() == "45 s left"
+
+
+def test_launches_that_take_turns_run_together() -> None:
+    now = 0.0
+    count = Count(plan(rounds=2), lambda: now)
+    for number in (0, 0):
+        count.begin(CELLS[0], number)
+        count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
+    count.begin(CELLS[0], 1)
+    count.begin(CELLS[1], 1)
+    now = 12.0
+    assert count.left() == "33 s left"
+    count.end(launch(round=1, seconds=6.0))
+    count.end(launch(round=1, seconds=6.0))
+    assert count.left() == "12 s left"
+
+
+def test_a_terminal_shows_which_turn_is_taken() -> None:
+    progress = LiveLaunches(plan(rounds=3), lambda: 0.0)
+    progress.begin(CELLS[0], 1)
+    progress.turn(4, 20)
+    assert progress.live.tasks[0].description == "round 1 of 3: turn 4 of 20"
 
 
 def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +145,7 @@ def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
     count = Count(plan(rounds=7), lambda: next(times))
     for number in (0, 0, 1):
         count.begin(CELLS[0], 0)
-        count.end(launch(round=number))
+        count.end(launch(round=number, seconds=10.0))
     assert count.left() == "2 min 10 s left"
     count.skip(13)
     assert count.left() == "0 s left"
@@ -133,7 +155,7 @@ def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -
     times = clock()
     progress = PlainLaunches(plan(rounds=1), lambda: next(times))
     progress.begin(CELLS[0], 1)
-    progress.end(launch(round=1))
+    progress.end(launch(round=1, seconds=10.0))
     assert capsys.readouterr().err == "[1/4] round 1: step old graph: 10 ms a step (30 s left)\n"
 
 

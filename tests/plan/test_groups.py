@@ -1,7 +1,11 @@
+import itertools
+from collections import Counter
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.groups import group, order
+from harness.plan.groups import balanced, group, order, split
 from tests.factories import cells, scenario
 
 CELLS = cells(calls=("fit", "batch"))
@@ -24,3 +28,37 @@ def test_a_round_launches_every_cell_once_in_an_order_of_its_own(seed: int, numb
 def test_orders_differ_from_round_to_round_and_from_group_to_group() -> None:
     assert len({tuple(order(1, "g", number, CELLS)) for number in range(10)}) > 5
     assert order(1, "g", 1, CELLS) != order(1, "h", 1, CELLS)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9))
+def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally_often(seed: int, members: int) -> None:
+    count = members * (1 + members % 2)
+    turns = balanced(seed, "g", 1, members, count)
+    assert all(sorted(turn) == list(range(members)) for turn in turns)
+    for place in range(members):
+        assert set(Counter(turn[place] for turn in turns).values()) == {1 + members % 2}
+    after = Counter(pair for turn in turns for pair in itertools.pairwise(turn))
+    assert len(after) == members * (members - 1)
+    assert len(set(after.values())) == 1
+
+
+@given(st.integers(0, 2**32), st.integers(0, 5), st.integers(0, 70))
+def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed: int, members: int, count: int) -> None:
+    turns = balanced(seed, "g", 1, members, count if members else 0)
+    assert len(turns) == (count if members else 0)
+    assert turns == balanced(seed, "g", 1, members, count if members else 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [
+        ([], [[]]),
+        ([9.0], [[0]]),
+        ([1.0, 1.0, 1.0, 1.0], [[0, 1, 2, 3]]),
+        ([1.0, 1.0, 1.0, 1.0, 1.0], [[0, 1], [2, 3, 4]]),
+        ([3.0, 3.0], [[0], [1]]),
+        ([9.0, 1.0, 9.0], [[0], [1], [2]]),
+    ],
+)
+def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length(sizes, parts):
+    assert split(range(len(sizes)), sizes, 4.0) == parts

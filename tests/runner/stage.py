@@ -1,7 +1,8 @@
 """What stands around a walk in tests: a backend that answers at once, a listener, jobs."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.model.backend import Backend
@@ -20,19 +21,43 @@ REQUIREMENTS = {
 
 
 @dataclass
+class Answered:
+    """A launch that answers at once, and takes its turns; `words` are all that the stage's launches were told."""
+
+    job: Job
+    answer: Callable[[], Outcome]
+    words: list[tuple[Cell, str]]
+    turns: int = 0
+
+    def go_on(self, word: str = "") -> bool:
+        self.words.append((self.job.cell, word))
+        if not word:
+            self.ended = self.answer()
+        self.turns += word == "turn"
+        waits = bool(self.job.sampling.turns) and self.ended.status is Status.OK and bool(self.ended.samples)
+        return waits and not word.startswith("alone")
+
+    def outcome(self) -> Outcome:
+        return replace(self.ended, samples=[*self.ended.samples] * self.turns) if self.turns else self.ended
+
+
+@dataclass
 class Backstage:
-    """Answers launches with what `answer` says, and keeps the jobs it was given."""
+    """Answers launches with what `answer` says, and keeps the jobs it was given and the words it was told."""
 
     answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
         Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7
     )
     jobs: list[Job] = field(default_factory=list)
+    words: list[tuple[Cell, str]] = field(default_factory=list)
     name: str = "backstage"
 
-    def launch(self, requirement: Requirement, job: Job) -> Outcome:
+    @contextmanager
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
         assert requirement.environment.name == job.cell.environment
         self.jobs.append(job)
-        return self.answer(len(self.jobs), job)
+        count = len(self.jobs)
+        yield Answered(job, lambda: self.answer(count, job), self.words)
 
 
 def interrupted_at(number: int) -> Backstage:
@@ -56,6 +81,8 @@ class Silent:
 
     def skip(self, launches: int) -> None:
         self.skipped += launches
+
+    def turn(self, number: int, turns: int) -> None: ...
 
     def again(self, number: int, launches: int) -> None: ...
 

@@ -210,9 +210,9 @@ def test_where_most_rounds_are_disturbed_none_is_repeated_after_the_first(folder
 
 
 def test_a_repetition_takes_no_round_from_the_budget(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    # a launch asks twice, so it takes a second, and a round two
-    monkeypatch.setattr("harness.runner.walk.time.monotonic", itertools.count().__next__)
-    launches = walk(folder, Backstage(always_disturbed), replace(plan(rounds=9), budget_seconds=20.0))
+    # a launch asks for its beginning and its end, twice each: it takes two seconds, and a round four
+    monkeypatch.setattr("harness.runner.launching.time.monotonic", itertools.count().__next__)
+    launches = walk(folder, Backstage(always_disturbed), replace(plan(rounds=9), budget_seconds=40.0))
     assert attempts(launches, 9) == dict.fromkeys(range(10), 1)
 
 
@@ -267,9 +267,9 @@ def test_the_budget_ends_all_groups_equally_far_and_lets_one_round_be(folder: Ru
 
 
 def test_a_round_that_the_budget_does_not_hold_is_the_end(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    # a launch asks twice, so it takes a second, and a round six
-    monkeypatch.setattr("harness.runner.walk.time.monotonic", itertools.count().__next__)
-    launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=20.0))
+    # a launch asks for its beginning and its end, twice each: it takes two seconds, and a round twelve
+    monkeypatch.setattr("harness.runner.launching.time.monotonic", itertools.count().__next__)
+    launches = walk(folder, Backstage(), replace(plan(rounds=9, groups=3), budget_seconds=40.0))
     assert {launch.round for launch in launches} == {0, 1, 2}
 
 

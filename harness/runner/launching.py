@@ -1,0 +1,137 @@
+"""One launch from its beginning to its line in the run's folder; several may be begun, and one goes on at a time."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from harness.model.backend import Held
+from harness.model.launch import Launch, Outcome, Role, Seen, Status
+from harness.model.scenario import Cell
+from harness.store.folder import RunFolder
+
+#: What to do about a launch that ended without a number.
+ADVICE = {
+    Status.OK: "",
+    Status.FAILED: "Its error output is in details.md and report.html; to see all of it, run the scenario by hand in "
+    "the environment.",
+    Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
+    Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
+    Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
+    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
+    # what to type names the run's folder, which whoever shows it knows
+    Status.INTERRUPTED: "",
+}
+
+
+class Watched(Protocol):
+    """Has watched one launch from outside."""
+
+    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
+        """What was seen, by the names of docs/contracts.md; `seen` is what the worker itself told."""
+
+
+#: Gives what stands around one launch and watches it.
+Watch = Callable[[], AbstractContextManager[Watched]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A launch's place in a run, in the words of `Launch`."""
+
+    group: str
+    round: int
+    attempt: int
+    order: int
+    role: Role
+    block: int = 0
+
+    @property
+    def folder(self) -> str:
+        """A name for the launch's artifacts; a hash stands for the group, whose name holds untrusted strings."""
+        group = hashlib.sha256(self.group.encode()).hexdigest()[:8]
+        return f"{group}-round{self.round}-attempt{self.attempt}-{self.order}"
+
+
+class Launching:
+    """A launch that has begun, in a `with` block: leaving it ends what is left of it.
+
+    `hold` gives what the backend holds of it. `turn_seconds` is how long its turns took, in all.
+    """
+
+    def __init__(
+        self, slot: Slot, cell: Cell, hold: Callable[[], AbstractContextManager[Held]], watch: Watch | None = None
+    ) -> None:
+        self.slot = slot
+        self.cell = cell
+        self.waits = False
+        self.turn_seconds = 0.0
+        self._hold = hold
+        self._watch = watch
+        self._started = ""
+        self._seconds = 0.0
+        self._places: list[int] = []
+        self._outer = ExitStack()
+
+    def __enter__(self) -> "Launching":
+        self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._outer.close()
+
+    def begin(self) -> None:
+        """Start it, until it waits for its turns or has ended."""
+        begun = time.monotonic()
+        self._watched = self._outer.enter_context(self._watch()) if self._watch else None
+        self._inner = self._outer.enter_context(ExitStack())
+        self._held = self._inner.enter_context(self._hold())
+        self.waits = self._held.go_on()
+        self._seconds += time.monotonic() - begun
+
+    def turn(self, place: int) -> None:
+        """Let it take its turn, as the one at this place in it."""
+        begun = time.monotonic()
+        self.waits = self._held.go_on("turn")
+        taken = time.monotonic() - begun
+        self._seconds += taken
+        self.turn_seconds += taken
+        if self.waits:
+            self._places.append(place)
+
+    def alone(self, samples: int) -> None:
+        """Let it take so many samples in one go, and end."""
+        begun = time.monotonic()
+        self.waits = self._held.go_on(f"alone {samples}")
+        self._seconds += time.monotonic() - begun
+
+    def stored(self, folder: RunFolder) -> Launch:
+        """The launch, after its end, and after what it left is removed; it is in the run's folder then."""
+        begun = time.monotonic()
+        outcome = self._held.outcome()
+        self._inner.close()
+        self._outer.close()
+        if self._watched:
+            seen = self._watched.resources(outcome.resources)
+            outcome = replace(outcome, resources={**outcome.resources, **seen})
+        seconds = round(self._seconds + time.monotonic() - begun, 6)
+        artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
+        launch = replace(
+            self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]
+        )
+        folder.append(launch)
+        return launch
+
+    def interrupted(self, folder: RunFolder) -> None:
+        """Say in the run's folder that it was interrupted."""
+        folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
+
+    def _record(self, outcome: Outcome) -> Launch:
+        seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
+        if outcome.status is Status.OK:
+            # TensorFlow's warnings of a launch that went well would be most of the file
+            seen["stderr"] = ""
+        return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=ADVICE[outcome.status])

@@ -1,0 +1,144 @@
+"""Rounds whose launches take turns, with a backend that answers at once."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from harness.model.launch import Interleave, Job, Launch, Outcome, Role, Sample, Sampling, Status
+from harness.model.run import Plan
+from harness.store.folder import RunFolder
+from tests import runs
+from tests.runner.stage import Backstage, last_attempt, staged, walk
+
+TURNS = 8
+
+
+def plan(rounds: int = 2, groups: int = 1, turns: int = TURNS) -> Plan:
+    """Groups of two cells and a control, whose launches take turns."""
+    made = runs.plan(rounds, groups)
+    return replace(
+        made,
+        groups=[replace(group, control=group.cells[0]) for group in made.groups],
+        sampling=Sampling(warmup_seconds=0.5, measure_seconds=0.4, turns=turns),
+        interleave=Interleave.TURNS,
+    )
+
+
+def of_round(launches: list[Launch], number: int) -> list[Launch]:
+    return [launch for launch in launches if launch.round == number]
+
+
+def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone(folder: RunFolder) -> None:
+    stage = Backstage()
+    walk(folder, stage, plan(rounds=1))
+    # the pilots come first, each by itself
+    pilots, words = stage.words[:1], [word for _, word in stage.words[1:]]
+    assert [word for _, word in pilots] == [""]
+    words = [word for word in words if word]
+    assert words == ["turn"] * 3 * TURNS + ["alone 3"] * 3
+    assert [word for _, word in stage.words].count("") == len(stage.jobs)
+
+
+def test_each_sample_has_its_place_in_its_turn(folder: RunFolder) -> None:
+    launches = of_round(walk(folder, Backstage(), plan(rounds=1, turns=6)), 1)
+    assert [len(launch.samples) for launch in launches] == [6] * 3
+    for places in zip(*(launch.places for launch in launches), strict=True):
+        assert sorted(places) == [0, 1, 2]
+    assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
+
+
+def test_only_the_rounds_take_turns(folder: RunFolder) -> None:
+    stage = Backstage()
+    walk(folder, stage, plan())
+    assert [bool(job.sampling.turns) for job in stage.jobs] == [False] * (len(stage.jobs) - 6) + [True] * 6
+
+
+def test_a_group_of_one_cell_has_nobody_to_take_turns_with(folder: RunFolder) -> None:
+    stage, planned = Backstage(), plan(rounds=1)
+    alone = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
+    launches = walk(folder, stage, replace(planned, groups=[alone]))
+    assert not any(job.sampling.turns for job in stage.jobs)
+    assert not any(launch.places for launch in launches)
+
+
+def breaking(status: Status, at: int) -> Callable[[int, Job], Outcome]:
+    """In the rounds, `new` ends so at once; the others go well."""
+
+    def answer(count: int, job: Job) -> Outcome:
+        if job.cell.environment == "new" and job.sampling.turns:
+            return Outcome(status)
+        return Outcome(Status.OK, samples=[Sample(1.0, 100)])
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT, Status.OOM])
+def test_a_launch_that_breaks_off_loses_only_itself(folder: RunFolder, status: Status) -> None:
+    launches = of_round(walk(folder, Backstage(breaking(status, 0)), plan(rounds=1)), 1)
+    assert Counter(launch.status for launch in launches) == {status: 1, Status.OK: 2}
+    assert all(len(launch.places) == TURNS for launch in launches if launch.status is Status.OK)
+    assert {place for launch in launches for place in launch.places} == {0, 1}
+
+
+@pytest.mark.parametrize("killed_at", range(1, 10))
+def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost(
+    folder: RunFolder, killed_at: int
+) -> None:
+    def answer(count: int, _: Job) -> Outcome:
+        if count == killed_at:
+            raise KeyboardInterrupt
+        return Outcome(Status.OK, samples=[Sample(1.0, 100)])
+
+    planned = plan(rounds=2)
+    stage = Backstage(answer)
+    try:
+        walk(folder, stage, planned)
+    except KeyboardInterrupt:
+        before = folder.read_launches()
+        # all that were alive then have a line
+        (group,) = planned.groups
+        number = before[-1].round
+        assert Status.INTERRUPTED in {launch.status for launch in last_attempt(before, group, number)}
+        after = walk(folder, Backstage(), planned, before)
+        assert after[: len(before)] == before
+    for number in (1, 2):
+        whole = last_attempt(folder.read_launches(), planned.groups[0], number)
+        assert Counter(launch.status for launch in whole) == {Status.OK: 3}
+
+
+def test_a_launch_whose_turns_take_long_ends_them_for_all(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.runner.walk.TURNS_SECONDS", 0.0)
+    monkeypatch.setattr("harness.runner.walk.TURNS_PATIENCE", 0.0)
+    launches = of_round(walk(folder, Backstage(), plan(rounds=1)), 1)
+    assert [len(launch.places) for launch in launches] == [3] * 3
+
+
+def held(count: int, _: Job) -> Outcome:
+    return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources={"max_rss_bytes": 1e9})
+
+
+def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference_in_each(folder: RunFolder) -> None:
+    planned = plan(rounds=1)
+    (group,) = planned.groups
+    more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(5)]
+    planned = replace(planned, groups=[replace(group, cells=[group.cells[0], *more])])
+    made = replace(staged(folder, Backstage(held), planned), memory=5e9).run([])
+    launches = of_round(made, 1)
+    blocks = [[launch for launch in launches if launch.block == number] for number in (0, 1)]
+    assert [len(block) for block in blocks] == [2 + 2, 1 + 3]
+    assert [Counter(launch.role for launch in block if launch.cell == group.cells[0]) for block in blocks] == [
+        {Role.MEASURE: 1, Role.CONTROL: 1},
+        {Role.CONTROL: 1},
+    ]
+    assert sorted(launch.order for launch in launches) == list(range(8))
+    assert walk(folder, Backstage(held), planned, made) == made
+
+
+def test_a_disturbed_round_is_not_repeated(folder: RunFolder) -> None:
+    busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
+    busy |= {"steady_own_cpus_busy_seconds": 1.0, "steady_pieces": 8.0}
+    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=busy))
+    launches = walk(folder, stage, plan(rounds=5))
+    assert {launch.attempt for launch in launches} == {0}
