@@ -29,7 +29,7 @@ def matrix(
     dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
 ) -> None:
-    """Measure scenarios over environments, in interleaved rounds, and report."""
+    """Measure scenarios over environments, in rounds whose cells take turns, and report."""
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))
     from harness.cli import running  # noqa: PLC0415 - what measures and reports; neither help nor a plan needs it

@@ -11,7 +11,7 @@ from harness.catalog.project import Project
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost
-from harness.model.launch import Clock, Protocol
+from harness.model.launch import Clock, Interleave, Protocol
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
 from harness.session.request import Request
@@ -192,3 +192,29 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     suite.write_text(SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1))
     with pytest.raises(UsageError, match=r"The measure of the suite headline, 'soon' is not a length of time"):
         lengths(suite="headline")
+
+
+def test_cells_take_turns_where_launches_have_one_core(plan: Plan) -> None:
+    planned = plan(environments=["old"]).plan
+    assert (planned.interleave, planned.sampling.turns) == (Interleave.TURNS, 20)
+    assert plan(environments=["old"], measure=0.5).plan.sampling.turns == 10
+    planned = plan(environments=["old"], interleave=Interleave.LAUNCHES).plan
+    assert (planned.interleave, planned.sampling.turns) == (Interleave.LAUNCHES, None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "leave_out"),
+    [
+        ({"gpu": True}, "--gpu"),
+        ({"cpus": "all"}, "--cpus all"),
+        ({"sampling": Protocol.DOCUMENT}, "--sampling document"),
+    ],
+)
+def test_where_they_cannot_they_are_launched_one_after_the_other(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, typed: dict[str, Any], leave_out: str
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert plan(environments=["old"], **typed).plan.interleave is Interleave.LAUNCHES
+    with pytest.raises(UsageError, match="--interleave turns: cells take turns on one core of a CPU, and") as refused:
+        plan(environments=["old"], interleave=Interleave.TURNS, **typed)
+    assert refused.value.advice == f"Leave out {leave_out}, or type --interleave launches."
