@@ -13,7 +13,8 @@ Where samples tell CPU time, it is judged too: what others do on a CPU is not in
 the same way, by more than the margin.
 
 What has too few launches for that has a trend where it changes by ×2, nearly all pairs in each launch go one way, and
-chance has that in one of a million cases; or where samples are shown to be slower by ×1.5 than the warm-up's steps.
+chance has that in one of a million cases (from three launches on: at the level of the tests above); or where samples
+are shown to be slower by ×1.5 than the warm-up's steps.
 
 docs/simulation.md has how often a step that does not change is said to.
 """
@@ -38,12 +39,15 @@ from harness.model.scenario import Cell
 #: does (docs/simulation.md).
 ALPHA = 0.005
 
-#: Samples are looked at in so many parts, and a launch with fewer samples than that is not looked at.
-PARTS, FEWEST = 10, 3
+#: Samples are looked at in so many parts; a launch with fewer samples than these is not looked at, and one with fewer
+#: than those in a range is not compared there.
+PARTS, FEWEST, ENOUGH = 10, 2, 3
 
 #: A change by this factor, on the log scale, is told of cells with few launches too: where no more than this share of
 #: the pairs of each launch's parts go the other way, and chance brings that about less often than that.
 STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
+#: From so many launches on it is enough that chance brings it about less often than ALPHA.
+FEW = 3
 
 #: Samples are slower than the warm-up by more than this factor (log scale): a step that grows.
 GROWN = math.log(1.5)
@@ -129,7 +133,7 @@ def _way(launches: Sequence[Floats], margin: float) -> int:
     falling, pairs, chance = _falling(launches)
     is_shown = _is_beyond(found, margin) and chance < ALPHA
     one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
-    is_strong = abs(mean) > STRONG and one_way and chance < CHANCE
+    is_strong = abs(mean) > STRONG and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
     return (1 if mean > 0.0 else -1) if is_shown or is_strong else 0
 
 
@@ -253,7 +257,7 @@ def in_common(launches: Sequence[Launch]) -> Interval | None:
         return None
     covered = [spans(launch) for launch in launches]
     steps = Interval(max(float(starts[0]) for starts, _ in covered), min(float(ends[-1]) for _, ends in covered))
-    enough = all(within(launch, steps)[1] >= FEWEST - 1e-9 for launch in launches)
+    enough = all(within(launch, steps)[1] >= ENOUGH - 1e-9 for launch in launches)
     return steps if enough else None
 
 

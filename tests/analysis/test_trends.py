@@ -215,3 +215,10 @@ def test_samples_of_cpu_time_stay_so_in_a_range():
     of = launch(FLAT, samples=[Sample(0.1, 10, 0.1)] * 4, resources={"warmup_steps": 0.0})
     (part,) = restricted([of], Interval(0.0, 30.0))
     assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
+
+
+def test_three_slow_samples_a_launch_tell_of_what_doubles():
+    # a step that builds layers, on a busy machine
+    seen = [[1.37, 2.09, 2.10], [1.22, 1.83, 3.33], [1.55, 2.41, 2.90], [1.57, 3.52, 4.00]]
+    assert FLAT in found(*(launch(FLAT, rates, number) for number, rates in enumerate(seen, 1)))
+    assert found(*(launch(FLAT, rates, number) for number, rates in enumerate(seen[:2], 1))) == {}
