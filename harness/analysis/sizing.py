@@ -8,6 +8,7 @@ n = √(cost of a launch / cost of a sample · variance within / variance betwee
 "Rigorous benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
 """
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -30,6 +31,9 @@ BELIEVED, WEIGHT = 0.02, 4
 #: The shortest and the longest that a pilot sets, in seconds.
 WARMUP = (0.1, 5.0)
 MEASURE = (0.25, 5.0)
+
+#: What launches of one thing that take turns differ by: more turns do not make it less.
+BELIEVED_IN_TURNS = 0.025
 
 #: The fewest and the most turns that a pilot sets, how many they are where it tells nothing, and with any --measure.
 TURNS, USUAL_TURNS, FEWEST_TURNS = (10, 60), 20, 3
@@ -97,7 +101,10 @@ def wish(pilot: Launch, between: float) -> Wish:
     launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), each)
     count = math.sqrt(launch / each * _within(kept) / between)
     fewest, most = TURNS
-    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(count))))
+    # a turn is a sample and an untimed call, at least
+    turn = each * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
+    needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
+    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed))))
 
 
 def turns(measure_seconds: float | None, sample_seconds: float) -> int:
@@ -132,6 +139,19 @@ def _within(rates: Sequence[float]) -> float:
     size = math.isqrt(len(rates))
     batches = [statistics.fmean(rates[at : at + size]) for at in range(0, len(rates) - size + 1, size)]
     return max(statistics.variance(rates), size * statistics.variance(batches)) / mean**2
+
+
+def _apart(rates: Sequence[float]) -> float:
+    """The variance of one sample as a share of the mean squared, by what neighbours differ by.
+
+    Half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
+    difference", Annals of Mathematical Statistics 12, 1941): what the machine does for longer than a sample meets all
+    cells that take turns, and is not in it.
+    """
+    if len(rates) < FEWEST_SAMPLES:
+        return 0.0
+    squares = [(b - a) ** 2 for a, b in itertools.pairwise(rates)]
+    return statistics.fmean(squares) / 2.0 / statistics.fmean(rates) ** 2
 
 
 def _between(pilots: Sequence[Launch]) -> float:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from harness.backends.text import one_line
 from harness.model.launch import Sample, Status
+from harness.model.texts import counted
 
 #: The longest line that is read, and the most that a launch may send, in bytes.
 LINE_LIMIT = 1024**2
@@ -86,6 +87,7 @@ class Events:
         self.traceback = ""
         self._takes_turns = takes_turns
         self._word: str | None = None  # the one that it was told last; none before the first
+        self._asked = 0  # how many samples that asks for
         self._partial = bytearray()
         self._total = 0
 
@@ -112,7 +114,8 @@ class Events:
         """Note that the waiting worker is told a word: all that it said before has been fed."""
         if self.torn:
             self._fail(UNASKED, bytes(self._partial))
-        self.is_waiting, self._word = False, word.partition(" ")[0]
+        self._word, _, count = word.partition(" ")
+        self.is_waiting, self._asked = False, int(count or self._word == "turn")
 
     def _line(self, line: bytes) -> None:
         self._total += len(line) + 1
@@ -174,23 +177,21 @@ class Events:
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
     def _take_samples(self, event: Event) -> None:
-        samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
-        alone = self._takes_turns and self._word == "alone" and event.get("name") == "alone"
-        if self._takes_turns and not alone:
+        if self._takes_turns:
             raise ValueError("samples are of no turn in a line")
-        self._keep(samples, calls, self.alone if alone else self.samples)
+        self._keep(event, self.samples)
 
     def _take_turn(self, event: Event) -> None:
-        samples, calls = _samples(event), _if_there(_count, event, "calls_per_sample")
-        if not self._takes_turns or self._word not in (None, "turn"):
+        if not self._takes_turns or self._word == "end":
             raise ValueError("a turn was not asked for in a line")
-        if len(samples) != (0 if self._word is None else 1):
-            raise ValueError("a turn has not its one sample in a line")
-        self._keep(samples, calls, self.samples)
+        if len(_samples(event)) != self._asked:
+            raise ValueError(f"a turn has not the {counted(self._asked, 'sample')} that it was asked for in a line")
+        self._keep(event, self.alone if self._word == "alone" else self.samples)
         self.is_waiting = True
 
-    def _keep(self, samples: list[Sample], calls: int | None, kept: list[Sample]) -> None:
-        kept += samples
+    def _keep(self, event: Event, kept: list[Sample]) -> None:
+        calls = _if_there(_count, event, "calls_per_sample")
+        kept += _samples(event)
         self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
 

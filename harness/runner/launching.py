@@ -94,19 +94,25 @@ class Launching:
 
     def turn(self, place: int) -> None:
         """Let it take its turn, as the one at this place in it."""
-        begun = time.monotonic()
-        self.waits = self._held.go_on("turn")
-        taken = time.monotonic() - begun
-        self._seconds += taken
-        self.turn_seconds += taken
+        self.turn_seconds += self._tell("turn")
         if self.waits:
             self._places.append(place)
 
     def alone(self, samples: int) -> None:
-        """Let it take so many samples in one go, and end."""
+        """Let it take so many samples in one go, while the others wait."""
+        self._tell(f"alone {samples}")
+
+    def end(self) -> None:
+        """Let it go on to its end."""
+        self._tell("end")
+
+    def _tell(self, word: str) -> float:
+        """Tell it a word, and how many seconds it went on then."""
         begun = time.monotonic()
-        self.waits = self._held.go_on(f"alone {samples}")
-        self._seconds += time.monotonic() - begun
+        self.waits = self._held.go_on(word)
+        taken = time.monotonic() - begun
+        self._seconds += taken
+        return taken
 
     def stored(self, folder: RunFolder) -> Launch:
         """The launch, after its end, and after what it left is removed; it is in the run's folder then."""

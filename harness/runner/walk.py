@@ -29,8 +29,9 @@ LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seco
 #: if that is longer.
 TURNS_SECONDS, TURNS_PATIENCE = 3.0, 3.0
 
-#: Alone, in the end, a launch takes this share of as many samples as it took turns.
-ALONE_SHARE = 0.25
+#: Alone, after its turns, a launch takes this share of as many samples: in so many stretches, so that what the machine
+#: does meanwhile meets all cells; in one where the turns were few, as those of slow steps are.
+ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 
 #: What a launch is taken to hold of memory where no pilot has told, in bytes.
 USUAL_MEMORY = 2.0**30
@@ -204,8 +205,14 @@ class Walk:
                     if not each.waits:
                         end(each)
                 taken = self._turns(asked, turns, longest, end)
+                stretches = STRETCHES if taken > FEW_TURNS else 1
+                for turn in turns[:stretches]:
+                    for each in [asked[at] for at in turn if asked[at].waits]:
+                        each.alone(max(1, round(ALONE_SHARE * taken / stretches)))
+                        if not each.waits:
+                            end(each)
                 for each in list(left):
-                    each.alone(max(sizing.FEWEST_TURNS, round(ALONE_SHARE * taken)))
+                    each.end()
                     end(each)
             except KeyboardInterrupt:
                 for each in left:

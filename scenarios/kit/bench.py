@@ -138,10 +138,9 @@ class Bench:
 
         measurement = self._sampling.run(step, calls, self.phase, watching, wait)
         self.measured = True
-        name = "step" if self._sampling.turns is None else "alone"
         for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
             samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
-            self._tell("samples", samples, measurement.calls, steps, name=name)
+            self._tell("samples", samples, measurement.calls, steps, name="step")
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
         return measurement.made * steps

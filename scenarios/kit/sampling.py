@@ -6,6 +6,8 @@ from collections import namedtuple
 from itertools import repeat
 from time import perf_counter, process_time
 
+from .words import END, TURN
+
 # Fewer samples than this say nothing about scatter ...
 FEWEST_SAMPLES = 3
 # ... but a slow step takes no more than so many times the measuring time to get there; likewise the warm-up.
@@ -55,9 +57,8 @@ class TimeBounded:
         """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the parts.
 
         `watching()` is a context around what is timed. Neither adds a frame under the step: both are left again. With
-        turns, `wait(samples, calls)` tells the samples of the turn that is over, each of so many calls, and returns
-        when the next word has come: None is a turn, a number is how many samples to take alone. Of these the
-        measurement tells.
+        turns, `wait(samples, calls)` tells the samples that were asked for last, each of so many calls, and returns the
+        next word when it has come: TURN, END, or a number, of samples to take alone. The measurement then tells none.
         """
         # What imports have left would else be collected at some step, and by chance within a short measurement: that
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
@@ -66,10 +67,10 @@ class TimeBounded:
             calls, warm, each = self._warm_up(step, clock)
         if self.turns is not None:
             gc.collect()  # what the warm-up left would else be collected in some turn
-            samples, taken, untimed, result = self._take_turns(
+            taken, untimed, result = self._take_turns(
                 step, calls, each, phase=phase, watching=watching, wait=wait, clock=clock
             )
-            return Measurement(samples, calls, warm + taken, warm, untimed, result)
+            return Measurement([], calls, warm + taken, warm, untimed, result)
         with phase("steady state"), watching():
             samples, result = self._measure(step, calls, clock)
         return Measurement(samples, calls, warm + calls * len(samples), warm, 0, result)
@@ -108,9 +109,9 @@ class TimeBounded:
         return samples, result
 
     def _take_turns(self, step, calls, each, *, phase, watching, wait, clock):
-        """One sample a turn, and then those alone.
+        """One sample a turn, and as many alone as it is told to take, until it is told to end.
 
-        Return these, the calls made, how many of them were before the turns' samples, and the last result.
+        Return the calls made, how many of them were before the turns' samples, and the last result.
         It stands where `_measure` does, so that under the step there are as many frames. each: the seconds of a call.
         """
         lead = 0 if each >= LONG else min(calls, MOST_LEAD)
@@ -118,31 +119,34 @@ class TimeBounded:
         samples = []
         made = untimed = 0
         result = None
-        alone = wait(samples, calls)
-        while alone is None:
-            before = []
-            with phase("steady state"):
+        word = wait(samples, calls)
+        while word != END:
+            made += lead
+            if word == TURN:
+                before = []
+                with phase("steady state"):
+                    for _ in repeat(None, lead):
+                        taken, result = time_calls(step, 1, clock)
+                        before.append(taken.cpu_seconds)
+                    with watching():
+                        taken, result = time_calls(step, calls, clock)
+                samples = [taken]
+                untimed += lead
+                if len(leads) < TURNS_LOOKED_AT:
+                    leads.append(before)
+                    usual.append(taken.cpu_seconds / calls)
+                    if len(leads) == TURNS_LOOKED_AT:
+                        lead = min(lead, slow_calls(leads, usual))
+            else:
+                samples = []
                 for _ in repeat(None, lead):
-                    taken, result = time_calls(step, 1, clock)
-                    before.append(taken.cpu_seconds)
-                with watching():
+                    _, result = time_calls(step, 1, clock)
+                for _ in repeat(None, word):
                     taken, result = time_calls(step, calls, clock)
-            made += lead + calls
-            untimed += lead
-            if len(leads) < TURNS_LOOKED_AT:
-                leads.append(before)
-                usual.append(taken.cpu_seconds / calls)
-                if len(leads) == TURNS_LOOKED_AT:
-                    lead = min(lead, slow_calls(leads, usual))
-            samples = [taken]
-            alone = wait(samples, calls)
-        samples = []
-        for _ in repeat(None, lead):
-            _, result = time_calls(step, 1, clock)
-        for _ in repeat(None, alone):
-            taken, result = time_calls(step, calls, clock)
-            samples.append(taken)
-        return samples, made + lead + calls * alone, untimed, result
+                    samples.append(taken)
+            made += calls * len(samples)
+            word = wait(samples, calls)
+        return made, untimed, result
 
 
 class Document:

@@ -2,7 +2,7 @@
 
 import os
 
-TURN, ALONE = "turn", "alone"
+TURN, ALONE, END = "turn", "alone", "end"
 
 # Longer lines are no word; a count of samples has at most as many digits as a wait of years needs.
 LONGEST = 64
@@ -21,7 +21,7 @@ class Words:
         self._read = b""
 
     def next(self):
-        """Wait for the next word: None for "turn", and for "alone" how many samples it asks for.
+        """Wait for the next word: TURN, END, and for ALONE how many samples it asks for.
 
         Raises WordError for another word, and KeyboardInterrupt where no more can come: whoever told them is gone.
         """
@@ -32,11 +32,11 @@ class Words:
             self._read += chunk
         line, _, self._read = self._read.partition(b"\n")
         word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
-        if word == TURN and not count:
-            return None
+        if line in (b"turn", b"end"):
+            return word
         if word == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
-        raise WordError("the word {!r} is not known, only 'turn' and 'alone N'".format(line[:LONGEST]))
+        raise WordError("the word {!r} is not known, only 'turn', 'alone N' and 'end'".format(line[:LONGEST]))
 
 
 def take_standard_input():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.sizing import (
     BELIEVED,
+    BELIEVED_IN_TURNS,
     FEWEST_TURNS,
     FIRST_LOOK,
     MEASURE,
@@ -95,7 +96,18 @@ def test_the_unit_of_time_does_not_matter(rates, unit):
 
 
 def test_the_best_number_of_samples_by_the_formula():
-    assert wish(pilot(), BETWEEN) == Wish(warmup=0.5, measure=pytest.approx(20 * EACH), turns=20)
+    asked = wish(pilot(), BETWEEN)
+    assert (asked.warmup, asked.measure) == (0.5, pytest.approx(20 * EACH))
+
+
+def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_by():
+    rates = [0.01 * (1.0 + SCATTER * (-1) ** (index // 2)) for index in range(COUNT)]
+    # of fifteen differences seven are of two scatters
+    apart = 7 / 15 * (2.0 * SCATTER) ** 2 / 2.0
+    cost = (30 * BELIEVED_IN_TURNS) ** 2 * (EACH * 1.1) / apart
+    assert wish(pilot(rates, cost=cost, calls_per_sample=10), BETWEEN).turns in (30, 31)
+    slow = [0.01 * (1.0 + SCATTER * (-1) ** (index // 8)) for index in range(COUNT)]
+    assert wish(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
 
 
 @pytest.mark.parametrize(
@@ -133,7 +145,7 @@ def test_neighbours_that_are_alike_tell_less_than_their_number():
 
 def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
     asked = wish(pilot(warm_up=0.51, cost=1.02**2 * COST), BETWEEN)
-    assert asked == Wish(warmup=0.55, measure=pytest.approx(2.05), turns=21)
+    assert (asked.warmup, asked.measure) == (0.55, pytest.approx(2.05))
 
 
 @pytest.mark.parametrize(
@@ -233,8 +245,9 @@ def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, 
 def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)
-    assert samplings(planned, [few.group], [few])[few.group].turns == 20
-    assert samplings(planned, [few.group], [few, many])[few.group].turns == 40
+    assert samplings(planned, [few.group], [few])[few.group].turns == wish(few, BETWEEN).turns
+    asked = samplings(planned, [few.group], [few, many])[few.group].turns
+    assert asked == wish(many, BETWEEN).turns > wish(few, BETWEEN).turns
     assert samplings(planned, [few.group], [])[few.group].turns == USUAL_TURNS
     assert samplings(OPEN, [few.group], [few])[few.group].turns is None
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10

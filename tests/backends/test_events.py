@@ -141,9 +141,12 @@ def test_turns_are_taken_when_they_are_asked_for():
     for seconds in (1.0, 2.0):
         events.ask("turn")
         assert events.feed(turn(seconds))
-    events.ask("alone 1")
-    assert not events.feed(line(event="samples", name="alone", samples=[{"seconds": 3, "steps": 1}]))
-    assert (events.samples, events.alone) == ([Sample(1.0, 1, 0.5), Sample(2.0, 1, 0.5)], [Sample(3.0, 1)])
+    for count in (1, 2):
+        events.ask(f"alone {count}")
+        assert events.feed(turn(*[3.0] * count))
+    assert events.samples == [Sample(1.0, 1, 0.5), Sample(2.0, 1, 0.5)]
+    assert events.alone == [Sample(3.0, 1, 0.5)] * 3
+    events.ask("end")
     assert events.feed(turn(4.0))
     assert "a turn was not asked for" in events.error
 
@@ -156,6 +159,15 @@ def test_what_is_said_before_it_was_asked_for_is_no_event(early):
     events.ask("turn")
     assert "a line came while it waited for a word: {" in events.error
     assert not events.is_waiting
+
+
+@pytest.mark.parametrize("word", ["turn", "alone 3"])
+def test_a_turn_with_other_samples_than_were_asked_for_is_no_event(word):
+    events = Events(takes_turns=True)
+    events.feed(turn())
+    events.ask(word)
+    events.feed(turn(1.0, 2.0))
+    assert "that it was asked for" in events.error
 
 
 def test_a_launch_without_turns_has_none():

@@ -84,10 +84,9 @@ BEHAVIOURS = {
 TAKES_TURNS = """
 say("turn", samples=[])
 turns = 0
-while word() == "turn":
-    turns += 1
-    say("turn", samples=sample(turns))
-say("samples", name="alone", samples=sample(0.5) * 3)
+while (told := word()) != "end":
+    turns += told == "turn"
+    say("turn", samples=sample(turns) if told == "turn" else sample(0.5) * int(told.split()[1]))
 say("end", status="ok")
 """
 
@@ -114,7 +113,9 @@ IN_TURNS = {
         "say('turn', samples=[]); word(); os.write(1, b'garbage\\n'); signal.pause()", Status.FAILED, "JSON: garbage"
     ),
     "answers without its sample": Behaviour(
-        "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()", Status.FAILED, "its one sample"
+        "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()",
+        Status.FAILED,
+        "not the 1 sample",
     ),
     "takes no turns": Behaviour(
         "say('samples', name='step', samples=sample(1)); signal.pause()", Status.FAILED, "samples are of no turn"
@@ -147,7 +148,9 @@ def check_turns(backend: Backend, requirement: Requirement) -> None:
         words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
         assert all(each.go_on(word) for each, word in words)
         for each, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
-            assert not each.go_on("alone 3")
+            assert each.go_on("alone 2")
+            assert each.go_on("alone 1")
+            assert not each.go_on("end")
             assert not each.go_on("turn")
             outcome = each.outcome()
             assert (outcome.status, outcome.error) == (Status.OK, "")
@@ -165,7 +168,7 @@ def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Be
         while waits:
             assert good.go_on("turn")
             waits = bad.go_on("turn")
-        assert not good.go_on("alone 3")
+        assert not good.go_on("end")
         assert good.outcome().status is Status.OK
         assert bad.outcome().status is behaviour.status
         assert behaviour.error in bad.outcome().error

@@ -37,7 +37,7 @@ def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone(folder
     pilots, words = stage.words[:1], [word for _, word in stage.words[1:]]
     assert [word for _, word in pilots] == [""]
     words = [word for word in words if word]
-    assert words == ["turn"] * 3 * TURNS + ["alone 3"] * 3
+    assert words == ["turn"] * 3 * TURNS + ["alone 2"] * 3 + ["end"] * 3
     assert [word for _, word in stage.words].count("") == len(stage.jobs)
 
 

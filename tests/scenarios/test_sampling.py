@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from kit import sampling as kit_sampling
 from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, fetch, slow_calls, time_calls
+from kit.words import END, TURN
 
 
 class Work:
@@ -157,12 +158,13 @@ TURNS = TimeBounded(0.5, 1.0, 0.05, turns=7)
 
 
 def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
-    work = Work(0.005, words=[None] * 7 + [4])
+    work = Work(0.005, words=[TURN] * 7 + [3, 1, END])
     measurement = work.run(TURNS)
     begun, *turns = work.told
     assert begun == (work.phases["warm up"], [])
-    assert [samples for _, samples in turns] == [[pytest.approx(0.005 * measurement.calls)]] * 7
-    assert lengths(measurement) == [pytest.approx(0.005 * measurement.calls)] * 4
+    each = pytest.approx(0.005 * measurement.calls)
+    assert [samples for _, samples in turns] == [[each]] * 7 + [[each] * 3, [each]]
+    assert lengths(measurement) == []
     assert measurement.made == work.calls
     in_samples = measurement.calls * (7 + 4)
     # those before what is measured alone are before no turn
@@ -170,17 +172,17 @@ def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
 
 
 def test_a_launch_that_is_told_to_end_measures_nothing_more():
-    work = Work(0.005, words=[0])
+    work = Work(0.005, words=[END])
     measurement = work.run(TURNS)
     assert (measurement.samples, measurement.result) == ([], None)
 
 
 def test_only_the_sample_of_a_turn_is_watched():
-    work = Work(0.005, words=[None, None, 3])
+    work = Work(0.005, words=[TURN, TURN, 3, END])
     measurement = work.run(TURNS)
     starts, ends = work.watched[::2], work.watched[1::2]
     assert [end - start for start, end in zip(starts, ends, strict=True)] == [measurement.calls] * 2
-    assert ends == [calls for calls, _ in work.told[1:]]
+    assert ends == [calls for calls, _ in work.told[1:3]]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_only_the_sample_of_a_turn_is_watched():
     ],
 )
 def test_as_many_calls_are_left_out_as_the_first_turns_show_to_be_slow(monkeypatch, length, switched, first, later):
-    work = Work(length, words=[None] * 7 + [1], switched=switched)
+    work = Work(length, words=[TURN] * 7 + [1, END], switched=switched)
     monkeypatch.setattr(kit_sampling, "process_time", work.clock)
     work.run(TURNS)
     between = [start - told for start, (told, _) in zip(work.watched[::2], work.told, strict=False)]
@@ -213,7 +215,7 @@ def test_a_call_is_slow_by_its_median_over_the_turns():
 def test_garbage_is_collected_before_the_first_turn_and_at_no_other(monkeypatch):
     collected = []
     monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append(work.calls))
-    work = Work(0.005, words=[None, None, 2])
+    work = Work(0.005, words=[TURN, TURN, 2, END])
     work.run(TURNS)
     assert collected == [0, work.phases["warm up"]]
 
@@ -230,8 +232,8 @@ class Frames(Work):
     ("sampling", "words", "loop"),
     [
         (TimeBounded(0.0, 0.1, 0.05), [], ["_measure"]),
-        (TURNS, [None, 0], ["_take_turns"]),
-        (TURNS, [1], ["_take_turns"]),
+        (TURNS, [TURN, END], ["_take_turns"]),
+        (TURNS, [1, END], ["_take_turns"]),
         (Document(), [], []),
     ],
 )

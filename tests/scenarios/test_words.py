@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import words as kit_words
-from kit.words import WordError, Words
+from kit.words import END, TURN, WordError, Words
 
-WORDS = st.one_of(st.none(), st.integers(0, 10**9 - 1))
+WORDS = st.one_of(st.sampled_from([TURN, END]), st.integers(0, 10**9 - 1))
 
 
 def reading(text, sizes):
@@ -24,7 +24,7 @@ def reading(text, sizes):
 
 @given(st.lists(WORDS, max_size=20), st.lists(st.integers(1, 100), min_size=1))
 def test_words_are_read_as_they_were_told(told, sizes):
-    text = "".join("turn\n" if word is None else f"alone {word}\n" for word in told).encode()
+    text = "".join(f"alone {word}\n" if isinstance(word, int) else f"{word}\n" for word in told).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kit_words.os, "read", reading(text, sizes))
         words = Words(-1)
@@ -40,4 +40,4 @@ def test_whatever_is_told_is_a_word_or_none_or_the_end(text, sizes):
         words = Words(-1)
         with pytest.raises((WordError, KeyboardInterrupt)):  # noqa: PT012, it may hold words before that
             while True:
-                assert words.next() is None or text.startswith(b"alone ") or b"\nalone " in text
+                assert words.next() in (TURN, END) or text.startswith(b"alone ") or b"\nalone " in text

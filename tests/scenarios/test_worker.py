@@ -74,25 +74,24 @@ TURNS = {"mode": "time", "warmup_seconds": 0.02, "measure_seconds": 0.05, "sampl
 
 
 def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launch):
-    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 3\n")
+    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 3\nalone 1\nend\n")
     begun, *turns = done.of("turn")
-    (alone,) = done.of("samples")
-    assert begun == {"event": "turn", "samples": [], "calls_per_sample": alone["calls_per_sample"]}
-    assert (alone["name"], len(alone["samples"])) == ("alone", 3)
-    for event in [*turns, alone]:
+    assert begun == {"event": "turn", "samples": [], "calls_per_sample": turns[0]["calls_per_sample"]}
+    assert done.of("samples") == []
+    for event in turns:
         assert event["calls_per_sample"] == begun["calls_per_sample"]
         for sample in event["samples"]:
             assert sample["steps"] == begun["calls_per_sample"] * 4
             assert sample["seconds"] >= 0.01
             assert sample["cpu_seconds"] >= 0
-    assert [len(event["samples"]) for event in turns] == [1, 1]
+    assert [len(event["samples"]) for event in turns] == [1, 1, 3, 1]
     assert (done.status, done.end["status"]) == (0, "ok")
     names = [event.get("name", event["event"]) for event in done.events]
-    assert names[2:9] == ["warm up", "turn", "steady state", "turn", "steady state", "turn", "alone"]
+    assert names[2:9] == ["warm up", "turn", "steady state", "turn", "steady state", "turn", "turn"]
 
 
 def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(launch):
-    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nalone 1\n")
+    done = launch(MEASURES, sampling=TURNS, words="turn\nturn\nend\n")
     *_, resources = done.of("resources")
     measured = sum(sample["seconds"] for event in done.of("turn") for sample in event["samples"])
     steady = [phase for phase in done.of("phase") if phase["name"] == "steady state"]
@@ -102,7 +101,7 @@ def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(launch):
     assert resources["between_cpu_seconds"] >= 0
 
 
-@pytest.mark.parametrize("words", ["", "turn\n", "turn\nturn\n", "turn\nalo", "turn\nalone 2"])
+@pytest.mark.parametrize("words", ["", "turn\n", "turn\nturn\n", "turn\nalo", "turn\nen", "turn\nalone 2"])
 def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(launch, words):
     done = launch(MEASURES, sampling=TURNS, words=words)
     assert done.status == 130
@@ -111,12 +110,13 @@ def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(launch
 
 
 @pytest.mark.parametrize(
-    "word", ["", "stop", "turn 2", "alone", "alone two", "alone -1", "alone 1 2", "TURN", "\u00b2", "x" * 500]
+    "word",
+    ["", "stop", "turn 2", "end 1", "alone", "alone two", "alone -1", "alone 1 2", "TURN", "\u00b2", "x" * 500],
 )
 def test_a_word_that_is_not_known_is_a_failure_with_a_sentence(launch, word):
     done = launch(MEASURES, sampling=TURNS, words=f"turn\n{word}\nturn\n")
     assert (done.status, done.end["status"]) == (1, "failed")
-    assert "is not known, only 'turn' and 'alone N'" in done.end["reason"]
+    assert "is not known, only 'turn', 'alone N' and 'end'" in done.end["reason"]
     assert len(done.of("turn")) == 2
 
 
@@ -127,7 +127,7 @@ def test_a_scenario_cannot_read_what_the_launch_is_told(launch):
         "bench.observe('read', [sys.stdin.read(), os.read(0, 10).decode(), child.returncode])",
         "bench.measure(lambda: sum(range(1000)))",
     )
-    done = launch(source, sampling=TURNS, words="turn\nalone 1\n")
+    done = launch(source, sampling=TURNS, words="turn\nend\n")
     assert done.of("observation")[0]["value"] == ["", "", 1]
     assert (len(done.of("turn")), done.end["status"]) == (2, "ok")
 
@@ -320,8 +320,8 @@ def test_every_interpreter_speaks_the_same(launch, interpreter, version):
     assert done.events[0]["python"].startswith(version + ".")
     assert done.events[0]["started"] is not None
     assert done.of("pins")[0]["packages"] is not None
-    done = launch(MEASURES, python=interpreter(version), sampling=TURNS, words="turn\nalone 1\n")
-    assert (len(done.of("turn")), len(done.samples), done.end["status"]) == (2, 1, "ok")
+    done = launch(MEASURES, python=interpreter(version), sampling=TURNS, words="turn\nalone 1\nend\n")
+    assert (len(done.of("turn")), done.end["status"]) == (3, "ok")
 
 
 @pytest.mark.parametrize("version", VERSIONS[:2])
