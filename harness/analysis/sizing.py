@@ -33,7 +33,7 @@ WARMUP = (0.1, 5.0)
 MEASURE = (0.25, 5.0)
 
 #: What launches of one thing that take turns differ by: more turns do not make it less.
-BELIEVED_IN_TURNS = 0.025
+BELIEVED_IN_TURNS = 0.012
 
 #: The fewest and the most turns that a pilot sets, how many they are where it tells nothing, and with any --measure.
 TURNS, USUAL_TURNS, FEWEST_TURNS = (10, 60), 20, 3

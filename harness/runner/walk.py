@@ -208,7 +208,7 @@ class Walk:
                 stretches = STRETCHES if taken > FEW_TURNS else 1
                 for turn in turns[:stretches]:
                     for each in [asked[at] for at in turn if asked[at].waits]:
-                        each.alone(max(1, round(ALONE_SHARE * taken / stretches)))
+                        each.alone(max(1, int(ALONE_SHARE * taken / stretches)))
                         if not each.waits:
                             end(each)
                 for each in list(left):
