@@ -9,7 +9,7 @@ import pytest
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
 from harness.model.launch import Status
-from tests.backends.workers import job
+from tests.backends.workers import check_turns, job
 
 pytestmark = pytest.mark.docker
 
@@ -66,4 +66,11 @@ def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
     outcome = backend.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})
     assert backend.launch(requirement, job("while True: pass", 1.0)).status is Status.TIMEOUT
+    assert backend.clean("test-remote") == 0
+
+
+def test_launches_take_turns_by_an_address(made, requirement, remote):
+    backend = DockerBackend(made[0].root, "test-remote")
+    backend.engine = remote
+    check_turns(backend, requirement)
     assert backend.clean("test-remote") == 0
