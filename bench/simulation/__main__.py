@@ -11,7 +11,7 @@ from typing import Protocol
 
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
 from bench.simulation.others import shares
-from bench.simulation.ours import MARGIN, Outcome, controls, edge, outcome
+from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 
 SIGMAS = (0.01, 0.03, 0.10)
@@ -52,6 +52,7 @@ def main() -> None:
         _stopping(simulate)
         _power(simulate)
         _mixtures(simulate)
+    _turns(arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
@@ -191,6 +192,18 @@ def _controls(tables: int, seed: int) -> None:
         lost = controls(kind, rounds, tables, [math.log1p(each) for each in shifts], seed=seed)
         rows.append([str(groups), _percent(sigma), str(rounds), *map(_percent, lost)])
     _print(["groups", "spread of launches", "rounds", *(f"{shift:.0%} slower" for shift in shifts)], rows)
+
+
+def _turns(tables: int, seed: int) -> None:
+    print("\n## Turns\n")
+    rows = []
+    for comparisons, bias, alone, rounds in product((1, 16), (0.0, 0.03, 0.06, 0.10), (0.02, 0.05), (3, 5, 10)):
+        kind = table(comparisons, 0.02, drift=Drift.PERIODIC, turns=True)
+        found = moved(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
+        shown = (found.wrong, found.unchecked, found.found)
+        rows.append([str(comparisons), _percent(bias), _percent(alone), str(rounds), *map(_percent, shown)])
+    heads = ["comparisons", "turns move a cell by", "spread alone", "rounds", "wrong verdicts", "without the check"]
+    _print([*heads, "bias found"], rows)
 
 
 def _trends(cells: int, seed: int) -> None:

@@ -68,7 +68,8 @@ class Table:
     """What a run would find: `groups` groups of `others` cells and a reference, all of them equally fast.
 
     `sigma` is the standard deviation of the logs of launches of one cell. Each of a group's others is compared with its
-    reference, or each second one with the one before it.
+    reference, or each second one with the one before it. In `turns` all launches of a group's round meet the same
+    machine.
     """
 
     groups: int
@@ -79,6 +80,7 @@ class Table:
     noise: Noise = Noise.NORMAL
     against: Against = Against.REFERENCE
     mixture: Mixture | None = None
+    turns: bool = False
 
     @property
     def per_group(self) -> int:
@@ -114,6 +116,8 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
         hit = draw.random((table.groups, table.others, rounds)) < table.mixture.share
         logs[:, : table.others] += hit * np.log1p(table.mixture.slower)
     places = draw.permuted(np.tile(np.arange(cells), (rounds, table.groups, 1)), axis=2)
+    if table.turns:
+        places = np.full_like(places, cells // 2)
     begun = np.arange(rounds * table.groups).reshape(rounds, table.groups, 1) * cells
     times = (begun + places) / (rounds * table.groups * cells)
     drifting = drift(table.drift, rounds, draw)

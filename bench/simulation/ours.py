@@ -13,7 +13,7 @@ from harness.analysis.moderation import Residual, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, shown_alpha
 
 MARGIN = math.log1p(0.03)
 
@@ -114,6 +114,40 @@ def judged(found: Measured, effect: float) -> list[Verdict | None]:
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
     return [each.verdict for each in judgements(logs, judge(logs, margins), rounds, [found.control], MARGIN)]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Shares of comparisons of equal cells of which taking turns moves one: how many get a wrong verdict, and how many
+    would without the check of turns against alone; and how many where the check finds a bias.
+    """
+
+    wrong: float
+    unchecked: float
+    found: float
+
+
+def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> Moved:
+    """What the check of turns against alone does where turns move each group's first cell by `bias`, on the log scale.
+
+    Launches measured alone scatter by `alone` around what they are without turns.
+    """
+    draw = np.random.default_rng(seed)
+    counts = np.zeros(3)
+    for _ in range(tables):
+        centres = launches(table, rounds, draw)
+        shifts = alone * draw.normal(size=centres.shape)
+        centres[:, 0] += bias
+        shifts[:, 0] -= bias
+        found, shift = measured(table, centres, None), measured(table, shifts, None).logs
+        is_found = np.abs(shift.mean) > half_widths(shift, shown_alpha(table.comparisons))
+        widened = np.where(is_found, np.abs(shift.mean), 0.0)
+        # of each group the comparison that is moved
+        first = slice(None, None, table.per_group)
+        verdicts = (judge(found.logs, MARGIN, by).verdicts[first] for by in (widened, 0.0))
+        wrong = (np.mean([each in (Verdict.FASTER, Verdict.SLOWER) for each in of]) for of in verdicts)
+        counts += [*wrong, is_found[first].mean()]
+    return Moved(*(counts / tables).tolist())
 
 
 def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:

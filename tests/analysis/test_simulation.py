@@ -7,7 +7,7 @@ import pytest
 
 from bench.simulation import others, trends
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
-from bench.simulation.ours import MARGIN, controls, edge, outcome, residuals
+from bench.simulation.ours import MARGIN, controls, edge, moved, outcome, residuals
 from harness.analysis.moderation import residual
 
 TABLES = 150
@@ -128,3 +128,24 @@ def test_a_machine_that_slows_in_each_round_is_no_trend_of_cells_in_turns():
 def test_a_step_that_grows_is_seen():
     assert trends.seen(1.0, "white", 5, 30, 30, seed=7) == 1.0
     assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
+
+
+def test_what_turns_move_is_found_and_costs_the_verdict():
+    kind = table(4, 0.02, drift=Drift.PERIODIC, turns=True)
+    found = moved(kind, 10, TABLES, math.log(1.10), alone=0.03, seed=5)
+    assert found.unchecked > 0.9
+    assert found.found > 0.9
+    assert found.wrong < 0.1
+
+
+def test_where_turns_move_nothing_the_check_says_so():
+    found = moved(table(4, 0.02, turns=True), 5, TABLES, 0.0, alone=0.05, seed=6)
+    assert found.found <= 0.05 / 4 + SLACK
+    assert found.wrong <= found.unchecked
+    assert found.unchecked <= 0.05 / 4 + SLACK
+
+
+def test_in_turns_all_launches_of_a_round_meet_the_same_machine():
+    logs = launches(table(16, 1e-9, drift=Drift.STEPS, turns=True), 10, np.random.default_rng(1))
+    assert np.allclose(logs, logs[:, :1, :])
+    assert not np.allclose(logs, logs[:, :, :1])
