@@ -50,7 +50,10 @@ def warnings(results: Results) -> Iterator[str]:
     if bias:
         wider = any(_is_shown(each, least) for each in results.turns.alone) if results.turns else False
         so = " Intervals of such ratios are as much wider on both sides." if wider else ""
-        yield f"Bias was found in how cells took turns: {'; '.join(bias)}.{so}"
+        yield (
+            f"Bias was found in how cells took turns: {'; '.join(bias)}.{so} To measure one launch after the other: "
+            "--interleave launches."
+        )
 
 
 def remark(bias: Estimate | None) -> str:

@@ -70,7 +70,8 @@ def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_
     (warning,) = turns.warnings(made)
     assert warning.startswith("Bias was found in how cells took turns: alone, the ratio of ")
     assert " of what it is in turns, and that of 1 more comparison moves too." in warning
-    assert warning.endswith("Intervals of such ratios are as much wider on both sides.")
+    assert "Intervals of such ratios are as much wider on both sides." in warning
+    assert warning.endswith("--interleave launches.")
     assert "; nothing else: alone against turns ±" in turns.checks(made)
     said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
     assert "alone, the ratio is 1.10× of what it is in turns" in said["tf2.0 vs tf1.14, graph"]
