@@ -96,10 +96,7 @@ class Heard(session.Listener):
             return "Stopping: nothing was launched yet." if count == 1 else ""
         if count == 1 and self._is_launching:
             self._was_launching = True
-            return (
-                "Stopping: the launch that runs is ended, and what was finished is reported. "
-                "Ctrl-C again abandons the report."
-            )
+            return "Stopping: what runs is ended, and what was finished is reported. Ctrl-C again abandons the report."
         folder = shlex.quote(self._run.folder)
         told = f"Stopping: the report is not written. The launches are kept: harness report {folder}"
         if self._was_launching:

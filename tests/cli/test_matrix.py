@@ -160,7 +160,7 @@ def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
     running.send_signal(how)
     _, stderr = running.communicate()
     assert running.returncode == 130, stderr
-    assert "Stopping: the launch that runs is ended, and what was finished is reported." in stderr
+    assert "Stopping: what runs is ended, and what was finished is reported." in stderr
     assert "Go on with: harness matrix --resume" in stderr
     assert (harness.run / "report.md").exists()
     assert harness.launches

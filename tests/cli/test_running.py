@@ -15,7 +15,7 @@ def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_i
     heard = Heard()
     with heard.launching(run()):
         first = heard.interrupted(1)
-    assert first.startswith("Stopping: the launch that runs is ended, and what was finished is reported.")
+    assert first.startswith("Stopping: what runs is ended, and what was finished is reported.")
     assert first.endswith("Ctrl-C again abandons the report.")
     said = heard.interrupted(2)
     for told in ("The launches are kept: harness report ", "harness clean run", "harness matrix --resume "):
