@@ -79,15 +79,16 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
 
 
 def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
-    turns = max((each.turns for each in wishes), default=USUAL_TURNS)
-    measure = max((each.measure for each in wishes), default=MEASURE[0])
+    by = Wish(
+        warmup=max((each.warmup for each in wishes), default=WARMUP[0]),
+        measure=max((each.measure for each in wishes), default=MEASURE[0]),
+        turns=max((each.turns for each in wishes), default=USUAL_TURNS),
+    )
     return replace(
         planned,
-        warmup_seconds=max((each.warmup for each in wishes), default=WARMUP[0])
-        if planned.warmup_seconds is None
-        else planned.warmup_seconds,
-        measure_seconds=measure if planned.measure_seconds is None else planned.measure_seconds,
-        turns=turns if planned.turns and planned.measure_seconds is None else planned.turns,
+        warmup_seconds=by.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
+        measure_seconds=by.measure if planned.measure_seconds is None else planned.measure_seconds,
+        turns=by.turns if planned.turns and planned.measure_seconds is None else planned.turns,
     )
 
 
