@@ -133,7 +133,7 @@ def sampling(results: Results) -> str:
     if results.turns:
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
-            f"{planned_.sample_seconds} s in each turn, and some alone at last"
+            f"{planned_.sample_seconds} s in each turn, and some alone in the end"
         )
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "

@@ -44,7 +44,7 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
 
 def test_how_launches_sampled_in_turns():
     assert course.sampling(results()) == (
-        "warm up for 0.5 s, then a sample of at least 0.05 s in each turn, and some alone at last"
+        "warm up for 0.5 s, then a sample of at least 0.05 s in each turn, and some alone in the end"
     )
 
 
