@@ -32,7 +32,9 @@ def checks(results: Results) -> str:
     if found is None:
         return ""
     bias, rest = list(_found(results)), list(_not_found(results))
-    said = "; ".join(bias) or ("nothing was found" if rest else "there are too few rounds and turns to tell")
+    said = "; ".join(bias) or (
+        "nothing was found beyond these" if rest else "there are too few rounds and turns to tell"
+    )
     if rest:
         said += f"{'; nothing else' if bias else ''}: {', '.join(rest)}"
     if found.scatter is not None and found.correlation is not None:
