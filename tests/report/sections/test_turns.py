@@ -57,8 +57,9 @@ def test_without_turns_there_are_no_checks():
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
     assert turns.checks(made) == (
-        "nothing was found beyond these: alone against turns ±1.1 %, place in the turn ±0.55 %, the cell before ±0.62 %, "
-        "at most 0.05 % of the core used between turns. Two identical cells scatter by 1.5 % per turn, and a turn's "
+        "nothing was found beyond these: alone against turns ±1.1 %, place in the turn ±0.55 %, "
+        "the cell before ±0.62 %, at most 0.05 % of the core used between turns. "
+        "Two identical cells scatter by 1.5 % per turn, and a turn's "
         "difference is correlated with the next one's by -0.08"
     )
     assert list(turns.warnings(made)) == []
