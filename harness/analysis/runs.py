@@ -20,8 +20,20 @@ from harness.analysis.conditions import Difference, differences, machines, same_
 from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate, Logs, combine, half_widths, means, medians, minus, minus_others
-from harness.analysis.verdicts import ALPHA, Judgement, Verdict, judge, judgements, unjudged
+from harness.analysis.rounds import series
+from harness.analysis.statistics import (
+    Estimate,
+    Interval,
+    Logs,
+    combine,
+    half_widths,
+    means,
+    medians,
+    minus,
+    minus_others,
+)
+from harness.analysis.trends import in_common, restricted
+from harness.analysis.verdicts import ALPHA, Judgement, Verdict, Withheld, judge, judgements, unjudged
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import Cell
 
@@ -38,7 +50,8 @@ class CellChange:
 
     `change` is time(first) / time(second), above 1 where the second run is faster, and what is said of the second.
     `without_shift` is the change minus the other cells' shift; None without a shift, and where the cell is not judged.
-    `same_software`: environment, image and scenario are the same in both runs.
+    `same_software`: environment, image and scenario are the same in both runs. `steps`: the step changes while it is
+    measured, so the runs are compared between these numbers of steps made before.
     """
 
     cell: Cell
@@ -48,6 +61,7 @@ class CellChange:
     without_shift: Judgement | None
     work: work.WorkCheck
     same_software: bool
+    steps: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,8 @@ class _Both:
     second: Sequence[float]
     work: work.WorkCheck
     same_software: bool
+    changes: bool
+    steps: Interval | None
 
     @property
     def rounds(self) -> int:
@@ -108,7 +124,12 @@ class _Both:
     @property
     def judged(self) -> bool:
         """Whether it gets a verdict from its times: decided without looking at these."""
-        return self.rounds >= FEWEST_ROUNDS and not self.work.differs
+        return self.rounds >= FEWEST_ROUNDS and not self.work.differs and not self.apart
+
+    @property
+    def apart(self) -> bool:
+        """Whether the step changes while it is measured, and the runs have too few steps in common."""
+        return self.changes and self.steps is None
 
 
 class Pair:
@@ -141,8 +162,8 @@ class Pair:
 def compare(first: Results, second: Results, margin: float) -> Changes:
     """Every cell of two runs, the verdicts judged together.
 
-    `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, and those that did different work,
-    are not judged and are in no shift.
+    `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, those that did different work, and
+    those whose step changes while it is measured, with no steps in common, are not judged and are in no shift.
     """
     one, other = first.found, second.found
     cells = [cell for cell in one.cells if cell in one.series and cell in other.series]
@@ -163,6 +184,7 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
                 without_shift=moved.get(each.cell),
                 work=each.work,
                 same_software=each.same_software,
+                steps=each.steps,
             )
             for each in both
         ],
@@ -174,12 +196,19 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
 
 def _both(cell: Cell, first: Results, second: Results) -> _Both:
     one, other = first.found, second.found
+    launches = [one.numbers[cell], other.numbers[cell]]
+    changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
+    steps = in_common([*launches[0], *launches[1]]) if changes else None
+    if steps:
+        both = [series(restricted(each, steps))[cell] for each in launches]
     return _Both(
         cell=cell,
-        first=[math.log(centre) for centre in one.series[cell].values()],
-        second=[math.log(centre) for centre in other.series[cell].values()],
-        work=work.compare(one.numbers[cell], other.numbers[cell]),
+        first=[math.log(centre) for centre in both[0].values()],
+        second=[math.log(centre) for centre in both[1].values()],
+        work=work.compare(*launches),
         same_software=same_software(cell, first.run, second.run),
+        changes=changes,
+        steps=steps,
     )
 
 
@@ -208,7 +237,8 @@ def _unjudged(each: _Both) -> Judgement:
     """Its 95 % interval, where both runs have two rounds, and why there is no verdict on its times."""
     half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
     difference = fmean(each.first) - fmean(each.second)
-    return unjudged(difference, half, each.rounds, 1.0 - ALPHA, different_work=each.work.differs)
+    why = Withheld.TREND if each.apart else Withheld.FEW_ROUNDS
+    return unjudged(difference, half, each.rounds, 1.0 - ALPHA, different_work=each.work.differs, why=why)
 
 
 def _shift(

@@ -16,6 +16,7 @@ from harness.report.comparisons import tally
 from harness.report.format import Unit
 from harness.report.sections import measured
 from harness.report.sections.answer import control
+from harness.report.sections.scenarios import at_equal_steps
 from harness.report.sentences import capital, listed, remarks
 
 #: The version of `--json`.
@@ -150,6 +151,7 @@ def remark(pair: Pair, each: CellChange) -> str:
         [
             "work not checked" if each.work.work == "not checked" else each.work.reason,
             few if change.withheld is Withheld.FEW_ROUNDS else "",
+            at_equal_steps(each.steps, change.withheld),
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
             else "",

@@ -10,7 +10,7 @@ from harness.analysis.runs import Lone
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Status
-from tests.factories import broken, cell, launch, run
+from tests.factories import broken, cell, growing, launch, run
 from tests.two_runs import CELLS, all_but, change, compared, first, second
 
 ONE = CELLS[2]
@@ -169,3 +169,26 @@ def test_the_order_of_cells_and_launches_says_nothing(times, draw):
     turned = run(list(reversed(CELLS)), id=asked.id, sources=asked.sources)
     there, back = compared(one, (asked, launches)), compared(one, (turned, shuffled))
     assert there == back
+
+
+def with_growth(stored, warmup_steps):
+    """The run with a step in `ONE` that grows by 1 ms in 9.5 steps, measured after so many; of 50 it does not tell."""
+    asked, launches = stored
+    start = 0.01 + (warmup_steps - 50) / 190 * 0.02
+    told = {"resources": {"warmup_steps": float(warmup_steps)} if warmup_steps > 50 else {}}
+    return asked, [each for each in launches if each.cell != ONE] + growing(ONE, start, start + 0.02, **told)
+
+
+def test_a_step_that_changes_is_compared_where_both_runs_have_made_as_many():
+    # as fast at each step, and the second run measured later ones
+    found = change(compared(with_growth(first(), 100), with_growth(second(), 200)), ONE)
+    assert (found.steps.low, found.steps.high) == (200.0, 300.0)
+    assert found.change.verdict is Verdict.SAME
+
+
+def test_a_step_that_changes_has_no_verdict_and_no_part_in_the_shift_without_steps_in_common():
+    found = compared(with_growth(first(), 100), with_growth(second(), 50))
+    alone = change(found, ONE)
+    assert (alone.change.verdict, alone.change.withheld, alone.steps) == (None, Withheld.TREND, None)
+    assert alone.without_shift is None
+    assert found.shift.cells == len(CELLS) - 1

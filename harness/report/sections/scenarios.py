@@ -118,11 +118,17 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
-            f"at the same number of steps: {format.steps(compared.steps)}" if compared.steps else "",
-            NOT_COMPARABLE if compared.withheld is Withheld.TREND else "",
+            at_equal_steps(compared.steps, compared.withheld),
             told,
         ]
     )
+
+
+def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
+    """Of two whose step changes while it is measured: between which steps they are compared, or that they are not."""
+    if steps:
+        return f"at the same number of steps: {format.steps(steps)}"
+    return NOT_COMPARABLE if withheld is Withheld.TREND else ""
 
 
 def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
