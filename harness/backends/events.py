@@ -6,10 +6,12 @@ are not known are no mistake, since a newer worker may send them.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harness.backends.text import one_line
+from harness.model.gpu import UsedGpu, pci_address
 from harness.model.launch import Sample, Status
 from harness.model.texts import counted
 
@@ -19,6 +21,9 @@ TOTAL_LIMIT = 16 * 1024**2
 
 #: What an error shows of a line that was not understood, in bytes.
 LINE_SHOWN = 200
+
+#: How long the name of a GPU is at most, in characters.
+GPU_NAME = 100
 
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
@@ -81,6 +86,7 @@ class Events:
         self.observations: dict[str, Any] = {}
         self.fingerprint: dict[str, Any] = {}
         self.resources: dict[str, float] = {}
+        self.gpus: tuple[UsedGpu, ...] = ()
         self.artifacts: set[str] = set()
         self.status: Status | None = None
         self.reason = ""
@@ -148,11 +154,7 @@ class Events:
                 packages = _object(event, "packages")
                 self.pins |= {name: _text(packages, name) for name in packages}
             case "phase":
-                name, seconds = _text(event, "name"), _amount(event, "seconds")
-                cpu_seconds = _if_there(_amount, event, "cpu_seconds")
-                self.phases[name] = self.phases.get(name, 0.0) + seconds
-                if cpu_seconds is not None:  # a worker that cannot know it leaves it out
-                    self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
+                self._take_phase(event)
             case "samples":
                 self._take_samples(event)
             case "turn":
@@ -165,8 +167,17 @@ class Events:
                 self.artifacts.add(_text(event, "name"))
             case "resources":
                 self.resources |= {key: _amount(event, key) for key in RESOURCES if event.get(key) is not None}
+            case "gpus":
+                self.gpus = tuple(map(_gpu, _objects(event, "gpus")))
             case "end":
                 self._take_end(event)
+
+    def _take_phase(self, event: Event) -> None:
+        name, seconds = _text(event, "name"), _amount(event, "seconds")
+        cpu_seconds = _if_there(_amount, event, "cpu_seconds")
+        self.phases[name] = self.phases.get(name, 0.0) + seconds
+        if cpu_seconds is not None:  # a worker that cannot know it leaves it out
+            self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
     def _take_end(self, event: Event) -> None:
         status = event.get("status")
@@ -255,13 +266,25 @@ def _object(event: Event, key: str) -> dict[str, Any]:
     return value
 
 
+def _objects(event: Event, key: str) -> list[Event]:
+    value = event.get(key)
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ValueError(f"{key} is not a list of objects in a line")
+    return value
+
+
+def _gpu(told: Event) -> UsedGpu:
+    capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(told, "capability"))
+    if not capability:
+        raise ValueError("capability is no compute capability in a line")
+    pci = pci_address(_if_there(_text, told, "pci") or "")
+    return UsedGpu(one_line(_text(told, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
+
+
 def _samples(event: Event) -> list[Sample]:
-    batch = event.get("samples")
-    if not isinstance(batch, list) or not all(isinstance(each, dict) for each in batch):
-        raise ValueError("samples is not a list of objects in a line")
     samples = [
         Sample(_number(each, "seconds"), _count(each, "steps"), _if_there(_amount, each, "cpu_seconds"))
-        for each in batch
+        for each in _objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")

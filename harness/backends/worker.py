@@ -12,6 +12,7 @@ from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
 from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
+from harness.model.gpu import Card, UsedGpu, described
 from harness.model.launch import Job, Outcome, Status
 
 #: The folder that artifacts are taken from, where the worker starts.
@@ -134,14 +135,23 @@ def takes_turns(job: Job) -> bool:
 
 
 def outcome(
-    events: Events, ending: Ending, stderr: Tail, *, image: str, artifacts: Artifacts, asked: float | None = None
+    events: Events,
+    ending: Ending,
+    stderr: Tail,
+    *,
+    image: str,
+    artifacts: Artifacts,
+    asked: float | None = None,
+    cards: Sequence[Card] = (),
 ) -> Outcome:
     """The launch's outcome.
 
     `asked` is the instant (seconds since the epoch) at which a container was asked to start, where its clock is this
-    machine's.
+    machine's. `cards` are those that the launch was to be on, none where they are not known.
     """
     status, error = _judge(events, ending)
+    if status is Status.OK and (others := _others(events.gpus, cards)):
+        status, error = Status.OTHER_GPU, others
     return Outcome(
         status=status,
         phases=_before(events, asked) | events.phases,
@@ -152,6 +162,7 @@ def outcome(
         observations=events.observations,
         fingerprint=events.fingerprint,
         resources=events.resources,
+        gpus=events.gpus,
         pins=events.pins,
         hello=events.hello,
         artifacts=artifacts.files,
@@ -174,6 +185,15 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     if broken or events.status is None:
         return Status.FAILED, broken
     return events.status, events.reason
+
+
+def _others(used: Sequence[UsedGpu], cards: Sequence[Card]) -> str:
+    """On which GPUs the work was that it was not to be on; empty without any, or where that is not known."""
+    others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
+    if not cards or not others:
+        return ""
+    ran, asked = map(described, others), (f"GPU {card.index}: {described(card)}" for card in cards)
+    return f"it ran on {' and '.join(ran)}, and was to run on {' or '.join(asked)}"
 
 
 def _broken(events: Events, ending: Ending) -> str:

@@ -13,6 +13,15 @@ def shown(capability: Capability) -> str:
     return f"{capability[0]}.{capability[1]}"
 
 
+def pci_address(text: str) -> str:
+    """A PCI address as CUDA writes it, `0000:3b:00.0`, with small letters; empty where the text is none.
+
+    NVML writes the domain with eight digits (`nvmlPciInfo_t.busId`), `cuDeviceGetPCIBusId` with four.
+    """
+    found = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", text.strip().lower())
+    return f"{int(found[1], 16):04x}:{found[2]}:{found[3]}.{found[4]}" if found else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """A process that uses a GPU. `name` is empty and `memory_bytes` None where the driver does not tell."""
@@ -26,7 +35,8 @@ class Process:
 class Card:
     """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is its compute capability.
 
-    `processes` are those that compute on it; `is_partitioned` says that it is divided into instances (MIG).
+    `processes` are those that compute on it; `is_partitioned` says that it is divided into instances (MIG). `pci` is
+    its address as `pci_address` writes it, empty where that is not known.
     """
 
     index: int
@@ -36,6 +46,29 @@ class Card:
     memory_bytes: int
     processes: Sequence[Process] = ()
     is_partitioned: bool = False
+    pci: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedGpu:
+    """A GPU that a launch's work was on, as its driver told the launch. `pci`: as a Card's."""
+
+    name: str
+    capability: Capability
+    pci: str = ""
+
+    def may_be(self, card: Card) -> bool:
+        """Whether it is the card, or one of its instances (MIG), which have its address and a name of their own.
+
+        Where one of the two addresses is not known, the same compute capability is enough.
+        """
+        return self.pci == card.pci if self.pci and card.pci else self.capability == card.capability
+
+
+def described(gpu: Card | UsedGpu) -> str:
+    """Its name, and in brackets what tells it from others of that name."""
+    facts = filter(None, [f"compute capability {shown(gpu.capability)}", gpu.pci])
+    return f"{gpu.name} ({', '.join(facts)})"
 
 
 @dataclass(frozen=True, slots=True)

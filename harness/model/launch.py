@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from harness.model.gpu import UsedGpu
 from harness.model.scenario import Cell
 
 SCHEMA = 1
@@ -133,11 +134,12 @@ class Status(StrEnum):
     OOM = "oom"
     NOT_AVAILABLE = "not available"
     CPU_FALLBACK = "cpu fallback"
+    OTHER_GPU = "other gpu"
     INTERRUPTED = "interrupted"
 
 
 #: The statuses that make a run end with exit code 1.
-BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK})
+BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK, Status.OTHER_GPU})
 
 
 class Role(StrEnum):
@@ -166,8 +168,8 @@ class Seen:
     could tell; `samples` are what is measured, and `alone` what a launch that took turns measured in one go after them,
     for a check; `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
     `observations` are what the scenario saw that is no time; `resources` are numbers by the names of docs/contracts.md
-    (CPU, memory, and what the machine's CPUs did meanwhile); `pins` are the packages that were installed where it ran;
-    `image` is what ran: an image's id, or a lock's hash.
+    (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was on; `pins` are the
+    packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
     """
 
     status: Status
@@ -179,6 +181,7 @@ class Seen:
     observations: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
+    gpus: Sequence[UsedGpu] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     error: str = ""

@@ -22,6 +22,8 @@ ADVICE = {
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
     Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
+    Status.OTHER_GPU: "Name the GPU that it ran on with --gpus (harness doctor --gpu lists them): where an engine gives"
+    " every GPU to each launch, as under WSL2, TensorFlow takes the first.",
     # what to type names the run's folder, which whoever shows it knows
     Status.INTERRUPTED: "",
 }

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.events import LINE_LIMIT, RESOURCES, TOTAL_LIMIT, Events
+from harness.model.gpu import UsedGpu
 from harness.model.launch import Sample, Status
 
 
@@ -36,6 +37,7 @@ WELL_FORMED = [
     line(event="fingerprint", values={"parameters": 162_945}),
     line(event="artifact", name="profile.json", bytes=3),
     line(event="resources", cpu_seconds=2.5, wall_seconds=3, max_rss_bytes=10**9, later="x"),
+    line(event="gpus", gpus=[{"name": "NVIDIA A100", "capability": "8.0", "pci": "0000:3B:00.0", "later": 1}]),
     line(event="something newer", values=3),
     line(event="end", status="ok", reason="", traceback=None),
 ]
@@ -55,6 +57,7 @@ def test_every_event_is_taken():
     assert events.fingerprint == {"parameters": 162_945}
     assert events.artifacts == {"profile.json"}
     assert events.resources == {"cpu_seconds": 2.5, "wall_seconds": 3.0, "max_rss_bytes": 1e9}
+    assert events.gpus == (UsedGpu("NVIDIA A100", (8, 0), "0000:3b:00.0"),)
     assert events.status is Status.OK
 
 
@@ -89,6 +92,11 @@ def test_every_event_is_taken():
         (line(event="resources", steady_all_cpus="two"), "steady_all_cpus is not a number"),
         (line(event="resources", load_before=10**301), "load_before is not a number"),
         (line(event="fingerprint", values=[1]), "not an object"),
+        (line(event="gpus", gpus={"name": "x"}), "gpus is not a list of objects"),
+        (line(event="gpus", gpus=[{"capability": "8.0"}]), "name is not text"),
+        (line(event="gpus", gpus=[{"name": "x", "capability": 8.0}]), "capability is not text"),
+        (line(event="gpus", gpus=[{"name": "x", "capability": "8"}]), "capability is no compute capability"),
+        (line(event="gpus", gpus=[{"name": "x", "capability": "8.0", "pci": 1}]), "pci is not text"),
         (line(event="hello", time="now"), "time is not a number"),
         (line(event="end", status="splendid"), "status is not known"),
         (line(event="end", status=["ok"]), "status is not known"),
@@ -109,6 +117,13 @@ def test_what_the_worker_cannot_know_it_leaves_out():
     assert read(line(event="resources", **known)).resources == known
     assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
     assert read(line(event="phase", name="x", seconds=1, cpu_seconds=None)).phases_cpu == {}
+
+
+def test_what_the_driver_does_not_tell_of_a_gpu_is_empty():
+    told = [{"name": "x" * 1000 + "\x1b", "capability": "12.0"}, {"name": "y", "capability": "7.5", "pci": "no"}]
+    long, short = read(line(event="gpus", gpus=told)).gpus
+    assert (len(long.name), long.capability, long.pci) == (100, (12, 0), "")
+    assert short == UsedGpu("y", (7, 5))
 
 
 def test_a_flood_of_events_ends_at_the_limit():

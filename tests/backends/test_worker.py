@@ -7,6 +7,7 @@ from harness.backends.events import Events
 from harness.backends.text import Tail
 from harness.backends.worker import Ending, files, outcome
 from harness.model.errors import UsageError
+from harness.model.gpu import Card
 from harness.model.launch import Status
 from tests.backends.workers import job
 
@@ -24,11 +25,12 @@ def test_a_file_outside_is_refused():
         files(bad, die_with_parent=True)
 
 
-def judged(stream=b"", ending=None, asked=None, artifacts=None):
+def judged(stream=b"", ending=None, asked=None, artifacts=None, cards=()):
     events = Events()
     events.feed(stream)
     ending = ending or Ending()
-    return outcome(events, ending, Tail(), image="sha256:1", artifacts=artifacts or Artifacts(), asked=asked)
+    artifacts = artifacts or Artifacts()
+    return outcome(events, ending, Tail(), image="sha256:1", artifacts=artifacts, asked=asked, cards=cards)
 
 
 def said(event, **keys):
@@ -92,3 +94,51 @@ def test_the_traceback_and_what_was_refused_stand_at_the_end_of_stderr():
     stream = said("end", status="failed", reason="r", traceback="Traceback\n  boom\n")
     result = judged(stream, Ending(1), artifacts=Artifacts(refused=["link: no regular file"]))
     assert result.stderr == "Traceback\n  boom\nnot kept: link: no regular file"
+
+
+def card(index, pci="", **changes):
+    return Card(index, f"GPU-{index}", "NVIDIA A100", changes.pop("capability", (8, 0)), 2**35, pci=pci, **changes)
+
+
+def on(*pcis, capability="8.0"):
+    return said("gpus", gpus=[{"name": "A100", "capability": capability, "pci": pci} for pci in pcis])
+
+
+FIRST, SECOND = "0000:3b:00.0", "0001:3b:00.0"
+
+
+@pytest.mark.parametrize(
+    ("stream", "cards"),
+    [
+        (on(FIRST), [card(0, FIRST)]),
+        (on(FIRST), [card(1, SECOND), card(0, FIRST)]),
+        (on(FIRST), [card(0, FIRST, is_partitioned=True)]),
+        (on(FIRST), []),  # nothing is known of the machine's
+        (b"", [card(0, FIRST)]),  # the launch could not tell
+        (on(""), [card(0, FIRST)]),
+        (on(FIRST), [card(0)]),
+    ],
+)
+def test_a_launch_on_the_gpu_that_was_asked_for_is_ok(stream, cards):
+    assert judged(stream + OK, cards=cards).status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("stream", "cards"),
+    [
+        (on(FIRST), [card(1, SECOND)]),
+        (on(FIRST, SECOND), [card(1, SECOND)]),
+        (on("", capability="8.6"), [card(1, SECOND)]),
+        (on(FIRST, capability="8.6"), [card(1)]),
+    ],
+)
+def test_a_launch_on_another_gpu_has_a_status_of_its_own(stream, cards):
+    result = judged(stream + OK, cards=cards)
+    assert result.status is Status.OTHER_GPU
+    assert result.error.startswith("it ran on A100 (compute capability 8.")
+    assert ", and was to run on GPU 1: NVIDIA A100 (compute capability 8.0" in result.error
+    assert result.gpus
+
+
+def test_what_else_went_wrong_comes_before_the_gpu_that_it_was_on():
+    assert judged(on(FIRST) + GARBAGE, cards=[card(1, SECOND)]).status is Status.FAILED

@@ -148,6 +148,7 @@ class DockerBackend(ImageBackend):
                     image=specification.image,
                     artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
                     asked=container.asked if self.engine.is_here else None,
+                    cards=self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else (),
                 )
                 if ended.status is Status.OK:
                     self._started.update(specification.volumes)

@@ -26,6 +26,7 @@ _ENDED = {
     Status.TIMEOUT: "error",
     Status.OOM: "error",
     Status.CPU_FALLBACK: "failure",
+    Status.OTHER_GPU: "failure",
     Status.NOT_AVAILABLE: "skipped",
     Status.INTERRUPTED: "skipped",
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.analysis.results import Results
+from harness.model.gpu import described
 from harness.model.launch import Clock
 from harness.model.run import Run
 from harness.model.scenario import Scenario
@@ -51,6 +52,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
         "Checks of the turns": turns.checks(results),
         "Machine": machine(run),
+        "GPUs used": used_gpus(results),
         "Run": origin(run),
         "Reference": run.reference,
     }
@@ -111,6 +113,12 @@ def machine(run: Run) -> str:
     ]
     engine = run.backend.engine or run.backend.name
     return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
+
+
+def used_gpus(results: Results) -> str:
+    """The GPUs that the launches' work was on, as they said themselves; empty where none said."""
+    used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
+    return ", ".join(map(described, used))
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:

@@ -64,6 +64,7 @@ def test_a_cells_time_is_its_seconds_per_step() -> None:
         (Status.TIMEOUT, "error"),
         (Status.OOM, "error"),
         (Status.CPU_FALLBACK, "failure"),
+        (Status.OTHER_GPU, "failure"),
         (Status.NOT_AVAILABLE, "skipped"),
         (Status.INTERRUPTED, "skipped"),
     ],

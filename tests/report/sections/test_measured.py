@@ -8,6 +8,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
+from harness.model.gpu import UsedGpu
 from harness.model.launch import Limits
 from harness.report.blocks import Code, Items, Link, Where
 from harness.report.markdown import LIMIT, files
@@ -105,6 +106,15 @@ def test_local_environments_are_called_so():
 def test_the_gpus_are_part_of_the_machine():
     assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend=BackendFacts(""))) == "NVIDIA H100"
     assert machine(run(host={"gpus": "not known: no driver"}, backend=BackendFacts(""))) == ""
+
+
+def test_the_gpus_that_launches_said_they_were_on_are_told_once_each():
+    one, other = UsedGpu("NVIDIA H100", (9, 0), "0000:3b:00.0"), UsedGpu("NVIDIA T4", (7, 5))
+    launches = [launch(cell(), number=number, gpus=gpus) for number, gpus in enumerate([[one], [one], [other]])]
+    assert items(run([cell()]), launches)["GPUs used:"] == (
+        "GPUs used: NVIDIA H100 (compute capability 9.0, 0000:3b:00.0), NVIDIA T4 (compute capability 7.5)."
+    )
+    assert "GPUs used:" not in items(run([cell()]), [launch(cell())])
 
 
 def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
