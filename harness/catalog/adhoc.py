@@ -198,6 +198,9 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
         cuda=neighbour.cuda,
         cudnn=neighbour.cudnn,
         gpu_code=neighbour.gpu_code,
+        ptx_alone=neighbour.ptx_alone,
+        # of a cuDNN that was typed nothing is known
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in asked.pins) else neighbour.cudnn_code,
         cuda_image=neighbour.cuda_image,
         cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbour.cuda_image else "",
     )

@@ -30,6 +30,7 @@ def _is_instant(text: str) -> bool:
         return False
 
 
+_CODE = (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "such as `sm_60 sm_70 compute_80`")
 _INSTANT = (_is_instant, "a whole instant such as 2019-09-01T00:00:00Z (a bare date would mean local time)")
 #: Whether a value has the right format, and that format in words.
 _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
@@ -37,7 +38,9 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
     "as_of": _INSTANT,
     "cuda_as_of": _INSTANT,
-    "gpu_code": (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "such as `sm_60 sm_70 compute_80`"),
+    "gpu_code": _CODE,
+    "ptx_alone": _CODE,
+    "cudnn_code": _CODE,
 }
 
 

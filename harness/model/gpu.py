@@ -93,32 +93,48 @@ class GpuHost:
 
 @dataclass(frozen=True, slots=True)
 class GpuCode:
-    """The GPU code in a wheel, as compute capabilities: machine code, and PTX that a driver compiles."""
+    """GPU code in a wheel or a library, as compute capabilities: machine code, and PTX that a driver compiles.
+
+    `ptx_alone` are those among `machine` for which some modules of the wheel have PTX and no machine code.
+    """
 
     machine: tuple[Capability, ...]
     ptx: tuple[Capability, ...]
+    ptx_alone: tuple[Capability, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> "GpuCode":
-        """The catalogue's `gpu_code` ("sm_35 sm_70 compute_80"), which has the words of TensorFlow's own build.
+    def parse(cls, text: str, ptx_alone: str = "") -> "GpuCode":
+        """The catalogue's `gpu_code` ("sm_35 sm_70 compute_80") and `ptx_alone`, in the words of TensorFlow's build.
 
         There, `sm_XY` is machine code, and `compute_XY` both machine code and PTX.
         """
-        found = re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)
-        code = [(kind, (int(major), int(minor))) for kind, major, minor in found]
+        code = _capabilities(text)
         return cls(
             tuple(capability for _, capability in code),
             tuple(capability for kind, capability in code if kind == "compute"),
+            tuple(capability for _, capability in _capabilities(ptx_alone)),
         )
 
     def runs_on(self, capability: Capability) -> bool:
         """Whether some of the machine code runs there: on its own major version, from its own minor version on."""
-        major, minor = capability
-        return any(major == own_major and minor >= own_minor for own_major, own_minor in self.machine)
+        return _runs(self.machine, capability)
+
+    def all_runs_on(self, capability: Capability) -> bool:
+        """Whether every module has machine code that runs there."""
+        return _runs(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
 
     def compiles_for(self, capability: Capability) -> bool:
         """Whether some of the PTX can be compiled for it: for its own capability and all newer ones."""
         return any(capability >= own for own in self.ptx)
+
+
+def _capabilities(text: str) -> list[tuple[str, Capability]]:
+    return [(kind, (int(major), int(minor))) for kind, major, minor in re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)]
+
+
+def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
+    major, minor = capability
+    return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
 #: What a run on the CPU knows of GPUs.

@@ -101,7 +101,7 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
     if other is None:
         nowhere = "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
         return replace(found, advice=found.advice or nowhere)
-    compiled = "" if fit(other, cards, host).support is Support.NATIVE else f" ({Support.COMPILED.value})"
+    compiled = "" if fit(other, cards, host).is_native else f" ({Support.COMPILED.value})"
     which = f"{other.name}{compiled}."
     return replace(found, advice=f"{found.advice} Or use {which}" if found.advice else f"Use {which}")
 
@@ -111,16 +111,16 @@ def nearest_on(
 ) -> Environment | None:
     """The environment to use on these cards in place of one that cannot run there, None where none runs.
 
-    One that runs natively comes before one that is compiled, the same major version of TensorFlow before another, and
-    then the nearest release, of two as near the newer one.
+    One that runs natively, if only in most of its kernels, comes before one that is compiled, the same major version of
+    TensorFlow before another, and then the nearest release, of two as near the newer one.
     """
     major, minor, _ = _release(to)
 
-    def rank(each: Environment) -> tuple[int, bool, int, int, str]:
+    def rank(each: Environment) -> tuple[bool, bool, int, int, str]:
         its_major, its_minor, _ = _release(each)
         # a later major version begins where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
-        return fit(each, cards, host).rank, its_major != major, far, -its_minor, each.name
+        return not fit(each, cards, host).is_native, its_major != major, far, -its_minor, each.name
 
     able = [each for each in catalog if each.gpu_code and not fit(each, cards, host).is_impossible]
     return min(able, key=rank, default=None)

@@ -1,4 +1,4 @@
-"""Which GPUs an environment can run on: the GPU code in its wheel against a GPU and its driver.
+"""Which GPUs an environment can run on: the GPU code in its wheel and its cuDNN against a GPU and its driver.
 
 Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture for what runs where; TensorFlow's
 release notes and issues for what was seen.
@@ -38,6 +38,7 @@ class Support(StrEnum):
     """How an environment runs on a GPU, best first."""
 
     NATIVE = "native"
+    PARTLY = "native, but some kernels are compiled at first use"
     COMPILED = "compiled at first start"
     CANNOT = "cannot run here"
 
@@ -59,6 +60,11 @@ class Fit:
         return self.support is Support.CANNOT
 
     @property
+    def is_native(self) -> bool:
+        """Whether it starts at once; single kernels may still be compiled when they are first needed."""
+        return self.support in {Support.NATIVE, Support.PARTLY}
+
+    @property
     def rank(self) -> int:
         """How well it runs; the lower, the better."""
         return list(Support).index(self.support)
@@ -72,7 +78,7 @@ def judge(
     `driver` is the driver's version (`535.104.05`) and `driver_cuda` the newest CUDA that it knows; where they are
     empty or None, nothing is said of the driver. A newer driver never makes it worse.
     """
-    reason = _no_code(environment, capability)
+    reason = _no_code(environment, capability) or _no_cudnn(environment, capability)
     if reason:
         return Fit(Support.CANNOT, reason)
     oldest, numbers = minimum_driver(environment), _version(driver)
@@ -80,7 +86,7 @@ def judge(
     if oldest and numbers and numbers < _version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
-    if GpuCode.parse(environment.gpu_code).runs_on(capability):
+    if code_of(environment).all_runs_on(capability):
         return Fit(Support.NATIVE)
     return _compiled(environment, capability, driver_cuda)
 
@@ -96,7 +102,7 @@ def fit(environment: Environment, cards: Sequence[Card], host: GpuHost) -> Fit:
 
 def _no_code(environment: Environment, capability: Capability) -> str:
     """Why no driver helps, in a clause; empty where one may."""
-    code, where = GpuCode.parse(environment.gpu_code), f"compute capability {shown(capability)}"
+    code, where = code_of(environment), f"compute capability {shown(capability)}"
     if not code.machine:
         return "the catalogue lists no GPU code for it"
     if code.runs_on(capability):
@@ -112,7 +118,27 @@ def _no_code(environment: Environment, capability: Capability) -> str:
         )
     if code.compiles_for(capability):
         return ""
-    return f"it has no code for {where}, only for {', '.join(dict.fromkeys(map(shown, code.machine)))}"
+    return f"it has no code for {where}, only for {_listed(code)}"
+
+
+def _no_cudnn(environment: Environment, capability: Capability) -> str:
+    """Why its cuDNN does not run there, in a clause; empty where it does or is not known.
+
+    PTX does not count: what cuDNN has of it is of its newest capability, for GPUs that no release had code for.
+    """
+    code = GpuCode.parse(environment.cudnn_code)
+    if not code.machine or code.runs_on(capability):
+        return ""
+    return f"the cuDNN in its image has no code for compute capability {shown(capability)}, only for {_listed(code)}"
+
+
+def _listed(code: GpuCode) -> str:
+    return ", ".join(dict.fromkeys(map(shown, code.machine)))
+
+
+def code_of(environment: Environment) -> GpuCode:
+    """The GPU code in its wheel."""
+    return GpuCode.parse(environment.gpu_code, environment.ptx_alone)
 
 
 def _on_blackwell(environment: Environment) -> str:
@@ -124,8 +150,14 @@ def _on_blackwell(environment: Environment) -> str:
 
 
 def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
-    made_by = _version(environment.cuda)[:2]
-    missing = f"it has no code for compute capability {shown(capability)}"
+    made_by, where = _version(environment.cuda)[:2], f"compute capability {shown(capability)}"
+    if code_of(environment).runs_on(capability):
+        return Fit(
+            Support.PARTLY,
+            f"some of its kernels have no code for {where}: the driver compiles each when it is first needed",
+            "Nothing is to be done: what was compiled is kept.",
+        )
+    missing = f"it has no code for {where}"
     if driver_cuda is not None and driver_cuda < made_by:
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
         known = f"the driver knows CUDA {shown(driver_cuda)} only"
@@ -148,11 +180,19 @@ def minimum_driver(environment: Environment) -> str:
 
 
 def describe(environment: Environment) -> str:
-    """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code."""
-    spans: dict[Support, list[str]] = {way: [] for way in Support}
-    for way, run in groupby(CAPABILITIES, lambda capability: judge(environment, capability).support):
+    """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code.
+
+    Where single kernels are compiled at first use it counts as native.
+    """
+
+    def way(capability: Capability) -> Support:
+        found = judge(environment, capability)
+        return Support.NATIVE if found.is_native else found.support
+
+    spans: dict[Support, list[str]] = {each: [] for each in Support}
+    for each, run in groupby(CAPABILITIES, way):
         members = [shown(capability) for capability in run]
-        spans[way].append("-".join(dict.fromkeys([members[0], members[-1]])))
+        spans[each].append("-".join(dict.fromkeys([members[0], members[-1]])))
     compiled = spans[Support.COMPILED]
     return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])
 

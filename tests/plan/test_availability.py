@@ -20,6 +20,7 @@ CATALOG = load_environments(Project(ROOT))
 
 K80 = Card(0, "GPU-37", "Tesla K80", (3, 7), 12 * 2**30)
 T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
+V100 = Card(0, "GPU-70", "Tesla V100", (7, 0), 16 * 2**30)
 A100 = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 H100 = Card(1, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 RTX5090 = Card(0, "GPU-120", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
@@ -81,7 +82,9 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
         (A100, "tf2.3", "Use tf2.4."),
         (H100, "tf1.15", "Use tf1.15-ngc."),
         (H100, "tf2.0", "Use tf2.16."),
-        (K80, "tf2.21", "Use tf2.14."),
+        (H100, "tf2.4", "Use tf2.16."),
+        (V100, "tf2.21", "Use tf2.19."),
+        (K80, "tf2.21", "Use tf2.10."),
         (K80, "tf1.15-ngc", "Use tf1.15."),
     ],
 )
@@ -107,11 +110,11 @@ def test_where_nothing_runs_that_is_said() -> None:
 
 
 def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
-    assert on_gpu(["tf2.4"], host(H100)) == (["tf2.4"], {})
-    old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.4"))
+    assert on_gpu(["tf2.5"], host(H100)) == (["tf2.5"], {})
+    old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.5"))
     assert nearest_on([H100], host(H100), old, [old, compiled]) is compiled
     _, (gone,) = split([cell("tf2.3")], host(H100), {each.name: each for each in (old, compiled)})
-    assert gone.advice == "Use tf2.4 (compiled at first start)."
+    assert gone.advice == "Use tf2.5 (compiled at first start)."
 
 
 def test_where_nothing_is_known_of_the_gpus_nothing_is_judged() -> None:

@@ -1,5 +1,7 @@
 """Which GPUs run an environment: its wheel's code against a GPU and its driver."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,10 +21,13 @@ OLD = Environment(
 MIDDLE = Environment(
     "middle", "2.15.1", "3.11", "", cuda="12.2", cudnn="8.9", gpu_code="sm_50 sm_60 sm_70 sm_75 compute_80"
 )
+#: Some of its kernels have PTX alone for its newest GPUs, and its cuDNN has no code for its oldest ones.
+MIXED = replace(MIDDLE, ptx_alone="compute_80", cudnn_code="sm_60 sm_70 sm_80")
 
 
 def test_what_the_catalogue_says_of_a_wheel() -> None:
     assert GpuCode.parse("sm_35 compute_80 sm_120") == GpuCode(machine=((3, 5), (8, 0), (12, 0)), ptx=((8, 0),))
+    assert GpuCode.parse("sm_35 compute_80", "compute_80").ptx_alone == ((8, 0),)
     assert GpuCode.parse("") == GpuCode((), ())
 
 
@@ -41,6 +46,52 @@ def test_machine_code_runs_on_its_own_major_version_and_ptx_is_compiled_for_newe
     capability: tuple[int, int], support: Support
 ) -> None:
     assert judge(MIDDLE, capability).support is support
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (8, 9)])
+def test_where_some_kernels_have_ptx_alone_these_are_compiled_at_first_use(capability: tuple[int, int]) -> None:
+    found = judge(MIXED, capability, (12, 2), "535.54.03")
+    assert found.support is Support.PARTLY
+    assert found.support.value == "native, but some kernels are compiled at first use"
+    assert found.is_native
+    assert found.reason.startswith("some of its kernels have no code for compute capability 8.")
+    assert judge(MIXED, (7, 5)).support is Support.NATIVE
+    assert judge(MIXED, (9, 0)).support is Support.CANNOT  # its cuDNN has none
+
+
+@pytest.mark.parametrize(("capability", "runs"), [((5, 0), False), ((6, 1), True), ((8, 9), True), ((9, 0), False)])
+def test_an_environment_runs_only_where_its_cudnn_does(capability: tuple[int, int], runs: bool) -> None:
+    found = judge(MIXED, capability)
+    assert found.is_impossible is not runs
+    if not runs:
+        where = f"{capability[0]}.{capability[1]}"
+        assert found.reason == (
+            f"the cuDNN in its image has no code for compute capability {where}, only for 6.0, 7.0, 8.0"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "support"),
+    [
+        ("tf2.19", (7, 0), Support.NATIVE),  # a V100; cuDNN 9.3 has its code, 9.12 dropped it
+        ("tf2.20", (7, 0), Support.CANNOT),
+        ("tf2.21", (6, 1), Support.CANNOT),  # a GTX 1080
+        ("tf2.21", (7, 5), Support.NATIVE),
+        ("tf2.10", (3, 7), Support.NATIVE),  # a K80; cuDNN 8.7 has its code, 8.9 dropped it
+        ("tf2.14", (3, 7), Support.CANNOT),
+        ("tf1.14", (5, 0), Support.COMPILED),  # it has PTX of 3.7
+        ("tf2.4", (8, 6), Support.NATIVE),
+        ("tf2.4", (9, 0), Support.CANNOT),  # cuDNN 8.0 and CUDA 11.0 are older than an H100
+        ("tf2.15", (8, 0), Support.PARTLY),
+        ("tf2.15", (9, 0), Support.COMPILED),
+        ("tf2.21", (8, 9), Support.NATIVE),
+        ("tf2.21", (9, 0), Support.PARTLY),
+    ],
+)
+def test_what_was_measured_of_wheels_and_cudnn_decides(
+    name: str, capability: tuple[int, int], support: Support
+) -> None:
+    assert judge(CATALOG[name], capability, (12, 9), "575.51.03").support is support
 
 
 def test_machine_code_does_not_run_on_a_lower_minor_version() -> None:
@@ -122,12 +173,12 @@ def test_a_release_with_code_for_blackwell_will_run_there() -> None:
 @pytest.mark.parametrize(
     ("name", "gpus"),
     [
-        ("tf1.14", "3.5-3.7, 5.2-7.5"),
+        ("tf1.14", "3.5-3.7, 5.2-7.5, compiled 5.0"),
         ("tf1.15-ngc", "6.0-9.0"),
-        ("tf2.4", "3.5-8.9, compiled 9.0"),
+        ("tf2.4", "3.5-8.9"),
         ("tf2.15", "5.0-8.9, compiled 9.0"),
         ("tf2.16", "5.0-9.0"),
-        ("tf2.21", "6.0-9.0"),
+        ("tf2.21", "7.5-9.0"),
     ],
 )
 def test_the_gpus_of_an_environment_in_short(name: str, gpus: str) -> None:
@@ -145,7 +196,7 @@ def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:
     both = GpuHost([older, newer], "550.54.15", (12, 4))
     assert fit(CATALOG["tf2.0"], [older], both).support is Support.NATIVE
     assert fit(CATALOG["tf2.0"], [older, newer], both).support is Support.CANNOT
-    assert fit(CATALOG["tf2.4"], [older, newer], both).support is Support.COMPILED
+    assert fit(CATALOG["tf2.8"], [older, newer], both).support is Support.COMPILED
     assert fit(CATALOG["tf2.0"], [newer], GpuHost(absent="the driver is not loaded")).support is Support.NATIVE
 
 
@@ -175,7 +226,13 @@ def test_a_newer_driver_makes_nothing_worse(
     assert ways[1].rank <= ways[0].rank
 
 
-@given(ENVIRONMENTS, st.data())
-def test_where_a_wheel_has_code_for_a_gpu_it_runs_natively(environment: Environment, data: st.DataObject) -> None:
-    capability = data.draw(st.sampled_from(GpuCode.parse(environment.gpu_code).machine))
-    assert judge(environment, capability, (13, 0), "580.65.06").support is Support.NATIVE
+@given(ENVIRONMENTS, GPUS)
+def test_what_runs_natively_has_machine_code_in_its_wheel_and_in_its_cudnn(
+    environment: Environment, capability: Pair
+) -> None:
+    codes = [GpuCode.parse(environment.gpu_code), GpuCode.parse(environment.cudnn_code or environment.gpu_code)]
+    found = judge(environment, capability, (13, 0), "580.65.06")
+    if found.is_native:
+        assert all(code.runs_on(capability) for code in codes)
+    if all(code.runs_on(capability) for code in codes):
+        assert found.is_native

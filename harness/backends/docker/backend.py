@@ -225,7 +225,7 @@ class DockerBackend(ImageBackend):
         )
 
     def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
-        """Whether the driver may have to compile the release's GPU code; yes where the GPU is not known."""
+        """Whether the driver may have to compile most of the release's GPU code; yes where the GPU is not known."""
         code = GpuCode.parse(requirement.environment.gpu_code)
         return not cards or any(not code.runs_on(card.capability) for card in cards)
 
