@@ -1,11 +1,12 @@
 """What differs between two runs beside their times: machine, engine, measurement, harness, scenarios, environments."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from harness.analysis.environments import pins, python
+from harness.model import gpu
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -47,19 +48,21 @@ class Difference:
 def machines(first: Run, second: Run) -> list[Difference]:
     """The facts by which the two runs' machines are not the same one; empty where they are, as far as runs tell.
 
-    CPU, cores, memory, and GPUs where both used them; a run tells nothing that identifies its machine, so two of one
-    make are not told apart. Kernel and driver may differ: they change on one machine too.
+    CPU, cores and memory; where both used GPUs, these, their driver and how they are set: a power limit moves times as
+    another card does. A run tells nothing that identifies its machine, so two of one make are not told apart. The
+    kernel may differ: it changes on one machine too.
     """
-    on_gpus = bool(first.plan.limits.gpus and second.plan.limits.gpus)
-    one, other = (_machine(run, on_gpus=on_gpus) for run in (first, second))
-    return [each for each in _each(Aspect.MACHINE, "", one, other) if not _same_memory(each)]
+    one, other = map(_machine, (first, second))
+    found = [each for each in _each(Aspect.MACHINE, "", one, other) if not _same_memory(each)]
+    return found + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Difference]:
     """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
-    return [each for of, facts in one.items() if of in other for each in _each(*of, facts, other[of])]
+    found = [each for of, facts in one.items() if of in other for each in _each(*of, facts, other[of])]
+    return _cards(first, second) + found
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
@@ -79,7 +82,7 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot asks"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
-        (Aspect.MACHINE, ""): _less(run.host),
+        (Aspect.MACHINE, ""): {name: value for name, value in _less(run.host).items() if name != "gpus"},
         (Aspect.ENGINE, ""): {name: value for name, value in _less(run.backend.told()).items() if name not in left_out},
         (Aspect.MEASUREMENT, ""): {
             "backend": run.backend.name,
@@ -112,20 +115,17 @@ def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
 
 
-def _machine(run: Run, *, on_gpus: bool) -> dict[str, Any]:
+def _machine(run: Run) -> dict[str, Any]:
     """What makes a machine another one; of a remote engine, its own."""
     remote = run.backend.is_remote
     facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
-    found = {name: facts.get(name) for name in (*names, "memory_bytes")}
-    return {**found, "gpus": _cards(run.host.get("gpus"))} if on_gpus else found
+    return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 
-def _cards(gpus: Any) -> Any:
-    """Of each GPU what no driver changes."""
-    if not isinstance(gpus, Sequence) or isinstance(gpus, str):
-        return gpus
-    kept = ("name", "capability", "memory_bytes")
-    return [{name: card.get(name) for name in kept} for card in gpus if isinstance(card, Mapping)]
+def _cards(first: Run, second: Run) -> list[Difference]:
+    """What differs between the runs' GPUs; where they are does not move times."""
+    found = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
+    return [Difference(Aspect.MACHINE, "", name, one, other) for name, one, other in found]
 
 
 def _same_memory(difference: Difference) -> bool:

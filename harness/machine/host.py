@@ -2,12 +2,14 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from harness.machine import sysfs
+from harness.model import gpu
 
 
 def facts() -> dict[str, Any]:
@@ -27,9 +29,11 @@ def free_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def same_machine(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """The facts that differ in a way that makes times incomparable; empty on the same machine."""
-    return [key for key in ("cpu", "cores", "memory_bytes", "kernel", "gpus") if before.get(key) != now.get(key)]
+def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The facts that differ in a way that makes times incomparable, with both values; empty on the same machine."""
+    names = ("cpu", "cores", "memory_bytes", "kernel")
+    found = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
+    return found + gpu.differing(before.get("gpus"), now.get("gpus"))
 
 
 def _cpu_model() -> str:

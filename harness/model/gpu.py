@@ -1,8 +1,10 @@
 """GPUs: what a machine has, as NVIDIA's management library tells it."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from typing import Any
 
 #: A GPU's compute capability, such as (8, 6).
 Capability = tuple[int, int]
@@ -32,10 +34,65 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Instance:
+    """A part of a GPU that is divided (MIG).
+
+    `name` is its GPU's with the profile at the end (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`). `index` names it in CDI: the
+    GPU's index, and its own on that GPU (`0:1`).
+    """
+
+    index: str
+    uuid: str
+    name: str
+    memory_bytes: int
+
+    @property
+    def profile(self) -> str:
+        """Its size in NVIDIA's words: `1g.5gb`."""
+        return self.name.rpartition(" MIG ")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a GPU is set and attached, as far as that moves times; None where its driver does not tell.
+
+    What changes by itself is not here: clocks of the moment, and the generation of the PCIe link, which idling lowers.
+    `power_limit_watts` lies between `least` and `most`. `sm_clock_most_mhz` and `memory_clock_most_mhz` are what the
+    GPU reaches; `application_…` are those asked for computing (`nvidia-smi -ac`). Locked clocks cannot be read.
+    `ecc_pending` is what holds after the next start. `compute_mode` is `default`, `exclusive process` or `prohibited`.
+    `pcie_generation` is the most that GPU and slot can together, `pcie_generation_most` the GPU alone; widths are in
+    lanes. `virtualization` is `none`, `passthrough` or `vGPU`; `display`: a screen is driven by it.
+    """
+
+    persistence: bool | None = None
+    power_limit_watts: float | None = None
+    power_limit_default_watts: float | None = None
+    power_limit_least_watts: float | None = None
+    power_limit_most_watts: float | None = None
+    sm_clock_most_mhz: int | None = None
+    memory_clock_most_mhz: int | None = None
+    application_sm_clock_mhz: int | None = None
+    application_memory_clock_mhz: int | None = None
+    ecc: bool | None = None
+    ecc_pending: bool | None = None
+    compute_mode: str | None = None
+    pcie_generation: int | None = None
+    pcie_generation_most: int | None = None
+    pcie_width: int | None = None
+    pcie_width_most: int | None = None
+    virtualization: str | None = None
+    display: bool | None = None
+
+    def told(self) -> dict[str, Any]:
+        """What is known, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is its compute capability.
 
-    `processes` are those that compute on it; `is_partitioned` says that it is divided into instances (MIG). `pci` is
+    `processes` are those that compute on it; `is_partitioned` says that it is divided into `instances` (MIG). `pci` is
     its address as `pci_address` writes it, empty where that is not known.
     """
 
@@ -46,7 +103,9 @@ class Card:
     memory_bytes: int
     processes: Sequence[Process] = ()
     is_partitioned: bool = False
+    instances: Sequence[Instance] = ()
     pci: str = ""
+    settings: Settings = Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +128,30 @@ def described(gpu: Card | UsedGpu) -> str:
     """Its name, and in brackets what tells it from others of that name."""
     facts = filter(None, [f"compute capability {shown(gpu.capability)}", gpu.pci])
     return f"{gpu.name} ({', '.join(facts)})"
+
+
+def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
+    """What differs between the GPUs of two run.json's hosts: what it is called, and both values.
+
+    `GPU 0 power_limit_watts`, 400, 250. Only what both tell counts: older runs tell less. Of a GPU of another model
+    the name alone is given. Nothing is said of the keys `but`.
+    """
+    lists = [each if isinstance(each, Sequence) and not isinstance(each, str) else None for each in (first, second)]
+    one, other = lists
+    if one is None or other is None or len(one) != len(other):
+        return [] if first == second else [("gpus", first, second)]
+    found = []
+    for place, (old, new) in enumerate(zip_longest(one, other)):
+        if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+            continue
+        names = ["name"] if old.get("name") != new.get("name") else [name for name in old if name in new]
+        index = old.get("index", place)
+        found += [
+            (f"GPU {index} {name}", old.get(name), new.get(name))
+            for name in names
+            if name not in but and old.get(name) != new.get(name)
+        ]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,12 +198,8 @@ def fact(each: Difference) -> str:
         return "a different image"
     if each.name == "source":
         return "its file, or the kit, has changed"
-    label = _OF_A_LAUNCH.get(each.name) if each.part is Aspect.MEASUREMENT else None
-    return f"{label or measured.label(each.name)} {_text(each.name, each.first)} → {_text(each.name, each.second)}"
-
-
-def _text(name: str, value: object) -> str:
-    return measured.fact(name, value) or "none"
+    called = _OF_A_LAUNCH.get(each.name, "") if each.part is Aspect.MEASUREMENT else ""
+    return measured.change(each.name, each.first, each.second, called)
 
 
 def document(pair: Pair) -> dict[str, Any]:

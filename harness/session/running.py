@@ -30,6 +30,7 @@ from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
 from harness.model.run import RULES, Run, Unavailable
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
+from harness.report.sections import measured
 from harness.runner.launching import Watch
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
@@ -243,11 +244,10 @@ def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
-    differing = host.same_machine(dict(begun.host), _host(limits, cards, gpu_host))
+    differing = host.differing(begun.host, _host(limits, cards, gpu_host))
     if differing:
-        raise CannotRunHereError(
-            f"{path} was begun on another machine: {', '.join(differing)} differ.", "Start a new run."
-        )
+        told = "; ".join(measured.change(*each) for each in differing)
+        raise CannotRunHereError(f"{path} was begun on another machine: {told}.", "Start a new run.")
     changed = [each for each, digest in jobs.sources().items() if begun.sources.get(each) != digest]
     if changed:
         raise _changed(path, f"the scenario {', '.join(changed)}")

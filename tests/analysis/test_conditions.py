@@ -42,18 +42,54 @@ def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
     assert [each.name for each in machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
 
 
-def test_kernel_and_driver_change_on_one_machine():
-    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
-    other = run(asked=GPU, host={**HOST, "kernel": "Linux 6.2", "gpus": [{**CARD, "driver": "570.1"}]})
-    assert machines(one, other) == []
-    assert [name for _, _, name, _, _ in told(one, other)] == ["kernel", "gpus"]
+def test_the_kernel_changes_on_one_machine():
+    other = run(host={**HOST, "kernel": "Linux 6.2"})
+    assert machines(run(), other) == []
+    assert [name for _, _, name, _, _ in told(run(), other)] == ["kernel"]
 
 
 def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
     one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
-    assert [each.name for each in machines(run(asked=GPU, host=one), run(asked=GPU, host=other))] == ["gpus"]
+    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    assert found == Difference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
     assert machines(run(host=one), run(host=other)) == []
     assert machines(run(asked=GPU, host=one), run(host=other)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("driver", "550.54", "570.1"),
+        ("power_limit_watts", 700.0, 350.0),
+        ("persistence", True, False),
+        ("ecc", True, False),
+        ("compute_mode", "default", "exclusive process"),
+        ("application_sm_clock_mhz", 1095, 1410),
+        ("pcie_width", 16, 8),
+        ("mig", [], ["1g.10gb"]),
+    ],
+)
+def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
+    one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
+    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    assert found == Difference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+    assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
+        ("machine", "", f"GPU 0 {name}", first, second)
+    ]
+
+
+def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less():
+    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
+    other = run(
+        asked=GPU, host={**HOST, "gpus": [{**CARD, "index": 1, "pci": "0000:41:00.0", "power_limit_watts": 350.0}]}
+    )
+    assert machines(one, other) == []
+
+
+def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
+    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
+    other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
+    assert [each.name for each in machines(one, other)] == ["gpus"]
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():

@@ -1,10 +1,10 @@
-"""GPUs: what is the same card."""
+"""GPUs: what is the same card, and how it is set."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.gpu import pci_address
+from harness.model.gpu import differing, pci_address
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,26 @@ def test_an_address_has_one_spelling(text, address):
 def test_nvml_and_cuda_write_the_same_address(domain, bus, device, function):
     rest = f"{bus:02X}:{device:02X}.{function}"
     assert pci_address(f"{domain:08X}:{rest}") == pci_address(f"{domain:04x}:{rest.lower()}") != ""
+
+
+CARD = {"index": 0, "name": "NVIDIA A100", "power_limit_watts": 400.0}
+
+
+def test_what_differs_between_gpus_is_told_one_by_one() -> None:
+    assert differing([CARD], [CARD]) == []
+    assert differing([CARD, {**CARD, "index": 3}], [CARD, {**CARD, "index": 3, "power_limit_watts": 250.0}]) == [
+        ("GPU 3 power_limit_watts", 400.0, 250.0)
+    ]
+    assert differing([CARD], [{**CARD, "index": 1}], but=("index",)) == []
+
+
+def test_of_another_model_the_name_says_all() -> None:
+    other = {**CARD, "name": "Tesla T4", "power_limit_watts": 70.0}
+    assert differing([CARD], [other]) == [("GPU 0 name", "NVIDIA A100", "Tesla T4")]
+
+
+def test_what_only_one_run_tells_is_no_difference_and_another_number_of_gpus_is() -> None:
+    assert differing([CARD], [{**CARD, "ecc": True}]) == []
+    assert differing([CARD], [CARD, CARD]) == [("gpus", [CARD], [CARD, CARD])]
+    assert differing("not known: no driver", [CARD]) == [("gpus", "not known: no driver", [CARD])]
+    assert differing(None, None) == []

@@ -58,18 +58,19 @@ def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
     telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML knows none of the GPUs that launches get"
+    return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver) for card in chosen]}
+
+
+def _facts(card: Card, driver: str) -> dict[str, Any]:
     return {
-        "gpu_telemetry": telemetry,
-        "gpus": [
-            {
-                "index": card.index,
-                "name": card.name,
-                "capability": shown(card.capability),
-                "memory_bytes": card.memory_bytes,
-                "driver": host.driver,
-            }
-            for card in chosen
-        ],
+        "index": card.index,
+        "name": card.name,
+        "capability": shown(card.capability),
+        "memory_bytes": card.memory_bytes,
+        "driver": driver,
+        **({"pci": card.pci} if card.pci else {}),
+        **({"mig": [each.profile for each in card.instances]} if card.is_partitioned else {}),
+        **card.settings.told(),
     }
 
 

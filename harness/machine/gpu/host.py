@@ -5,11 +5,11 @@ What is used of it are the functions of the package `nvidia-ml-py`, whose module
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.machine.sysfs import printable
-from harness.model.gpu import Card, GpuHost, Process
+from harness.model.gpu import Card, GpuHost, Instance, Process, Settings, pci_address
 
 
 class AbsentError(Exception):
@@ -96,17 +96,86 @@ def _card(nvml: Any, index: int) -> Card | None:
     capability = asked(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
     if capability is None:
         return None
-    memory = asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     mig = asked(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    pci = asked(nvml, nvml.nvmlDeviceGetPciInfo, handle)
     return Card(
         index=index,
         uuid=str(asked(nvml, nvml.nvmlDeviceGetUUID, handle) or ""),
         name=str(asked(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
         capability=(int(capability[0]), int(capability[1])),
-        memory_bytes=int(memory.total) if memory is not None else 0,
+        memory_bytes=_memory(nvml, handle),
         processes=[_process(nvml, process) for process in processes(nvml, handle) or ()],
         is_partitioned=bool(mig and mig[0]),
+        instances=_instances(nvml, handle, index) if mig and mig[0] else (),
+        pci=pci_address(str(pci.busId)) if pci is not None else "",
+        settings=_settings(nvml, handle),
     )
+
+
+def _memory(nvml: Any, handle: Any) -> int:
+    memory = asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    return int(memory.total) if memory is not None else 0
+
+
+def _instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
+    """The instances of a divided GPU; their places are not all taken."""
+    most = asked(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    places = ((place, asked(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place)) for place in range(most))
+    return [
+        Instance(
+            index=f"{index}:{place}",
+            uuid=str(asked(nvml, nvml.nvmlDeviceGetUUID, each) or ""),
+            name=str(asked(nvml, nvml.nvmlDeviceGetName, each) or "MIG"),
+            memory_bytes=_memory(nvml, each),
+        )
+        for place, each in places
+        if each is not None
+    ]
+
+
+def _settings(nvml: Any, handle: Any) -> Settings:
+    def ask(function: Callable[..., Any], *arguments: Any) -> Any:
+        return asked(nvml, function, handle, *arguments)
+
+    def is_on(state: Any) -> bool | None:
+        return None if state is None else state == nvml.NVML_FEATURE_ENABLED
+
+    ecc = ask(nvml.nvmlDeviceGetEccMode) or (None, None)
+    least, most = ask(nvml.nvmlDeviceGetPowerManagementLimitConstraints) or (None, None)
+    return Settings(
+        persistence=is_on(ask(nvml.nvmlDeviceGetPersistenceMode)),
+        power_limit_watts=_watts(ask(nvml.nvmlDeviceGetPowerManagementLimit)),
+        power_limit_default_watts=_watts(ask(nvml.nvmlDeviceGetPowerManagementDefaultLimit)),
+        power_limit_least_watts=_watts(least),
+        power_limit_most_watts=_watts(most),
+        sm_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
+        memory_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_MEM),
+        application_sm_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_SM),
+        application_memory_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_MEM),
+        ecc=is_on(ecc[0]),
+        ecc_pending=is_on(ecc[1]),
+        compute_mode=_named(ask(nvml.nvmlDeviceGetComputeMode), _COMPUTE_MODES),
+        pcie_generation=ask(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
+        pcie_generation_most=ask(nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration),
+        pcie_width=ask(nvml.nvmlDeviceGetCurrPcieLinkWidth),
+        pcie_width_most=ask(nvml.nvmlDeviceGetMaxPcieLinkWidth),
+        virtualization=_named(ask(nvml.nvmlDeviceGetVirtualizationMode), _VIRTUALIZATION),
+        display=is_on(ask(nvml.nvmlDeviceGetDisplayActive)),
+    )
+
+
+#: nvmlComputeMode_t; 1, exclusive to a thread, is of drivers before those that any release needs.
+_COMPUTE_MODES: Mapping[int, str] = {0: "default", 2: "prohibited", 3: "exclusive process"}
+#: nvmlGpuVirtualizationMode_t, as seen from where launches run; the others are of hosts that give parts to guests.
+_VIRTUALIZATION: Mapping[int, str] = {0: "none", 1: "passthrough", 2: "vGPU"}
+
+
+def _named(value: int | None, names: Mapping[int, str]) -> str | None:
+    return None if value is None else names.get(value, str(value))
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    return None if milliwatts is None else milliwatts / 1000
 
 
 def _process(nvml: Any, process: Any) -> Process:

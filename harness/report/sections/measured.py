@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.analysis.results import Results
@@ -109,7 +109,7 @@ def machine(run: Run) -> str:
         str(known.get("cpu") or known.get("architecture") or ""),
         counted(cores, "core") if cores else "",
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
-        *(str(card.get("name", "")) for card in (cards if isinstance(cards, list) else ())),
+        *(_card(card) for card in (cards if isinstance(cards, list) else ())),
     ]
     engine = run.backend.engine or run.backend.name
     return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
@@ -119,6 +119,21 @@ def used_gpus(results: Results) -> str:
     """The GPUs that the launches' work was on, as they said themselves; empty where none said."""
     used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
     return ", ".join(map(described, used))
+
+
+def _card(told: Mapping[str, Any]) -> str:
+    """A GPU, and in brackets what is unusual about it: a limit that was lowered, a narrow link, that it is shared."""
+    limit, usual = told.get("power_limit_watts"), told.get("power_limit_default_watts")
+    width, widest = told.get("pcie_width"), told.get("pcie_width_most")
+    unusual = [
+        f"limited to {limit:g} W of {usual:g} W" if limit and usual and limit != usual else "",
+        f"{width} of {widest} PCIe lanes" if width and widest and width < widest else "",
+        "divided into instances (MIG)" if "mig" in told else "",
+        "a vGPU" if told.get("virtualization") == "vGPU" else "",
+        "drives a screen" if told.get("display") else "",
+    ]
+    words = ", ".join(filter(None, unusual))
+    return f"{told.get('name', '')}{f' ({words})' if words else ''}"
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
@@ -133,18 +148,34 @@ def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for name, text in told if text]
 
 
+#: What is not made of a fact's key by rule.
+_LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}
+#: Words of a key that are written otherwise.
+_WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
+#: How a number is shown whose key ends so; the ending is no part of what it is called.
+_UNITS: Mapping[str, Callable[[float], str]] = {"_bytes": bytes_, "_watts": "{:g} W".format, "_mhz": "{:g} MHz".format}
+
+
 def label(key: str) -> str:
     """What a fact is called; a key that nobody foresaw is shown by its name."""
-    words = key.removesuffix("_bytes").replace("_", " ")
-    return {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}.get(words, words)
+    for ending in _UNITS:
+        key = key.removesuffix(ending)
+    words = key.replace("_", " ")
+    return _LABELS.get(words) or " ".join(_WORDS.get(word, word) for word in words.split(" "))
+
+
+def change(name: str, before: Any, now: Any, called: str = "") -> str:
+    """A fact that differs, with both values: `GPU 0 power limit 400 W → 250 W`. It may be `called` otherwise."""
+    return f"{called or label(name)} {fact(name, before) or 'none'} → {fact(name, now) or 'none'}"
 
 
 def fact(key: str, value: Any) -> str:
     """A fact's value as text; empty where it says nothing."""
     if value is None or value in ("", [], {}):
         return ""
-    if key.endswith("_bytes") and isinstance(value, int | float):
-        return bytes_(value)
+    unit = next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), None)
+    if unit and isinstance(value, int | float):
+        return unit(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):

@@ -81,12 +81,46 @@ H100: Answers = {
     "nvmlDeviceGetCudaComputeCapability": (9, 0),
     "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30, used=3 * 2**30),
     "nvmlDeviceGetMigMode": [0, 0],
+    "nvmlDeviceGetPciInfo": SimpleNamespace(busId="00000000:65:00.0"),
+    "nvmlDeviceGetPersistenceMode": 1,
+    "nvmlDeviceGetPowerManagementLimit": 350_000,
+    "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
+    "nvmlDeviceGetPowerManagementLimitConstraints": [200_000, 700_000],
+    "nvmlDeviceGetMaxClockInfo": {pynvml.NVML_CLOCK_SM: 1980, pynvml.NVML_CLOCK_MEM: 2619}.__getitem__,
+    "nvmlDeviceGetEccMode": [1, 0],
+    "nvmlDeviceGetComputeMode": pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
+    "nvmlDeviceGetMaxPcieLinkGeneration": 4,
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration": 5,
+    "nvmlDeviceGetCurrPcieLinkWidth": 8,
+    "nvmlDeviceGetMaxPcieLinkWidth": 16,
+    "nvmlDeviceGetVirtualizationMode": pynvml.NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH,
+    "nvmlDeviceGetDisplayActive": 0,
     "nvmlDeviceGetComputeRunningProcesses": [],
     "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=60, memory=20),
     "nvmlDeviceGetClockInfo": {pynvml.NVML_CLOCK_SM: 1980, pynvml.NVML_CLOCK_MEM: 2619}.__getitem__,
     "nvmlDeviceGetTemperature": 40,
     "nvmlDeviceGetPowerUsage": 400_000,
     "nvmlDeviceGetCurrentClocksThrottleReasons": 0,
+}
+
+#: An instance of a divided card.
+SLICE: Answers = {
+    "nvmlDeviceGetUUID": "MIG-00000000-0000-0000-0000-000000000001",
+    "nvmlDeviceGetName": "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
+    "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=5 * 2**30, used=0),
+}
+
+#: A card that has room for seven instances, and one in the third place.
+DIVIDED: Answers = {
+    **H100,
+    "nvmlDeviceGetName": "NVIDIA A100-SXM4-40GB",
+    "nvmlDeviceGetCudaComputeCapability": (8, 0),
+    "nvmlDeviceGetMigMode": [1, 1],
+    "nvmlDeviceGetMaxMigDeviceCount": 7,
+    "nvmlDeviceGetMigDeviceHandleByIndex": lambda place: (
+        SLICE if place == 2 else pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+    ),
+    "nvmlDeviceGetUtilizationRates": pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED),
 }
 
 OLD: Mapping[str, Any] = {

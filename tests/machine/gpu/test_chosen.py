@@ -1,10 +1,12 @@
 """Which GPUs the options mean."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.machine.gpu.chosen import cards, facts, lines, shared, watch, wish
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import Card, GpuHost, Process
+from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
 
 OLD = Card(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
 NEW = Card(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
@@ -61,6 +63,10 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
         "memory_bytes": 80 * 2**30,
         "driver": "470.223.02",
     }
+    part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
+    card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
+    (set_so,) = facts([card], HOST)["gpus"]
+    assert set_so == {**told, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
     assert facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
     assert facts([], UNKNOWN) == {
         "gpus": "not known: libnvidia-ml.so.1 is not there",

@@ -4,8 +4,8 @@ import pynvml
 import pytest
 
 from harness.machine.gpu.host import read
-from harness.model.gpu import Card, GpuHost, Process
-from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
+from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
+from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
 
 def test_an_old_card_that_does_not_answer_everything() -> None:
@@ -27,13 +27,40 @@ def test_an_old_card_that_does_not_answer_everything() -> None:
     assert library.open == 0
 
 
-def test_new_cards() -> None:
-    host = read(Library([H100, {**H100, "nvmlDeviceGetMigMode": [1, 1]}], **NEW))
+def test_new_cards_with_their_places_and_their_instances() -> None:
+    host = read(Library([H100, DIVIDED], **NEW))
     assert (host.driver, host.cuda, host.absent) == ("550.54.15", (12, 4), "")
-    assert [(card.index, card.capability, card.is_partitioned) for card in host.cards] == [
-        (0, (9, 0), False),
-        (1, (9, 0), True),
-    ]
+    whole, divided = host.cards
+    assert (whole.index, whole.capability, whole.pci) == (0, (9, 0), "0000:65:00.0")
+    assert (whole.is_partitioned, whole.instances) == (False, ())
+    assert divided.is_partitioned
+    name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
+    assert divided.instances == [Instance("1:2", "MIG-00000000-0000-0000-0000-000000000001", name, 5 * 2**30)]
+    assert divided.instances[0].profile == "1g.5gb"
+
+
+def test_how_a_card_is_set() -> None:
+    (card,) = read(Library([H100], **NEW)).cards
+    assert card.settings == Settings(
+        persistence=True,
+        power_limit_watts=350.0,
+        power_limit_default_watts=700.0,
+        power_limit_least_watts=200.0,
+        power_limit_most_watts=700.0,
+        sm_clock_most_mhz=1980,
+        memory_clock_most_mhz=2619,
+        ecc=True,
+        ecc_pending=False,
+        compute_mode="exclusive process",
+        pcie_generation=4,
+        pcie_generation_most=5,
+        pcie_width=8,
+        pcie_width_most=16,
+        virtualization="passthrough",
+        display=False,
+    )
+    # what the driver does not tell is not told, and not guessed
+    assert "application_sm_clock_mhz" not in card.settings.told()
 
 
 def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:

@@ -117,6 +117,19 @@ def test_the_gpus_that_launches_said_they_were_on_are_told_once_each():
     assert "GPUs used:" not in items(run([cell()]), [launch(cell())])
 
 
+def test_of_how_a_gpu_is_set_the_unusual_stands_out():
+    card = {"name": "NVIDIA A100", "power_limit_watts": 400.0, "power_limit_default_watts": 400.0}
+    card |= {"pcie_width": 16, "pcie_width_most": 16, "virtualization": "none", "display": False, "ecc": True}
+
+    def told(**other):
+        return machine(run(host={"gpus": [card | other]}, backend=BackendFacts("")))
+
+    assert told() == "NVIDIA A100"
+    assert told(power_limit_watts=250.0, pcie_width=8) == "NVIDIA A100 (limited to 250 W of 400 W, 8 of 16 PCIe lanes)"
+    assert told(mig=[]) == "NVIDIA A100 (divided into instances (MIG))"
+    assert told(virtualization="vGPU", display=True) == "NVIDIA A100 (a vGPU, drives a screen)"
+
+
 def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
     host = {
         "cpu": "Some CPU",
@@ -136,6 +149,12 @@ def test_the_gpus_of_every_launch_are_named():
     told = "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15"
     assert pairs({"gpus": [card, {"index": 1}]}) == [("GPUs", f"{told}; index 1")]
     assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
+
+
+def test_facts_of_a_gpu_are_shown_in_their_units():
+    card = {"memory_bytes": 2**30, "power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
+    told = "memory 1.00 GiB, power limit 250 W, SM clock most 1980 MHz, PCIe width 8, ECC yes"
+    assert pairs({"gpus": [card]}) == [("GPUs", told)]
 
 
 def test_every_fact_says_whose_it_is():
