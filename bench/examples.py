@@ -3,6 +3,7 @@
 `make examples ARGS="NAME results/RUN"` stores the launches of another run first.
 """
 
+import json
 import re
 import shutil
 import sys
@@ -17,7 +18,8 @@ from harness.report.blocks import Drawing, within
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 LAUNCHES = "launches.tar.xz"
 #: What a run's folder holds that its reports are made from.
-STORED = ("run.json", "launches.jsonl", "artifacts")
+RUN = "run.json"
+STORED = (RUN, "launches.jsonl", "artifacts")
 #: What an example shows; a page with every launch is too much for a repository.
 KEPT = re.compile(r"(report|details|profile)\.md|charts/.+\.svg")
 #: A page styles its drawings; a file that stands alone brings the same along.
@@ -36,12 +38,22 @@ def stored() -> list[Path]:
 
 
 def store(name: str, run: Path) -> None:
-    """Keep the launches of the run's folder as those of the example `name`, without the raw profiles."""
+    """Keep the launches of the run's folder as those of the example `name`.
+
+    Without the raw profiles, and without where the project lay on the machine that measured.
+    """
     folder = EXAMPLES / name
     folder.mkdir(exist_ok=True)
-    with tarfile.open(folder / LAUNCHES, "w:xz", preset=9) as archive:
+    with TemporaryDirectory() as temporary, tarfile.open(folder / LAUNCHES, "w:xz", preset=9) as archive:
         for each in STORED:
-            if (run / each).exists():
+            if each == RUN:
+                asked = json.loads((run / RUN).read_text())
+                for scenario in asked["scenarios"]:
+                    scenario["path"] = "/".join(Path(scenario["path"]).parts[-2:])
+                path = Path(temporary) / RUN
+                path.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
+                archive.add(path, RUN, filter=_plain)
+            elif (run / each).exists():
                 archive.add(run / each, each, filter=_plain)
 
 
