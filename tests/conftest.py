@@ -10,6 +10,7 @@ from hypothesis import settings
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
 from tests.runs import run
+from tests.stand_in.gpus import build
 
 # a test asserts nothing about time, and a shared machine may be slow at any moment
 settings.register_profile("harness", deadline=None)
@@ -32,6 +33,12 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
         monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(folder / "lock"))
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+
+
+@pytest.fixture(scope="session")
+def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the stand-ins for NVIDIA's libraries."""
+    return build(tmp_path_factory.mktemp("stand-ins"))
 
 
 @pytest.fixture
