@@ -66,6 +66,8 @@ def disturbed(launch: Launch) -> str:
 
 
 def _on_gpus(told: Mapping[str, float]) -> str:
+    if told.get("gpu_lost"):
+        return "the driver lost its GPU"
     if told.get("steady_ptx_cache_filled_bytes"):
         return "the driver compiled GPU code meanwhile"
     others = told.get("gpu_foreign_processes", 0.0)

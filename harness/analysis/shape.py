@@ -43,6 +43,8 @@ class Quantity(StrEnum):
     SHARE = "share"
     NUMBER = "number"
     COUNT = "count"
+    JOULES = "joules"
+    CLOCK = "megahertz"
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,22 @@ def _cores(launch: Launch) -> float | None:
     return cpu / wall if cpu is not None and wall else None
 
 
+def _energy(launch: Launch) -> float | None:
+    joules = launch.resources.get("gpu_energy_joules")
+    return joules / launch.steps if joules is not None and launch.steps else None
+
+
+def _steady(name: str) -> Callable[[Launch], float | None]:
+    """What was read of the GPU while steps were timed; None where no reading fell into them."""
+    return lambda launch: launch.resources.get(name) if launch.resources.get("gpu_steady") else None
+
+
+def _capped(launch: Launch) -> float | None:
+    # the share is left out where it is zero
+    told = _steady("gpu_throttled_share")(launch)
+    return None if told is None else launch.resources.get("gpu_power_cap_share", 0.0)
+
+
 #: What is told of a cell's launches. One more is one more line here: tables, page and JSON have it then.
 RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
@@ -141,6 +159,27 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "CPU seconds and peak memory are those of the whole launch, the import included.",
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
+    Statistic(
+        "GPU energy a step",
+        Quantity.JOULES,
+        _energy,
+        "GPU energy: by how much the GPU's counter rose while steps were timed, over these steps; what it uses idle is "
+        "in it.",
+    ),
+    Statistic(
+        "GPU clock",
+        Quantity.CLOCK,
+        _steady("gpu_sm_clock_mhz"),
+        "GPU clocks are those of its processors while steps were timed: the mean and the lowest of the readings, ten "
+        "a second.",
+    ),
+    Statistic("lowest GPU clock", Quantity.CLOCK, _steady("gpu_sm_clock_least_mhz")),
+    Statistic(
+        "at the power limit",
+        Quantity.SHARE,
+        _capped,
+        "At the power limit: in which share of the readings the GPU's own limit held its clocks down.",
+    ),
 )
 
 

@@ -23,7 +23,7 @@ _LOPSIDED = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: its symbol, and how many of it make one second, or one byte."""
+    """A unit: its symbol, and how many of it make one second, one byte, or another quantity's one."""
 
     symbol: str
     factor: float
@@ -35,6 +35,9 @@ MICROSECONDS = Unit("µs", 1e6)
 MEBIBYTES = Unit("MiB", 2.0**-20)
 GIBIBYTES = Unit("GiB", 2.0**-30)
 PERCENT = Unit("%", 100.0)
+JOULES = Unit("J", 1.0)
+MILLIJOULES = Unit("mJ", 1e3)
+MEGAHERTZ = Unit("MHz", 1.0)
 #: That of a mere number.
 ONE = Unit("", 1.0)
 
@@ -65,6 +68,11 @@ def phase_unit(seconds: Sequence[float]) -> Unit:
 def memory_unit(counts: Sequence[float]) -> Unit:
     """One unit for a column of bytes (at least one): GiB, unless its median lies below one."""
     return GIBIBYTES if statistics.median(counts) >= 1 / GIBIBYTES.factor else MEBIBYTES
+
+
+def energy_unit(joules: Sequence[float]) -> Unit:
+    """One unit for a column of energies (at least one): joules, unless its median lies below 0.1 J."""
+    return JOULES if statistics.median(joules) >= 0.1 else MILLIJOULES
 
 
 def number(value: float) -> str:

@@ -28,6 +28,12 @@ ADVICE = {
     Status.INTERRUPTED: "",
 }
 
+#: ... and about one during which the driver lost its GPU, which is why, whatever it says itself.
+GPU_LOST = (
+    "The driver lost its GPU meanwhile: `sudo dmesg | grep -i xid` says why. It comes back with "
+    "`sudo nvidia-smi --gpu-reset`, or with the machine's next start."
+)
+
 
 class Watched(Protocol):
     """Has watched one launch from outside."""
@@ -139,7 +145,8 @@ class Launching:
 
     def _record(self, outcome: Outcome) -> Launch:
         seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
+        advice = GPU_LOST if outcome.resources.get("gpu_lost") else ADVICE[outcome.status]
         if outcome.status is Status.OK:
             # TensorFlow's warnings of a launch that went well would be most of the file
             seen["stderr"] = ""
-        return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=ADVICE[outcome.status])
+        return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)

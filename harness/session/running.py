@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +21,7 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu.host import kept_open
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.backend import Backend, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
@@ -167,19 +168,23 @@ def run(
     for a backend that cannot do what is asked.
     """
     told = listener or Listener()
-    with machine_to_itself(told.say if wait else None):
-        return _walk(_begun(planned, command, told), told, planned.refused)
+    with machine_to_itself(told.say if wait else None), ExitStack() as held:
+        return _walk(_begun(planned, command, told, held), told, planned.refused)
 
 
 def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
     """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
     told = listener or Listener()
-    with machine_to_itself(told.say if wait else None):
-        return _walk(_reopened(folder, registry.known(backend), told), told, {})
+    with machine_to_itself(told.say if wait else None), ExitStack() as held:
+        return _walk(_reopened(folder, registry.known(backend), told, held), told, {})
 
 
-def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Ready:
-    """A new run in a folder of its own, its environments prepared; nothing is launched yet."""
+def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack) -> _Ready:
+    """A new run in a folder of its own, its environments prepared; nothing is launched yet.
+
+    What is to last until the run has ended is entered into `held`.
+    """
+    held.enter_context(kept_open(planned.cards))
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     root, limits = planned.project.root, planned.plan.limits
@@ -227,8 +232,11 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener) -> _Rea
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
 
 
-def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
-    """A run that was begun before. Raises UsageError or CannotRunHereError where it would not be the same run."""
+def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _Ready:
+    """A run that was begun before; `held` as in `_begun`.
+
+    Raises UsageError or CannotRunHereError where it would not be the same run.
+    """
     folder = RunFolder.open(path)
     begun = folder.read_run()
     if begun.plan.profile_calls:
@@ -244,6 +252,7 @@ def _reopened(path: Path, wished: str, listener: Listener) -> _Ready:
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
+    held.enter_context(kept_open(cards))
     differing = host.differing(begun.host, _host(limits, cards, gpu_host))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)

@@ -142,7 +142,7 @@ def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_sam
     assert found.statistics["launches"] == 2
 
 
-CORES, CPU, MEMORY = (each.name for each in RESOURCES)
+CORES, CPU, MEMORY, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
 
 
 def through(**phases):
@@ -203,6 +203,20 @@ def test_cpu_seconds_and_memory_of_the_whole_launch():
     found = used([using(cpu_seconds=2.0, max_rss_bytes=100), using(cpu_seconds=4.0), using()])
     assert found.resources[CPU] == Spread(3.0, pytest.approx(2.2), pytest.approx(3.8), 2)
     assert found.resources[MEMORY] == Spread(100, 100, 100, 1)
+
+
+def test_the_energy_of_a_gpu_is_shared_by_the_steps_that_were_timed():
+    one = launch(cell(), [0.01, 0.01], resources={"gpu_energy_joules": 60.0})  # of 10 steps each
+    assert used([one]).resources[ENERGY].median == pytest.approx(3.0)
+    assert ENERGY not in used([launch(cell(), (), resources={"gpu_energy_joules": 60.0})]).resources
+
+
+def test_clocks_of_a_gpu_are_those_of_the_steady_state():
+    told = {"gpu_sm_clock_mhz": 1800.0, "gpu_sm_clock_least_mhz": 1700.0, "gpu_throttled_share": 0.0}
+    found = used([using(gpu_steady=1.0, **told)]).resources
+    assert {name: found[name].median for name in (CLOCK, LOWEST, CAPPED)} == {CLOCK: 1800, LOWEST: 1700, CAPPED: 0}
+    assert used([using(gpu_steady=1.0, gpu_power_cap_share=0.5, **told)]).resources[CAPPED].median == 0.5
+    assert used([using(gpu_steady=0.0, **told)]).resources == {}
 
 
 def test_what_no_launch_told_is_not_there():

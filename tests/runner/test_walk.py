@@ -274,10 +274,11 @@ def test_a_round_that_the_budget_does_not_hold_is_the_end(folder: RunFolder, mon
 
 
 class Outside:
-    """Watches launches: what it saw is how many there were, and what the worker told."""
+    """Watches launches: what it saw, where that is not given, is how many there were, and what the worker told."""
 
-    def __init__(self) -> None:
+    def __init__(self, saw: Mapping[str, float] | None = None) -> None:
         self.around: list[str] = []
+        self._saw = saw
 
     @contextmanager
     def __call__(self) -> Iterator["Outside"]:
@@ -288,7 +289,7 @@ class Outside:
             self.around.append("ended")
 
     def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
-        return {"gpu_samples": seen["steady_started"] + 1}
+        return dict(self._saw or {"gpu_samples": seen["steady_started"] + 1})
 
 
 def test_what_was_seen_from_outside_stands_with_what_the_worker_told(folder: RunFolder) -> None:
@@ -301,6 +302,14 @@ def test_what_was_seen_from_outside_stands_with_what_the_worker_told(folder: Run
     launches = staged(folder, Backstage(answer), plan(rounds=1), watch=watch).run([])
     assert watch.around == ["begun", "ended"] * len(launches)
     assert {tuple(launch.resources.items()) for launch in launches} == {(("steady_started", 4.0), ("gpu_samples", 5.0))}
+
+
+def test_where_the_driver_lost_the_gpu_the_launch_says_that_and_what_to_do(folder: RunFolder) -> None:
+    watch = Outside({"gpu_lost": 1.0})
+    failed = Backstage(lambda *_: Outcome(Status.FAILED, error="CUDA_ERROR_UNKNOWN"))
+    launches = staged(folder, failed, plan(rounds=1), watch=watch).run([])
+    assert {launch.error for launch in launches} == {"CUDA_ERROR_UNKNOWN"}
+    assert all("The driver lost its GPU" in launch.advice and "dmesg" in launch.advice for launch in launches)
 
 
 def test_a_watch_ends_where_a_launch_is_interrupted(folder: RunFolder) -> None:

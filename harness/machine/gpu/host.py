@@ -5,7 +5,7 @@ What is used of it are the functions of the package `nvidia-ml-py`, whose module
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.machine.sysfs import printable
@@ -32,6 +32,27 @@ def opened(library: Any = None) -> Iterator[Any]:
     finally:
         # what was read is read, whatever the driver says when it is left
         asked(library, library.nvmlShutdown)
+
+
+@contextlib.contextmanager
+def kept_open(cards: Sequence[Card], library: Any = None) -> Iterator[None]:
+    """Keep the driver of these cards up: whoever opens the library meanwhile finds it ready.
+
+    Without persistence mode a driver that nobody uses goes down, and takes 1 to 3 s to come up again; clocks that were
+    locked are lost with it. Does nothing without cards, or where the library cannot be used.
+    """
+    with contextlib.ExitStack() as stack:
+        if cards:
+            with contextlib.suppress(AbsentError):
+                nvml = stack.enter_context(opened(library))
+                for card in cards:  # the driver attaches a GPU when it is first asked for
+                    asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
+        yield
+
+
+def is_loss(library: Any, error: Exception) -> bool:
+    """Whether the error says that the driver has lost the GPU, or that it works again only after a reset."""
+    return getattr(error, "value", None) in (library.NVML_ERROR_GPU_IS_LOST, library.NVML_ERROR_RESET_REQUIRED)
 
 
 def asked(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -4,6 +4,7 @@ import itertools
 import re
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
-from harness.machine.gpu.host import AbsentError, asked, opened, processes
+from harness.machine.gpu.host import AbsentError, is_loss, opened, processes
 from harness.model.gpu import Card
 
 #: Seconds from one reading to the next. NVML itself averages the utilisation over a sixth of a second to a second.
 EVERY = 0.1
 #: Processes are asked for once in so many readings: they come and go slowly, and the answer takes longer.
 PROCESSES_EVERY = 10
+#: A steady state that is shorter, in seconds, has no energy: power sensors are read every 20 to 100 ms (Yang and
+#: others, arXiv 2312.02741), so that each end of it is known to a tenth of a second.
+ENERGY_SECONDS = 1.0
 #: So many seconds the last reading may take. A driver that has lost its GPU may never answer.
 PATIENCE = 5.0
 
@@ -55,7 +59,8 @@ _NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
 class Reading:
     """One GPU: percent of the time in which a kernel ran, and its memory was used; bytes; MHz; °C; watts; NVML's bits.
 
-    None where this driver or this GPU does not tell.
+    `energy` is a counter, joules since the driver was loaded. None where this driver or this GPU does not tell.
+    `is_lost`: the driver has lost the GPU, for good until a reset.
     """
 
     utilization: float | None = None
@@ -66,6 +71,8 @@ class Reading:
     temperature: float | None = None
     power: float | None = None
     reasons: int | None = None
+    energy: float | None = None
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +85,31 @@ class Instant:
 
 def read(library: Any, handle: Any) -> Reading:
     """What the library tells of one GPU now."""
-    use = asked(library, library.nvmlDeviceGetUtilizationRates, handle)
-    memory = asked(library, library.nvmlDeviceGetMemoryInfo, handle)
-    milliwatts = asked(library, library.nvmlDeviceGetPowerUsage, handle)
+    lost = False
+
+    def ask(function: Callable[..., Any], *arguments: Any) -> Any:
+        nonlocal lost
+        try:
+            return function(handle, *arguments)
+        except (library.NVMLError, library.NVMLLibraryMismatchError) as error:
+            lost = lost or is_loss(library, error)
+            return None
+
+    use = ask(library.nvmlDeviceGetUtilizationRates)
+    memory = ask(library.nvmlDeviceGetMemoryInfo)
+    milliwatts = ask(library.nvmlDeviceGetPowerUsage)
+    millijoules = ask(library.nvmlDeviceGetTotalEnergyConsumption)
     return Reading(
         utilization=None if use is None else use.gpu,
         memory_utilization=None if use is None else use.memory,
         memory_used=None if memory is None else memory.used,
-        sm_clock=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
-        memory_clock=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM),
-        temperature=asked(library, library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU),
+        sm_clock=ask(library.nvmlDeviceGetClockInfo, library.NVML_CLOCK_SM),
+        memory_clock=ask(library.nvmlDeviceGetClockInfo, library.NVML_CLOCK_MEM),
+        temperature=ask(library.nvmlDeviceGetTemperature, library.NVML_TEMPERATURE_GPU),
         power=None if milliwatts is None else milliwatts / 1000,
-        reasons=asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+        reasons=ask(library.nvmlDeviceGetCurrentClocksThrottleReasons),
+        energy=None if millijoules is None else millijoules / 1000,
+        is_lost=lost,
     )
 
 
@@ -109,7 +129,33 @@ def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
         values = [value for each in chosen if (value := _across(each, field, across)) is not None]
         if values:
             found[name] = float(over(values))
-    return found | _throttled(chosen)
+    return found | _throttled(chosen) | _energy(instants, window)
+
+
+def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
+    """What the GPUs used while steps were timed, in joules: by how much their counters rose.
+
+    Between two readings a counter is taken to rise evenly. Nothing is told of a short steady state, of one that the
+    readings do not hold whole, and of GPUs of which one has no counter (NVIDIA's have one from Volta on).
+    """
+    counters = [
+        (each.time, sum(filter(None, told)))
+        for each in instants
+        if (told := [card.energy for card in each.cards]) and None not in told
+    ]
+    if not window or window[1] - window[0] < ENERGY_SECONDS or not counters:
+        return {}
+    if window[0] < counters[0][0] or window[1] > counters[-1][0]:
+        return {}
+    begun, ended = (_at(counters, time) for time in window)
+    return {"gpu_energy_joules": ended - begun} if ended >= begun else {}
+
+
+def _at(points: Sequence[tuple[float, float]], time: float) -> float:
+    """The value at a time that lies among the points, which are in order of their times."""
+    place = max(1, bisect_left(points, time, key=lambda point: point[0]))
+    (before, low), (after, high) = points[place - 1], points[place]
+    return low + (high - low) * (time - before) / (after - before) if after > before else high
 
 
 def _across(instant: Instant, field: str, across: Summary) -> float | None:
@@ -151,16 +197,24 @@ def count_foreign(before: Collection[int], now: Collection[int], container_of: C
 def container_of(pid: int, root: Path = Path("/")) -> str | None:
     """The id of the container that a process of this machine is in; see ContainerOf.
 
-    Not known where this process is in a container itself: NVML numbers processes as the host does.
+    Engines without root may give a container no control group of its own: then the namespace of its process numbers
+    stands for it. Not known where that may not be read, and where this process is in a container itself: NVML numbers
+    processes as the host does.
     """
     try:
         if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE:
             return None
         text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"[0-9a-f]{64}", text)
+        if found:
+            return found[0]
+        status = (root / f"proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        # its number in each namespace that it is in, the outermost first
+        numbers = re.search(r"^NSpid:\t(.+)$", status, re.MULTILINE)
+        nested = numbers is not None and len(numbers[1].split()) > 1
+        return str((root / f"proc/{pid}/ns/pid").readlink()) if nested else ""
     except OSError:
         return None
-    found = re.search(r"[0-9a-f]{64}", text)
-    return found[0] if found else ""
 
 
 @dataclass(eq=False)
@@ -168,8 +222,8 @@ class Watch:
     """Watches these cards during its `with` block: one launch. Afterwards, `resources` says what was seen.
 
     `library` is pynvml where left out; `every` is how many seconds lie between two readings; `clock` gives seconds
-    since 1970. The library is opened anew for each launch, so that a run leaves nothing open. Never raises: a GPU that
-    does not tell leaves its numbers out.
+    since 1970. Opening the library again, for each launch, is cheap while a run keeps it open (`kept_open`). Never
+    raises: a GPU that does not tell leaves its numbers out, and one that is lost all of the launch's.
     """
 
     cards: Sequence[Card]
@@ -186,6 +240,7 @@ class Watch:
         self._instants: list[Instant] = []
         self._before: set[int] = set()
         self._foreign: int | None = None
+        self._is_lost = False
         self._cpu_seconds = 0.0
 
     def __enter__(self) -> Self:
@@ -193,9 +248,12 @@ class Watch:
             nvml = self._stack.enter_context(opened(self.library))
         except AbsentError:
             return self
-        found = (asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index) for card in self.cards)
-        self._handles = [handle for handle in found if handle is not None]
-        if not self._handles:
+        for card in self.cards:
+            try:
+                self._handles.append(nvml.nvmlDeviceGetHandleByIndex(card.index))
+            except nvml.NVMLError as error:
+                self._is_lost = self._is_lost or is_loss(nvml, error)
+        if self._is_lost or not self._handles:
             return self
         self._before = self._processes(nvml) or set()
         self._thread = threading.Thread(target=self._run, args=(nvml,), name="gpu watch", daemon=True)
@@ -212,6 +270,8 @@ class Watch:
 
     def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
         """Numbers by the names of docs/contracts.md; `seen` is what the worker told, with the steady state's ends."""
+        if self._is_lost:
+            return {"gpu_lost": 1.0}
         window = None
         if "steady_started" in seen and "steady_ended" in seen:
             window = seen["steady_started"], seen["steady_ended"]
@@ -225,6 +285,9 @@ class Watch:
     def _run(self, nvml: Any) -> None:
         for taken in itertools.count():
             self._instants.append(Instant(self.clock(), [read(nvml, handle) for handle in self._handles]))
+            if any(card.is_lost for card in self._instants[-1].cards):
+                self._is_lost = True  # it does not come back, and each further question may take the driver long
+                return
             if taken % PROCESSES_EVERY == 0 and (now := self._processes(nvml)) is not None:
                 others = count_foreign(self._before, now, self.container_of)
                 self._foreign = max(others, self._foreign or 0)

@@ -1,6 +1,6 @@
 """A line a cell: the phases of its launches, the shape of its times, and what it used."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -154,18 +154,22 @@ def _spread(
     return Column(_heading(name, unit), value, legend=legend, is_number=True, is_optional=True)
 
 
+#: The units that the values of a column choose, and those that are always the same.
+_CHOSEN: Mapping[Quantity, Callable[[Sequence[float]], Unit]] = {
+    Quantity.SECONDS: format.phase_unit,
+    Quantity.BYTES: format.memory_unit,
+    Quantity.JOULES: format.energy_unit,
+}
+_FIXED: Mapping[Quantity, Unit] = {Quantity.SHARE: format.PERCENT, Quantity.CLOCK: format.MEGAHERTZ}
+
+
 def _unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:
     """The unit of a column of these values; of times per step that of the table."""
-    match quantity:
-        case Quantity.STEP:
-            return unit_of(table)
-        case Quantity.SECONDS if values:
-            return format.phase_unit(values)
-        case Quantity.BYTES if values:
-            return format.memory_unit(values)
-        case Quantity.SHARE:
-            return format.PERCENT
-    return format.ONE
+    if quantity is Quantity.STEP:
+        return unit_of(table)
+    if values and quantity in _CHOSEN:
+        return _CHOSEN[quantity](values)
+    return _FIXED.get(quantity, format.ONE)
 
 
 def _heading(name: str, unit: Unit) -> str:

@@ -100,6 +100,7 @@ H100: Answers = {
     "nvmlDeviceGetClockInfo": {pynvml.NVML_CLOCK_SM: 1980, pynvml.NVML_CLOCK_MEM: 2619}.__getitem__,
     "nvmlDeviceGetTemperature": 40,
     "nvmlDeviceGetPowerUsage": 400_000,
+    "nvmlDeviceGetTotalEnergyConsumption": 1_500_500,
     "nvmlDeviceGetCurrentClocksThrottleReasons": 0,
 }
 

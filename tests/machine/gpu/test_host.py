@@ -3,7 +3,7 @@
 import pynvml
 import pytest
 
-from harness.machine.gpu.host import read
+from harness.machine.gpu.host import kept_open, read
 from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
@@ -103,6 +103,29 @@ def test_a_driver_without_a_gpu_that_works_has_none(cards: list[dict[str, object
 def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers() -> None:
     host = read(Library([{}, H100], **NEW))
     assert [card.index for card in host.cards] == [1]
+
+
+def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error() -> None:
+    library = Library([H100], **NEW)
+    cards = read(library).cards
+    asked: list[int] = []
+    library.nvmlDeviceGetHandleByIndex = asked.append  # type: ignore[method-assign,assignment]
+
+    def run() -> None:
+        with kept_open(cards, library):
+            assert (library.open, asked) == (1, [0])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert library.open == 0
+
+
+def test_without_cards_and_without_a_driver_nothing_is_kept_open() -> None:
+    broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
+    library = Library([H100], **NEW)
+    with kept_open([], library), kept_open(read(library).cards, broken):
+        assert library.open == 0
 
 
 def test_this_machine_is_read_without_an_error() -> None:

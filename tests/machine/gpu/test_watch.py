@@ -4,6 +4,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pynvml
@@ -105,14 +106,41 @@ def test_a_library_that_does_not_start_leaves_everything_out() -> None:
     assert watching.resources({}) == {}
 
 
-def test_a_card_that_was_lost_leaves_everything_out() -> None:
-    lost = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+LOST = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+
+
+def test_a_card_that_was_lost_leaves_everything_out_and_it_is_said() -> None:
     library = Library([H100], **NEW)
-    library.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(lost)  # type: ignore[method-assign]
+    library.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(LOST)  # type: ignore[method-assign]
     with Watch([CARD], library) as watching:
         pass
-    assert watching.resources({}) == {}
+    assert watching.resources({}) == {"gpu_lost": 1.0}
     assert library.open == 0
+
+
+@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED])
+def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everything_out(code: int) -> None:
+    answers = iter([400_000, 400_000])
+    asked: list[int] = []
+    gone = threading.Event()
+
+    def power() -> int:
+        asked.append(1)
+        if (known := next(answers, None)) is None:
+            gone.set()
+            raise pynvml.NVMLError(code)
+        return known
+
+    library = Library([{**H100, "nvmlDeviceGetPowerUsage": power}], **NEW)
+    with Watch([CARD], library, every=0.0) as watching:
+        assert gone.wait(PATIENCE)
+    assert watching.resources({"steady_started": 0.0, "steady_ended": 1e12}) == {"gpu_lost": 1.0}
+    assert len(asked) == 3
+    assert library.open == 0
+
+
+def test_what_a_driver_does_not_support_is_no_loss(opened: Library) -> None:
+    assert not read(opened, K80).is_lost
 
 
 def test_the_thread_ends_with_the_launch_also_where_that_is_interrupted() -> None:
@@ -157,7 +185,7 @@ def opened() -> Library:
 
 
 def test_a_reading_has_the_units_that_it_says(opened: Library) -> None:
-    assert read(opened, H100) == Reading(60, 20, 3 * 2**30, 1980, 2619, 40, 400.0, 0)
+    assert read(opened, H100) == Reading(60, 20, 3 * 2**30, 1980, 2619, 40, 400.0, 0, 1500.5)
 
 
 def test_what_is_not_told_is_unknown_and_not_zero(opened: Library) -> None:
@@ -183,6 +211,48 @@ def test_the_numbers_are_of_the_steady_state() -> None:
         "gpu_power_watts": 310,
         "gpu_power_most_watts": 320,
     }
+
+
+def counted(*points: tuple[float, float | None]) -> list[Instant]:
+    """Readings of a counter of joules, each at its time."""
+    return [Instant(time, [Reading(energy=joules)]) for time, joules in points]
+
+
+def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_state() -> None:
+    # 100 W until 9.5, then 300 W until 20.5
+    points = counted((9.0, 1000.0), (9.5, 1050.0), (10.5, 1350.0), (15.0, 2700.0), (20.5, 4350.0))
+    assert numbers(points, WINDOW)["gpu_energy_joules"] == pytest.approx(3000.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "window"),
+    [
+        (counted((10.5, 1.0), (21.0, 2.0)), WINDOW),  # the first reading came late
+        (counted((9.0, 1.0), (19.0, 2.0)), WINDOW),  # the last one early
+        (counted((9.0, None), (21.0, None)), WINDOW),  # Pascal and older
+        (counted((9.0, 9.0), (21.0, 2.0)), WINDOW),  # the driver was loaded anew
+        (counted((9.0, 1.0), (21.0, 2.0)), (10.0, 10.5)),  # shorter than the counter is exact
+        (counted((9.0, 1.0), (21.0, 2.0)), None),
+    ],
+)
+def test_an_energy_that_is_not_known_is_left_out(points: list[Instant], window: tuple[float, float] | None) -> None:
+    assert "gpu_energy_joules" not in numbers(points, window)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 30.0), st.floats(0.0, 1e6)), min_size=2, max_size=9),
+    st.floats(0.0, 15.0),
+    st.floats(1.0, 15.0),
+)
+def test_the_energy_of_two_halves_is_that_of_the_whole(
+    risen: list[tuple[float, float]], begun: float, long: float
+) -> None:
+    times, values = (sorted(each) for each in zip(*risen, strict=True))
+    points = counted(*zip(times, values, strict=True))
+    parts = [(begun, begun + long), (begun + long, begun + 2 * long), (begun, begun + 2 * long)]
+    one, other, whole = (numbers(points, part).get("gpu_energy_joules") for part in parts)
+    if one is not None and other is not None:
+        assert whole == pytest.approx(one + other, abs=1e-6)
 
 
 @pytest.mark.parametrize("window", [None, (30.0, 31.0)])
@@ -225,7 +295,7 @@ def test_heat_and_supply_throttle_and_idling_does_not(bits: int, found: dict[str
 
 
 NUMBER = st.none() | st.integers(0, 2**40)
-READING = st.builds(Reading, **{field.name: NUMBER for field in fields(Reading)})
+READING = st.builds(Reading, **{field.name: NUMBER for field in fields(Reading) if field.name != "is_lost"})
 
 
 @given(st.lists(st.builds(Instant, st.floats(0, 30), st.lists(READING, max_size=3)), max_size=8))
@@ -259,21 +329,43 @@ def test_those_that_were_there_are_others_and_so_are_those_outside_the_launchs_c
     assert count_foreign(before, now, HOMES.get) == count
 
 
+SESSION = "0::/user.slice/user-1000.slice/session-2.scope\n"
+
+
 @pytest.mark.parametrize(
-    ("cgroup", "home"),
+    ("cgroup", "numbers", "home"),
     [
-        (f"0::/system.slice/docker-{OURS}.scope\n", OURS),
-        (f"12:cpuset:/docker/{OURS}\n11:memory:/docker/{OURS}\n", OURS),
-        ("0::/user.slice/user-1000.slice/session-2.scope\n", ""),
-        (None, None),
+        (f"0::/system.slice/docker-{OURS}.scope\n", "7 1", OURS),
+        (f"12:cpuset:/docker/{OURS}\n11:memory:/docker/{OURS}\n", "7 1", OURS),
+        (f"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-{OURS}.scope\n", "7 1", OURS),
+        # an engine without root that makes no control groups: the container is in its user's session
+        (SESSION, "7 1", "pid:[4026532001]"),
+        (SESSION, "7", ""),
+        (None, None, None),
     ],
 )
-def test_a_process_is_in_the_container_that_its_control_group_names(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, home: str | None
+def test_a_process_is_in_the_container_that_its_control_group_or_its_namespace_names(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, numbers: str | None, home: str | None
 ) -> None:
-    root = tree({"proc/self/ns/pid": "", **({"proc/7/cgroup": cgroup} if cgroup else {})})
-    monkeypatch.setattr(watch, "_FIRST_NAMESPACE", (root / "proc/self/ns/pid").stat().st_ino)
+    root = process_of(tree, monkeypatch, cgroup, numbers)
+    (root / "proc/7/ns").mkdir(parents=True)
+    (root / "proc/7/ns/pid").symlink_to("pid:[4026532001]")
     assert container_of(7, root) == home
+
+
+def test_a_container_whose_namespace_may_not_be_read_is_not_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert container_of(7, process_of(tree, monkeypatch, SESSION, "7 1")) is None
+
+
+def process_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, numbers: str | None) -> Path:
+    """Files of a machine, outside all containers, whose process 7 has this control group and these numbers."""
+    told = {
+        "proc/7/cgroup": cgroup,
+        "proc/7/status": numbers and f"Name:\tpython\nNSpid:\t{chr(9).join(numbers.split())}\n",
+    }
+    root = tree({"proc/self/ns/pid": "", **{name: text for name, text in told.items() if text}})
+    monkeypatch.setattr(watch, "_FIRST_NAMESPACE", (root / "proc/self/ns/pid").stat().st_ino)
+    return root
 
 
 def test_in_a_container_the_hosts_numbers_mean_nothing(tree: Tree) -> None:
