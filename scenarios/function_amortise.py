@@ -11,6 +11,11 @@
 # mode  = ["eager", "function"]
 # calls = { sweep = [1, 3, 10, 30, 100], unit = "calls" }
 #
+# [[tool.harness.needs]]
+# devices = ["cpu"]
+# reason  = "TensorFlow multiplies whole numbers (int32) on the CPU: it has no kernel for a GPU."
+# advice  = "Measure it on the CPU, without --gpu."
+#
 # [[tool.harness.compare]]
 # name    = "function vs eager"
 # along   = "mode"

@@ -10,6 +10,11 @@
 # [tool.harness.axes]
 # mode = ["eager", "function", "switched"]
 #
+# [[tool.harness.needs]]
+# devices = ["cpu"]
+# reason  = "TensorFlow multiplies whole numbers (int32) on the CPU: it has no kernel for a GPU."
+# advice  = "Measure it on the CPU, without --gpu."
+#
 # [[tool.harness.compare]]
 # name    = "function vs eager"
 # along   = "mode"
@@ -29,7 +34,8 @@
 mode    eager: plain Python; function: a tf.function, traced once; switched: the same function after
         `run_functions_eagerly(True)`, which runs it as Python again
 
-The matrix holds int32, as the guide's does, and TensorFlow multiplies these on the CPU: there is no GPU in this.
+The matrix holds int32, as the guide's does, and TensorFlow multiplies these on the CPU alone: its MatMul is registered
+for int32 there, in every release (tensorflow/core/kernels/matmul_op*.cc).
 """
 
 from kit import eager_switch, eager_tensorflow, fixed_matrix, main, power_of

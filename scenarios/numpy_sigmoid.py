@@ -14,6 +14,11 @@
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.4"]
 # reason   = "TensorFlow has its NumPy API from 2.4 on."
+# [[tool.harness.needs]]
+# when    = { variant = "numpy" }
+# devices = ["cpu"]
+# reason  = "NumPy works on the CPU."
+# advice  = "Measure it on the CPU, without --gpu; on a GPU take variant=tnp or variant=compiled."
 #
 # [[tool.harness.compare]]
 # name    = "tnp vs NumPy"
@@ -45,8 +50,7 @@ def scenario(bench, *, variant="tnp", size="1024"):
     with bench.phase("import"):
         import numpy as np
 
-        # the kit asks TensorFlow whether there is a GPU, also where no work is for it
-        tf = None if (variant, bench.device_name) == ("numpy", "cpu") else numpy_tensorflow()
+        tf = None if variant == "numpy" else numpy_tensorflow()
     if tf:
         bench.device()
     with bench.phase("build"):

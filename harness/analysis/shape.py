@@ -160,6 +160,19 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
     Statistic(
+        "peak GPU memory",
+        Quantity.BYTES,
+        lambda launch: launch.resources.get("gpu_peak_bytes"),
+        "Peak GPU memory: the most that tensors took there, by TensorFlow's own count, in the whole launch.",
+    ),
+    Statistic(
+        "GPU memory taken",
+        Quantity.BYTES,
+        lambda launch: launch.resources.get("gpu_memory_used_bytes"),
+        "GPU memory taken: the most that was taken on the GPU by all processes; TensorFlow takes nearly all of it when "
+        "it starts, whatever it needs.",
+    ),
+    Statistic(
         "GPU energy a step",
         Quantity.JOULES,
         _energy,

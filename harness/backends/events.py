@@ -59,6 +59,7 @@ RESOURCES = (
     "ptx_cache_bytes",
     "ptx_cache_filled_bytes",
     "steady_ptx_cache_filled_bytes",
+    "gpu_peak_bytes",
 )
 
 Event = dict[str, Any]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.catalog import signature, toml
 from harness.catalog.toml import Key, Table, choices, is_json, is_number, number_text
+from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
 from harness.model.texts import nearest
 
@@ -125,6 +126,7 @@ class _Header:
             when=self._point(entry, "when"),
             reason=entry.text("reason"),
             advice=entry.text("advice"),
+            devices=_devices(entry),
         )
 
     def _comparison(self, entry: Table) -> Comparison:
@@ -229,6 +231,18 @@ def _axis(axis: str, table: Table) -> list[str]:
         if values.count(value) > 1:
             table.wrong(axis, f"has {value!r} twice.", "Remove one of them.", value=value)
     return values
+
+
+def _devices(entry: Table) -> list[Device]:
+    """The devices that a need names; each once where they are right."""
+    known = [device.value for device in Device]
+    texts = entry.texts("devices")
+    for text in texts:
+        if text not in known:
+            entry.wrong("devices", f"has {text!r}, which is no device.", choices(text, known, "devices"), value=text)
+    if entry.values.get("devices") == []:
+        entry.wrong("devices", "names no device.", 'For example: devices = ["cpu"].')
+    return [Device(text) for text in dict.fromkeys(texts) if text in known]
 
 
 def _requirements(table: Table, name: str) -> list[str]:

@@ -94,6 +94,8 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
     yield from columns([fact for fact in facts if fact[1]])
     yield from _section("axes", columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
     yield from _section("not combined", map(_point, scenario.exclude))
+    on_one = ((_point(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices)
+    yield from _section("work of one device", columns(list(on_one)))
     yield from _section("compares", map(_comparison, scenario.compare))
     stated = (
         (entry.observation, repr(entry.value), " ".join([_point(entry.when), *entry.requires]).strip())

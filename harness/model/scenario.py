@@ -27,13 +27,15 @@ def matches(when: Axes, axes: Axes) -> bool:
 class Need:
     """Cells with the axis values `when` need the PEP 508 requirements `requires`; elsewhere they are not available.
 
-    `reason` says why in a sentence, `advice` what to take instead.
+    Nor are they on another device than `devices`, where some are named. `reason` says why in a sentence, `advice` what
+    to take instead.
     """
 
-    requires: Sequence[str]
+    requires: Sequence[str] = ()
     when: Axes = field(default_factory=dict)
     reason: str = ""
     advice: str = ""
+    devices: Sequence[Device] = ()
 
 
 @dataclass(frozen=True, slots=True)

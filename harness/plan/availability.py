@@ -26,11 +26,15 @@ def split(
 ) -> tuple[list[Cell], list[Unavailable]]:
     """The cells that can run, and those that cannot, with the reason and what to do.
 
-    A cell needs an image for its device, GPU code that runs on the cards, and the packages that its scenario asks for;
-    the cells are told in this order of the reasons. `environments` by name are the catalogue's and those of the cells;
-    `requirements` by environment are those that exist for the cells' device. `cards` are the ones that every launch is
-    given; without any, or where `host` knows nothing of the machine's GPUs, nothing is judged by them.
+    A cell needs work that is done on its device, an image for it, GPU code that runs on the cards, and the packages
+    that its scenario asks for; the cells are told in this order of the reasons. `environments` by name are the
+    catalogue's and those of the cells; `requirements` by environment are those that exist for the cells' device.
+    `cards` are the ones that every launch is given; without any, or where `host` knows nothing of the machine's GPUs,
+    nothing is judged by them.
     """
+
+    def work(cell: Cell) -> Reason | None:
+        return _no_work(cell, scenarios[cell.scenario])
 
     def device(cell: Cell) -> Reason | None:
         return _no_device(environments[cell.environment], cell.device, environments.values())
@@ -47,11 +51,20 @@ def split(
         return _no_packages(cell, scenarios[cell.scenario], requirements[cell.environment])
 
     able, unable = list(cells), []
-    for check in (device, gpu, packages):
+    for check in (work, device, gpu, packages):
         judged = [(cell, check(cell)) for cell in able]
         able = [cell for cell, reason in judged if reason is None]
         unable += [Unavailable(cell, *reason) for cell, reason in judged if reason is not None]
     return able, unable
+
+
+def _no_work(cell: Cell, scenario: Scenario) -> Reason | None:
+    for need in scenario.needs:
+        if need.devices and cell.device not in need.devices and matches(need.when, cell.axes):
+            where = " or ".join(need.devices)
+            options = "Leave out --gpu and --gpus." if cell.device is Device.GPU else "Give --gpu."
+            return need.reason or f"its work is done on {where}", need.advice or options
+    return None
 
 
 def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:

@@ -7,6 +7,7 @@ from time import perf_counter, process_time
 
 from . import device as tensorflow_device
 from . import placement
+from .fetching import fetch, fetch_one
 from .outcome import CpuFallback
 from .ptx import CompiledCode
 
@@ -58,6 +59,7 @@ class Bench:
         self._profiler = profiler
         self._words = words
         self._placed = set()
+        self._fetch = fetch_one if device_name == GPU else fetch
         self._zero = perf_counter()
 
     @property
@@ -94,6 +96,16 @@ class Bench:
                 placement.exercise(tf)
             self._compiled.mark()
 
+    def fetch(self, values):
+        """Wait until the work is done whose results the tensors in `values` are, however nested; returns `values`.
+
+        A GPU's work goes on when the call that asked for it has returned, so a first call ends with this. It is done
+        when the results have reached the host: all of them on a CPU, where they are, and one element of each that is
+        in a GPU's memory.
+        """
+        self._fetch(values)
+        return values
+
     def placed(self, values):
         """Show the kit tensors or variables of the work, however nested, after it was measured: are they on the GPU?
 
@@ -114,13 +126,19 @@ class Bench:
         found = self._placed or {placement.probe(tf)}
         if not any(map(placement.is_gpu, found)):
             raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(found))))
-        self._emit("observation", name="placed on", value=sorted(found))
+        if self._placed:
+            self._emit("observation", name="placed on", value=sorted(found))
+        used = sorted(filter(placement.is_gpu, found))
+        self._emit("gpus", gpus=placement.gpus(tf, used))
+        peak = tensorflow_device.peak_memory(tf, used)
+        if peak is not None:
+            self._emit("resources", gpu_peak_bytes=peak)
 
     def measure(self, step, steps=1, document=1):
         """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
 
-        steps: how many steps one call of `step` takes; document: how many steps the source took. What `step` returns
-        is fetched to the host inside the timing. Nothing is written meanwhile, or read.
+        steps: how many steps one call of `step` takes; document: how many steps the source took. A sample ends when
+        what `step` returned has arrived, as by `fetch`. Nothing is written meanwhile, or read.
         """
         if self.measured:
             raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
@@ -136,7 +154,7 @@ class Bench:
             with self._telemetry.between():
                 return self._words.next()
 
-        measurement = self._sampling.run(step, calls, self.phase, watching, wait)
+        measurement = self._sampling.run(step, calls, self.phase, watching, wait, fetch=self._fetch)
         self.measured = True
         for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
             samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
@@ -150,7 +168,7 @@ class Bench:
         self._emit(event, samples=told, calls_per_sample=calls, **fields)
 
     def _profile(self, step, steps):
-        taken = self._profiler.run(step, steps, self.phase)
+        taken = self._profiler.run(step, steps, self.phase, self._fetch)
         self.measured = True
         for path in self._profiler.write(self._artifacts):
             self.artifact(path)

@@ -113,6 +113,8 @@ def show(event, **fields):
         label, line = fields["name"], summary(fields["samples"])
     elif event == "fingerprint":
         label, line = event, ", ".join("{} {}".format(name, brief(value)) for name, value in fields["values"].items())
+    elif event == "gpus":
+        label, line = event, ", ".join("{name} ({capability})".format(**gpu) for gpu in fields["gpus"])
     elif event == "artifact":
         label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
     else:

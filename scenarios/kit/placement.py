@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+from . import driver
 from .outcome import CpuFallback
 
 # An operation that was placed has such a name in its device: "/job:localhost/replica:0/task:0/device:GPU:0".
@@ -27,6 +28,9 @@ ASK_SECONDS = 120
 # Of much that it says then: 2.15 and others say that a library is missing only to who asks for details.
 ASK_ENVIRON = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_MAX_VLOG_LEVEL": "1"}
 LAST_WORDS = 2000
+
+# What it says of a GPU that it has initialised, in every release.
+DESCRIPTION = re.compile(r"name: (?P<name>.*), pci bus id: (?P<pci>\S+), compute capability: (?P<capability>\d+\.\d+)")
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
@@ -95,7 +99,7 @@ def probe(tf):
         return tf.matmul(matrix, matrix, name="probe")
 
     if tf.executing_eagerly():
-        return short(work(tf.ones((8, 8))).device)
+        return short(device_of(work(tf.ones((8, 8)))))
     return short(run_alone(tf, [(8, 8)], work)["probe"])
 
 
@@ -129,13 +133,12 @@ def devices(tf, values):
     """The devices of the tensors and variables in `values`, however nested; what cannot be told is passed over."""
     found, symbolic = set(), []
     for value in leaves(values):
-        # a variable of Keras 3 holds TensorFlow's own
-        tensor = value if hasattr(value, "device") else getattr(value, "value", None)
+        tensor = tensor_in(value)
         operation = operation_of(tensor)
         if operation is not None:
             symbolic.append(operation)
-        elif DEVICE.search(str(getattr(tensor, "device", ""))):  # NumPy's arrays have one too, "cpu"
-            found.add(short(tensor.device))
+        elif DEVICE.search(device_of(tensor)):  # NumPy's arrays have one too, "cpu"
+            found.add(short(device_of(tensor)))
     # Only variables: to run another operation of the scenario's graph may be to train once more.
     variables = [operation for operation in symbolic if operation.type in VARIABLES]
     for graph in {operation.graph for operation in variables}:
@@ -143,6 +146,40 @@ def devices(tf, values):
         placed = placements(tf, graph, own)
         found.update(short(placed[operation.name]) for operation in own if operation.name in placed)
     return found
+
+
+def tensor_in(value):
+    """The tensor or variable of TensorFlow's own: a variable of Keras 3 holds one, and an array of 2.4's NumPy API."""
+    held = (value, getattr(value, "value", None), getattr(value, "data", None))
+    return next((each for each in held if hasattr(each, "device")), None)
+
+
+def device_of(tensor):
+    """The full name of the device in whose memory an eager tensor or a variable is; empty where it has none.
+
+    `.device` is that of the operation: of whole numbers (int32), which TensorFlow keeps in the host's memory and
+    multiplies there, a function says that they are on the GPU.
+    """
+    return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
+
+
+def gpus(tf, used):
+    """What is known of these of TensorFlow's devices ("GPU:0"): name, capability and PCI address of each."""
+    own = [device for device in listed(tf) if is_gpu(device)]
+    known = driver.gpus()
+    if len(known) != len(own):
+        # It leaves out GPUs that are much smaller than the largest. Which ones only it can tell, and only by
+        # initialising all of them once more.
+        known = described()
+    return [known[number] for number in map(number_of, used) if number < len(known)]
+
+
+def described():
+    """The GPUs that TensorFlow has, as `driver.gpus` tells of all there are."""
+    from tensorflow.python.client import device_lib
+
+    found = (DESCRIPTION.search(device.physical_device_desc) for device in device_lib.list_local_devices())
+    return [match.groupdict() for match in found if match]
 
 
 def operation_of(tensor):
@@ -169,6 +206,11 @@ def leaves(values):
 def is_gpu(device):
     """Whether a device is a GPU that work runs on."""
     return device.startswith("GPU:")
+
+
+def number_of(device):
+    """The number of a device: 1 of "GPU:1"."""
+    return int(device.rpartition(":")[2])
 
 
 def short(device):

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from itertools import repeat
 from time import perf_counter
 
-from .sampling import fetch
 from .stacks import Stacks
 
 SCHEMA = 1
@@ -47,10 +46,10 @@ class Profiler:
             yield
         self._profiles[FIRST_CALL] = profile
 
-    def run(self, step, steps, phase):
+    def run(self, step, steps, phase, fetch):
         """Profile calls of `step`, and return how many calls were made in all.
 
-        steps: how many steps one call takes; phase: the context of a phase, `Bench.phase`.
+        steps: how many steps one call takes; phase: the context of a phase, `Bench.phase`; fetch: waits for a result.
         """
         made = SETTLING + 3 * self._calls
         if FIRST_CALL not in self._profiles:
@@ -58,16 +57,16 @@ class Profiler:
                 fetch(step())
             made += 1
         with phase("warm up"):
-            call(step, SETTLING)
+            call(step, SETTLING, fetch)
             started = perf_counter()
-            call(step, self._calls)
+            call(step, self._calls, fetch)
             plain = perf_counter() - started
         profile = Profile(STEADY, calls=self._calls, steps=steps, plain_seconds=plain)
         with phase("steady state"):
             with profile:
-                call(step, self._calls)
+                call(step, self._calls, fetch)
             with profile.stacks:
-                call(step, self._calls)
+                call(step, self._calls, fetch)
         self._profiles[STEADY] = profile
         return made
 
@@ -114,8 +113,8 @@ class Profile:
         return dict(self._facts, functions=functions(stats, places), stacks=sampled(self.stacks, places))
 
 
-def call(step, calls):
-    """Make so many calls, and have the last one's result on the host."""
+def call(step, calls, fetch):
+    """Make so many calls, and wait for the last one's result."""
     for _ in repeat(None, calls):
         result = step()
     fetch(result)

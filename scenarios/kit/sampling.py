@@ -6,6 +6,7 @@ from collections import namedtuple
 from itertools import repeat
 from time import perf_counter, process_time
 
+from .fetching import fetch
 from .words import END, TURN
 
 # Fewer samples than this say nothing about scatter ...
@@ -53,9 +54,10 @@ class TimeBounded:
         self.calls_per_sample = calls_per_sample
         self.turns = turns
 
-    def run(self, step, count, phase, watching, wait, *, clock=perf_counter):
+    def run(self, step, count, phase, watching, wait, *, fetch=fetch, clock=perf_counter):
         """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the parts.
 
+        `fetch(result)` waits until what the step returned has arrived.
         `watching()` is a context around what is timed. Neither adds a frame under the step: both are left again. With
         turns, `wait(samples, calls)` tells the samples that were asked for last, each of so many calls, and returns the
         next word when it has come: TURN, END, or a number, of samples to take alone. The measurement then tells none.
@@ -64,18 +66,18 @@ class TimeBounded:
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
-            calls, warm, each = self._warm_up(step, clock)
+            calls, warm, each = self._warm_up(step, fetch, clock)
         if self.turns is not None:
             gc.collect()  # what the warm-up left would else be collected in some turn
             taken, untimed, result = self._take_turns(
-                step, calls, each, phase=phase, watching=watching, wait=wait, clock=clock
+                step, calls, each, phase=phase, watching=watching, wait=wait, fetch=fetch, clock=clock
             )
             return Measurement([], calls, warm + taken, warm, untimed, result)
         with phase("steady state"), watching():
-            samples, result = self._measure(step, calls, clock)
+            samples, result = self._measure(step, calls, fetch, clock)
         return Measurement(samples, calls, warm + calls * len(samples), warm, 0, result)
 
-    def _warm_up(self, step, clock):
+    def _warm_up(self, step, fetch, clock):
         """The calls that make a sample, the calls made, and the seconds of one in the last batch.
 
         There are at least two batches, unless the step is slow.
@@ -85,7 +87,7 @@ class TimeBounded:
         before = math.inf
         begun = clock()
         while True:
-            taken, _ = time_calls(step, calls, clock)
+            taken, _ = time_calls(step, calls, fetch, clock)
             made += calls
             elapsed = clock() - begun
             each = taken.seconds / calls
@@ -97,18 +99,18 @@ class TimeBounded:
                     return calls, made, each
             before = each
 
-    def _measure(self, step, calls, clock):
+    def _measure(self, step, calls, fetch, clock):
         samples = []
         measured = 0.0
         while measured < self.measure_seconds or (
             len(samples) < FEWEST_SAMPLES and measured < PATIENCE * self.measure_seconds
         ):
-            taken, result = time_calls(step, calls, clock)
+            taken, result = time_calls(step, calls, fetch, clock)
             samples.append(taken)
             measured += taken.seconds
         return samples, result
 
-    def _take_turns(self, step, calls, each, *, phase, watching, wait, clock):
+    def _take_turns(self, step, calls, each, *, phase, watching, wait, fetch, clock):
         """One sample a turn, and as many alone as it is told to take, until it is told to end.
 
         Return the calls made, how many of them were before the turns' samples, and the last result.
@@ -126,10 +128,10 @@ class TimeBounded:
                 before = []
                 with phase("steady state"):
                     for _ in repeat(None, lead):
-                        taken, result = time_calls(step, 1, clock)
+                        taken, result = time_calls(step, 1, fetch, clock)
                         before.append(taken.cpu_seconds)
                     with watching():
-                        taken, result = time_calls(step, calls, clock)
+                        taken, result = time_calls(step, calls, fetch, clock)
                 samples = [taken]
                 untimed += lead
                 if len(leads) < TURNS_LOOKED_AT:
@@ -140,9 +142,9 @@ class TimeBounded:
             else:
                 samples = []
                 for _ in repeat(None, lead):
-                    _, result = time_calls(step, 1, clock)
+                    _, result = time_calls(step, 1, fetch, clock)
                 for _ in repeat(None, word):
-                    taken, result = time_calls(step, calls, clock)
+                    taken, result = time_calls(step, calls, fetch, clock)
                     samples.append(taken)
             made += calls * len(samples)
             word = wait(samples, calls)
@@ -155,19 +157,19 @@ class Document:
     mode = "document"
     turns = None
 
-    def run(self, step, count, phase, watching, wait, *, clock=perf_counter):
+    def run(self, step, count, phase, watching, wait, *, fetch=fetch, clock=perf_counter):
         """Time `count` calls of `step`, one by one; there is nothing to `wait` for."""
         samples = []
         result = None
         with phase("steady state"), watching():
             for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
-                taken, result = time_calls(step, 1, clock)
+                taken, result = time_calls(step, 1, fetch, clock)
                 samples.append(taken)
         return Measurement(samples, 1, count, 0, 0, result)
 
 
-def time_calls(step, calls, clock):
-    """A Sample of `calls` calls of `step`, until the last one's result has reached the host, and that result.
+def time_calls(step, calls, fetch, clock):
+    """A Sample of `calls` calls of `step`, until the last one's result has arrived by `fetch`, and that result.
 
     A device works its queue off in order, so the last result's arrival ends the earlier calls too.
     """
@@ -178,20 +180,6 @@ def time_calls(step, calls, clock):
     fetch(result)
     seconds = clock() - started
     return Sample(seconds, process_time() - used), result
-
-
-def fetch(value):
-    """Wait until every tensor in `value` is on the host."""
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            fetch(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            fetch(item)
-    elif hasattr(value, "numpy"):
-        value.numpy()
-    elif hasattr(getattr(value, "data", None), "numpy"):  # 2.4's arrays of the NumPy API are no tensors: they hold one
-        value.data.numpy()
 
 
 def grown(calls, taken, wanted):

@@ -142,7 +142,7 @@ def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_sam
     assert found.statistics["launches"] == 2
 
 
-CORES, CPU, MEMORY, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
+CORES, CPU, MEMORY, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
 
 
 def through(**phases):
@@ -217,6 +217,12 @@ def test_clocks_of_a_gpu_are_those_of_the_steady_state():
     assert {name: found[name].median for name in (CLOCK, LOWEST, CAPPED)} == {CLOCK: 1800, LOWEST: 1700, CAPPED: 0}
     assert used([using(gpu_steady=1.0, gpu_power_cap_share=0.5, **told)]).resources[CAPPED].median == 0.5
     assert used([using(gpu_steady=0.0, **told)]).resources == {}
+
+
+def test_memory_on_a_gpu_is_what_tensors_took_and_what_was_taken():
+    found = used([using(gpu_peak_bytes=2**30, gpu_memory_used_bytes=38 * 2**30)])
+    assert found.resources[PEAK].median == 2**30
+    assert found.resources[TAKEN].median == 38 * 2**30
 
 
 def test_what_no_launch_told_is_not_there():

@@ -8,6 +8,7 @@ import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
+from harness.catalog.scenarios import find_scenarios
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.run import Unavailable
@@ -37,11 +38,16 @@ def cell(environment: str, device: Device = Device.GPU) -> Cell:
 
 
 def split(
-    cells: Sequence[Cell], known: GpuHost = CPU_ALONE, catalog: dict[str, Environment] = CATALOG
+    cells: Sequence[Cell],
+    known: GpuHost = CPU_ALONE,
+    catalog: dict[str, Environment] = CATALOG,
+    needs: Sequence[Need] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Of cells whose scenario asks for no package."""
     locks = {each.name: Requirement(each, Device.CPU, Lock(Path("lock"), "0", {})) for each in catalog.values()}
-    return availability.split(cells, {"step": NO_NEEDS}, locks, catalog, cards=known.cards, host=known)
+    return availability.split(
+        cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, cards=known.cards, host=known
+    )
 
 
 def on_gpu(names: Sequence[str], known: GpuHost) -> tuple[list[str], dict[str, Unavailable]]:
@@ -57,6 +63,47 @@ def test_an_environment_without_the_device_is_not_available_and_another_is_named
     assert "nvcr.io/nvidia/tensorflow" in missing.reason
     assert missing.reason.endswith("which is made for GPUs")
     assert missing.advice == "Use tf1.15."
+
+
+INT32 = Need(when={"call": "fit"}, devices=[Device.CPU], reason="int32 is multiplied on the CPU", advice="Go there.")
+
+
+def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu() -> None:
+    told = split([cell("tf2.15"), cell("tf2.15", Device.CPU)], needs=[INT32])
+    assert told == ([cell("tf2.15", Device.CPU)], [Unavailable(cell("tf2.15"), INT32.reason, INT32.advice)])
+    able, _ = split([cell("tf2.15")], needs=[replace(INT32, when={"call": "other"})])
+    assert able == [cell("tf2.15")]
+    able, _ = split([cell("tf2.15")], needs=[replace(INT32, devices=[Device.CPU, Device.GPU])])
+    assert able == [cell("tf2.15")]
+
+
+def test_that_work_is_not_the_gpus_is_said_before_what_the_gpu_lacks() -> None:
+    """The advice to use another environment would lead nowhere."""
+    (missing,) = split([cell("tf1.14")], host(A100), needs=[replace(INT32, reason="", advice="")])[1]
+    assert (missing.reason, missing.advice) == ("its work is done on cpu", "Leave out --gpu and --gpus.")
+
+
+def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
+    """Products of int32, and NumPy's own work: on a GPU they would be broken, or numbers of something else."""
+    scenarios = find_scenarios(Project(ROOT)).scenarios
+    cells = [
+        Cell(scenario.name, "tf2.15", Device.GPU, axes)
+        for scenario in scenarios.values()
+        for axes in scenario.combinations(scenario.axes)
+    ]
+    pins = {"tensorflow": "2.15.1", "keras": "2.15.0", "numpy": "1.26.4"}
+    lock = {"tf2.15": Requirement(CATALOG["tf2.15"], Device.GPU, Lock(Path("lock"), "0", pins))}
+    _, unable = availability.split(cells, scenarios, lock, CATALOG)
+    why = {need.reason for scenario in scenarios.values() for need in scenario.needs if need.devices == [Device.CPU]}
+    on_cpu = [each.cell for each in unable if each.reason in why]
+    assert {(cell.scenario, cell.axes.get("mode") or cell.axes["variant"]) for cell in on_cpu} == {
+        ("function_amortise", "eager"),
+        ("function_amortise", "function"),
+        ("function_power", "eager"),
+        ("function_power", "function"),
+        ("function_power", "switched"),
+        ("numpy_sigmoid", "numpy"),
+    }
 
 
 def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:

@@ -1,11 +1,11 @@
 """Where TensorFlow puts things, asked of libraries with the interfaces of several generations."""
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace as Thing
 
 import pytest
-from kit import placement
+from kit import device, placement
 from kit.bench import Bench
 from kit.outcome import CpuFallback
 from kit.ptx import CompiledCode
@@ -19,8 +19,8 @@ CPU, GPU, XLA_GPU = FULL + "CPU:0", FULL + "GPU:0", FULL + "XLA_GPU:0"
 def eager(*devices, at="config", put=None):
     """A TensorFlow in eager mode with these devices; `at`: where it lists them; `put`: where it puts operations."""
     listing = Thing(list_logical_devices=lambda: [Thing(name=name) for name in devices])
-    config = listing if at == "config" else Thing(experimental=listing)
-    tensor = Thing(device=put or devices[-1], numpy=lambda: None)
+    config = Thing(experimental=listing, **(vars(listing) if at == "config" else {}))
+    tensor = Thing(device=put or devices[-1], numpy=lambda: None, shape=Thing())
     return Thing(
         __version__="2.0.0",
         executing_eagerly=lambda: True,
@@ -71,6 +71,7 @@ def graph_mode(*devices, placed=None):
     return Thing(
         __version__="1.14.0",
         executing_eagerly=lambda: False,
+        config=Thing(experimental=Thing()),
         Graph=lambda: Thing(as_default=default),
         float32="float32",
         matmul=lambda *_, **__: None,
@@ -155,8 +156,10 @@ def test_an_operation_of_ours_shows_where_work_goes():
 class EagerTensor:
     """As in TensorFlow 2: its operation raises."""
 
-    def __init__(self, device):
+    def __init__(self, device, backing=None):
         self.device = device
+        if backing:
+            self.backing_device = backing
 
     @property
     def op(self):
@@ -172,7 +175,45 @@ def test_the_devices_of_tensors_and_variables_however_nested():
     inner = Thing(value=EagerTensor(GPU))  # a variable of Keras 3
     values = {"loss": (EagerTensor(CPU), [inner]), "count": 3, "array": NumPyArray(), "none": None}
     assert placement.devices(library, values) == {"CPU:0", "GPU:0"}
+    assert placement.devices(library, Thing(data=EagerTensor(GPU))) == {"GPU:0"}  # an array of 2.4's NumPy API
     assert placement.devices(library, [1.5, NumPyArray(), "text", None]) == set()
+
+
+def test_what_counts_is_the_memory_that_a_tensor_is_in():
+    """A function's int32 products say GPU:0, and are multiplied and kept on the CPU."""
+    library = eager(CPU, GPU)
+    assert placement.devices(library, EagerTensor(GPU, backing=CPU)) == {"CPU:0"}
+    assert placement.devices(library, EagerTensor(GPU, backing=GPU)) == {"GPU:0"}
+
+
+T4 = {"name": "Tesla T4", "capability": "7.5", "pci": "0000:00:1e.0"}
+A100 = {"name": "NVIDIA A100", "capability": "8.0", "pci": "0000:3b:00.0"}
+
+
+def test_tensorflow_counts_gpus_as_the_driver_does(monkeypatch):
+    monkeypatch.setattr(placement.driver, "gpus", lambda: [A100, T4])
+    library = eager(CPU, XLA_GPU, GPU, FULL + "GPU:1")
+    assert placement.gpus(library, ["GPU:0"]) == [A100]
+    assert placement.gpus(library, ["GPU:0", "GPU:1"]) == [A100, T4]
+    assert placement.gpus(graph_mode(CPU, GPU, FULL + "GPU:1"), ["GPU:1"]) == [T4]
+
+
+def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
+    told = [
+        Thing(physical_device_desc=""),
+        Thing(physical_device_desc="device: XLA_GPU device"),
+        Thing(physical_device_desc="device: 1, name: NVIDIA A100, pci bus id: 0000:3b:00.0, compute capability: 8.0"),
+    ]
+    client = Thing(device_lib=Thing(list_local_devices=lambda: told))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.client", client)
+    monkeypatch.setattr(placement.driver, "gpus", lambda: [T4, A100])
+    assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == [A100]
+
+
+def test_where_the_driver_tells_nothing_no_gpu_is_named(monkeypatch):
+    monkeypatch.setattr(placement.driver, "gpus", list)
+    monkeypatch.setattr(placement, "described", list)
+    assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == []
 
 
 def test_a_graphs_variables_are_where_the_placer_puts_them_and_nothing_else_is_run():
@@ -194,6 +235,7 @@ def test_devices_are_written_short(full, text):
 @pytest.fixture
 def bench(monkeypatch):
     """A function that gives a bench on a device with a TensorFlow, and the events that it writes."""
+    monkeypatch.setattr(placement.driver, "gpus", lambda: [T4])
 
     def make(library, device="gpu", folder=None):
         monkeypatch.setitem(sys.modules, "tensorflow", library)
@@ -250,7 +292,9 @@ def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_wa
             made.prove_gpu()
     else:
         made.prove_gpu()
-        assert names(events, "observation") == ["placed on"]
+        shown = isinstance(result, EagerTensor) or handed
+        assert names(events, "observation") == (["placed on"] if shown else [])
+        assert [fields for event, fields in events if event == "gpus"] == [{"gpus": [T4]}]
 
 
 def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
@@ -273,3 +317,50 @@ def test_on_a_cpu_nothing_is_asked(bench):
     made.prove_gpu()
     assert names(events) == ["device", "steady state"]
     assert names(events, "observation") == []
+    assert "gpus" not in [event for event, _ in events]
+
+
+def told_memory(events):
+    return [fields["gpu_peak_bytes"] for event, fields in events if "gpu_peak_bytes" in fields]
+
+
+def test_the_most_memory_that_tensors_took_is_told_where_the_release_tells_it(bench):
+    library = eager(CPU, GPU)
+    library.config.experimental.get_memory_info = lambda device: {"GPU:0": {"current": 5, "peak": 7}}[device]
+    made, events = bench(library)
+    made.measure(lambda: EagerTensor(GPU))
+    made.prove_gpu()
+    assert told_memory(events) == [7]
+
+
+def test_an_allocator_without_statistics_leaves_the_memory_out(bench):
+    def refuse(device):
+        raise ValueError("Allocator stats not available")
+
+    library = eager(CPU, GPU)
+    library.config.experimental.get_memory_info = refuse
+    made, events = bench(library)
+    made.prove_gpu()
+    assert told_memory(events) == []
+
+
+def test_a_release_without_the_question_leaves_the_memory_out(bench):
+    made, events = bench(eager(CPU, GPU))
+    made.prove_gpu()
+    assert told_memory(events) == []
+
+
+def test_tensorflow_1_tells_the_memory_by_an_operation_of_contribs(monkeypatch):
+    library = Thing(
+        __version__="1.15.0",
+        config=Thing(experimental=Thing()),
+        nn=Thing(__file__="/tensorflow_core/nn.py"),
+        Graph=lambda: Thing(as_default=nullcontext),
+        device=lambda name: nullcontext(places.append(name)),
+        load_op_library=lambda path: opened.append(path) or Thing(max_bytes_in_use=lambda: "most"),
+        compat=Thing(v1=Thing(Session=lambda graph: nullcontext(Thing(run={"most": 11}.get)))),
+    )
+    places, opened = [], []
+    assert device.peak_memory(library, ["GPU:0", "GPU:1"]) == 22
+    assert places == ["/GPU:0", "/GPU:1"]
+    assert opened[0].startswith("/tensorflow_core/contrib/memory_stats/")

@@ -1,0 +1,58 @@
+"""What the GPU's driver tells this process of its GPUs: the same in every release of TensorFlow, and without it."""
+
+import ctypes
+
+LIBRARY = "libcuda.so.1"
+
+# CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR in cuda.h.
+MAJOR, MINOR = 75, 76
+TEXT_BYTES = 256
+
+
+class SilentError(Exception):
+    """The driver does not tell."""
+
+
+def gpus(library=None):
+    """Name, compute capability ("8.6") and PCI address of each GPU, in CUDA's order; empty where it does not tell.
+
+    library: what stands for libcuda, which is opened where left out. Nothing of this needs a context or makes one. An
+    instance of a divided GPU (MIG) has the address of the whole.
+    """
+    try:
+        cuda = ctypes.CDLL(LIBRARY) if library is None else library
+        ask(cuda.cuInit, 0)
+        return [gpu(cuda, number) for number in range(whole(cuda.cuDeviceGetCount))]
+    except (OSError, AttributeError, SilentError):
+        return []
+
+
+def gpu(cuda, number):
+    """What the driver tells of one GPU; without its address where it does not tell that."""
+    device = whole(cuda.cuDeviceGet, number)
+    capability = [whole(cuda.cuDeviceGetAttribute, attribute, device) for attribute in (MAJOR, MINOR)]
+    found = {"name": text(cuda.cuDeviceGetName, device), "capability": "{}.{}".format(*capability)}
+    try:
+        return dict(found, pci=text(cuda.cuDeviceGetPCIBusId, device))
+    except SilentError:
+        return found
+
+
+def whole(function, *arguments):
+    """The whole number that a function of the driver writes to where its first argument points."""
+    value = ctypes.c_int()
+    ask(function, ctypes.byref(value), *arguments)
+    return value.value
+
+
+def text(function, device):
+    """The text that a function of the driver writes of a device."""
+    buffer = ctypes.create_string_buffer(TEXT_BYTES)
+    ask(function, buffer, TEXT_BYTES, device)
+    return buffer.value.decode("utf-8", "replace")
+
+
+def ask(function, *arguments):
+    """Call a function of the driver. Raises SilentError where it returns an error."""
+    if function(*arguments) != 0:
+        raise SilentError

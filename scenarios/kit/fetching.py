@@ -1,0 +1,43 @@
+"""Waiting for the results of work that goes on when the call that asked for it has returned."""
+
+from .placement import device_of
+
+
+def fetch(value):
+    """Wait until every tensor in `value` is on the host, whole."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            fetch(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            fetch(item)
+    elif hasattr(value, "numpy"):
+        value.numpy()
+    elif hasattr(getattr(value, "data", None), "numpy"):  # 2.4's arrays of the NumPy API are no tensors: they hold one
+        value.data.numpy()
+
+
+def fetch_one(value):
+    """Wait until one element of every tensor in `value` is on the host.
+
+    A GPU works its queue off in order, so the element, which one more kernel takes, comes after all that was asked for
+    before; whole matrices would take milliseconds, and be measured with the work.
+    """
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            fetch_one(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            fetch_one(item)
+    else:
+        tensor = value if hasattr(value, "numpy") else getattr(value, "data", None)
+        if hasattr(tensor, "numpy"):
+            element(tensor).numpy()
+
+
+def element(tensor):
+    """The first element of a tensor or variable in a GPU's memory; of any other one all of it."""
+    count = getattr(tensor.shape, "num_elements", None)
+    if "GPU:" in device_of(tensor) and count is not None and (count() or 0) > 1:
+        return tensor[(0,) * tensor.shape.ndims]
+    return tensor

@@ -1,0 +1,71 @@
+"""What the driver tells of GPUs, by a library with its functions' own signatures."""
+
+import pytest
+from kit import driver
+
+NOT_SUPPORTED = 801
+
+
+class Cuda:
+    """A libcuda with these GPUs: name, capability and address each; `broken` are functions that return an error."""
+
+    def __init__(self, *cards, broken=()):
+        self._cards = cards
+        for name in broken:
+            setattr(self, name, lambda *_: NOT_SUPPORTED)
+
+    def cuInit(self, flags):  # noqa: N802, the driver's names
+        return 0
+
+    def cuDeviceGetCount(self, count):  # noqa: N802
+        count._obj.value = len(self._cards)
+        return 0
+
+    def cuDeviceGet(self, device, number):  # noqa: N802
+        device._obj.value = 10 + number  # a handle, which need not be the number
+        return 0
+
+    def cuDeviceGetAttribute(self, value, attribute, device):  # noqa: N802
+        value._obj.value = self._cards[device - 10][1][{75: 0, 76: 1}[attribute]]
+        return 0
+
+    def cuDeviceGetName(self, buffer, size, device):  # noqa: N802
+        buffer.value = self._cards[device - 10][0].encode()
+        return 0
+
+    def cuDeviceGetPCIBusId(self, buffer, size, device):  # noqa: N802
+        buffer.value = self._cards[device - 10][2].encode()
+        return 0
+
+
+T4 = ("Tesla T4", (7, 5), "0000:00:1E.0")
+A100 = ("NVIDIA A100-SXM4-40GB", (8, 0), "0000:3B:00.0")
+
+
+def test_each_gpu_is_told_in_cudas_order():
+    assert driver.gpus(Cuda(A100, T4)) == [
+        {"name": "NVIDIA A100-SXM4-40GB", "capability": "8.0", "pci": "0000:3B:00.0"},
+        {"name": "Tesla T4", "capability": "7.5", "pci": "0000:00:1E.0"},
+    ]
+    assert driver.gpus(Cuda()) == []
+
+
+def test_an_address_that_is_not_told_is_left_out():
+    cuda = Cuda(T4, broken=["cuDeviceGetPCIBusId"])
+    assert driver.gpus(cuda) == [{"name": "Tesla T4", "capability": "7.5"}]
+
+
+@pytest.mark.parametrize(
+    "function", ["cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"]
+)
+def test_a_driver_that_does_not_answer_tells_nothing(function):
+    assert driver.gpus(Cuda(T4, broken=[function])) == []
+
+
+def test_a_library_without_the_function_tells_nothing():
+    assert driver.gpus(object()) == []
+
+
+def test_without_a_driver_nothing_is_told(monkeypatch):
+    monkeypatch.setattr(driver, "LIBRARY", "libcuda-that-is-not-there.so.1")
+    assert driver.gpus() == []

@@ -1,0 +1,103 @@
+"""What is waited for: whole results where they are on the host, one element of those on a GPU."""
+
+from types import SimpleNamespace as Thing
+
+import pytest
+from kit.fetching import fetch, fetch_one
+
+FULL = "/job:localhost/replica:0/task:0/device:"
+
+
+class Tensor:
+    """A tensor that notes what of it was copied to the host."""
+
+    def __init__(self, shape, device, backing=None, place=None, log=None):
+        self.log = [] if log is None else log
+        self._place = place
+        self.shape = Thing(num_elements=lambda: count(shape), ndims=len(shape))
+        self.device = FULL + device
+        if backing:
+            self.backing_device = FULL + backing
+
+    def __getitem__(self, place):
+        return Tensor((), "GPU:0", place=place, log=self.log)
+
+    def numpy(self):
+        self.log.append("all" if self._place is None else self._place)
+
+
+def count(shape):
+    number = 1
+    for length in shape:
+        number *= length
+    return number
+
+
+class Holder:
+    """An array of 2.4's NumPy API, which holds a tensor."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+ON_GPU = [
+    (Tensor((1000, 1000), "GPU:0", backing="GPU:0"), (0, 0)),
+    (Tensor((7,), "GPU:0"), (0,)),  # of a release that does not tell the memory
+    (Tensor((), "GPU:0", backing="GPU:0"), "all"),
+    (Tensor((1,), "GPU:0", backing="GPU:0"), "all"),
+    (Tensor((0, 3), "GPU:0", backing="GPU:0"), "all"),
+    (Tensor((10, 10), "GPU:0", backing="CPU:0"), "all"),  # whole numbers are in the host's memory
+    (Tensor((10, 10), "CPU:0"), "all"),
+]
+
+
+@pytest.mark.parametrize("wrap", [lambda t: t, lambda t: [1.0, t], lambda t: (None, {"loss": t}), Holder])
+@pytest.mark.parametrize(("tensor", "copied"), ON_GPU)
+def test_of_what_is_in_a_gpus_memory_one_element_is_waited_for(wrap, tensor, copied):
+    del tensor.log[:]
+    fetch_one(wrap(tensor))
+    assert tensor.log == [copied]
+
+
+def test_every_tensor_is_waited_for():
+    first, second = Tensor((2, 2), "GPU:0"), Tensor((3,), "GPU:1")
+    fetch_one({"a": [first], "b": second})
+    assert (first.log, second.log) == ([(0, 0)], [(0,)])
+
+
+def test_without_a_gpu_results_are_fetched_whole():
+    tensor = Tensor((1000, 1000), "CPU:0")
+    fetch([tensor])
+    assert tensor.log == ["all"]
+
+
+class Ragged:
+    """Values in rows of any length: it is on no device, and its shape is not known."""
+
+    shape = Thing(num_elements=lambda: None, ndims=2)
+
+    def __init__(self):
+        self.was_fetched = False
+
+    def numpy(self):
+        self.was_fetched = True
+
+
+class Variable3(Ragged):
+    """A variable of Keras 3, whose shape is a tuple."""
+
+    shape = (2, 2)
+    device = FULL + "GPU:0"
+
+
+@pytest.mark.parametrize("kind", [Ragged, Variable3])
+def test_what_has_no_element_to_take_is_fetched_whole(kind):
+    value = kind()
+    fetch_one(value)
+    assert value.was_fetched
+
+
+@pytest.mark.parametrize("wait", [fetch, fetch_one])
+@pytest.mark.parametrize("value", [None, 0.5, "text", object(), [[], {}]])
+def test_other_results_are_let_be(wait, value):
+    wait(value)
