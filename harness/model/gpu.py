@@ -107,6 +107,11 @@ class Card:
     pci: str = ""
     settings: Settings = Settings()
 
+    @property
+    def names(self) -> set[str]:
+        """What it and its instances are called: indices and UUIDs."""
+        return {str(self.index), self.uuid, *(name for each in self.instances for name in (each.index, each.uuid))}
+
 
 @dataclass(frozen=True, slots=True)
 class UsedGpu:
@@ -170,8 +175,11 @@ class GpuHost:
     is_here: bool = True
 
     def chosen(self, gpus: Sequence[str]) -> list[Card]:
-        """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over."""
-        return [card for card in self.cards if {"all", str(card.index), card.uuid} & set(gpus)]
+        """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over.
+
+        An instance (MIG) means its card.
+        """
+        return [card for card in self.cards if "all" in gpus or card.names & set(gpus)]
 
 
 @dataclass(frozen=True, slots=True)

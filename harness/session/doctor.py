@@ -19,6 +19,7 @@ from harness.machine.doctor.diagnosis import listen
 from harness.machine.gpu import chosen
 from harness.machine.lock import machine_to_itself
 from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError
 from harness.plan.availability import gpu_rows
 from harness.plan.selection import resolve
 from harness.report.escape import plain
@@ -63,8 +64,14 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted=bool(wanted))]
     # what an engine elsewhere has, only a launch can tell
     checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
+    # how they are set matters to those who measure on them
+    checks += [check for card in host.chosen(wanted) for check in around.gpu_settings(card)]
+    try:
+        cards = chosen.cards(wanted, host) if wanted else host.cards[:1]
+    except CannotRunHereError as error:  # one finding among the others
+        cards = []
+        checks.append(around.gpus_asked(error.message, error.advice))
     found: dict[str, Any] = {"checks": [*map(_described, checks)]}
-    cards = chosen.cards(wanted, host) if wanted else host.cards[:1]
     if cards:
         found["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
         found["environments"] = gpu_rows(environments, catalog, cards, host)

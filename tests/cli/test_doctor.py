@@ -19,7 +19,7 @@ from harness.machine.gpu.host import read
 from harness.machine.lock import machine_to_itself
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
-from tests.machine.gpu.library import H100, K80, NEW, OLD, Library
+from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
 
 CHECKS = [
     "noise",
@@ -162,9 +162,31 @@ def test_environments_of_one_kind_share_a_line(
 @pytest.mark.usefixtures("no_engine")
 def test_a_gpu_that_the_machine_does_not_have_is_exit_4(has_gpus: Callable[[Library], None]) -> None:
     has_gpus(Library([H100], **NEW))
-    done = run("--no-listen", "--gpus", "1")
-    assert isinstance(done.exception, CannotRunHereError)
-    assert "NVIDIA H100" in str(done.exception)
+    done = run("--no-listen", "--json", "--gpus", "1")
+    assert done.exit_code == Exit.CANNOT_RUN_HERE
+    asked = checks(done)["GPUs asked for"]
+    assert asked["level"] == "bad"
+    assert "has no GPU 1. It has 0: NVIDIA H100" in asked["value"]
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_a_divided_gpu_is_told_with_its_instances_and_what_to_type(has_gpus: Callable[[Library], None]) -> None:
+    has_gpus(Library([DIVIDED], **NEW))
+    told = checks(run("--no-listen", "--json", "--gpu"))
+    assert "0:2 1g.5gb (MIG-00000000-0000-0000-0000-000000000001)" in told["GPU 0"]["value"]
+    assert told["GPUs asked for"]["level"] == "bad"
+    assert "--gpus MIG-" in told["GPUs asked for"]["advice"]
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_how_the_gpus_that_are_wanted_are_set_is_told_with_commands(has_gpus: Callable[[Library], None]) -> None:
+    has_gpus(Library([K80, H100], **NEW))
+    told = checks(run("--no-listen", "--json", "--gpus", "1"))
+    assert told["GPU 1 power limit"]["command"] == "sudo nvidia-smi -i 1 -pl 700"
+    assert {"GPU 1 clocks", "GPU 1 compute mode", "GPU 1 ECC", "GPU 1 PCIe link"} <= set(told)
+    assert not [name for name in told if name.startswith("GPU 0 ")]
+    # nobody asked for a GPU: what they are is told, and not how they are set
+    assert "GPU 1 clocks" not in checks(run("--no-listen", "--json"))
 
 
 def test_an_unknown_environment_is_told_before_listening() -> None:

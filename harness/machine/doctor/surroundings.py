@@ -1,6 +1,7 @@
 """What launches need beside CPUs: Docker, its builder and room for images; a GPU's driver, and a GPU to itself."""
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
@@ -11,6 +12,9 @@ from harness.model.texts import counted
 OLDEST_DOCKER = (20, 10)
 #: The bake file has a matrix, which an older builder does not know.
 OLDEST_BUILDX = (0, 11)
+
+#: From here on clocks can be locked.
+VOLTA = (7, 0)
 
 #: Less than this beside the images stops other things: logs, results, the builder itself.
 SPARE_BYTES = 2 * 10**9
@@ -105,9 +109,11 @@ def gpu(card: Card) -> CheckResult:
     value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
-        value += ", divided into instances (MIG)"
+        parts = ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+        value += f", divided into instances (MIG): {parts or 'none yet, so that nothing can run on it'}"
         advice = [
-            "An instance is a part of a GPU, and what runs on the other parts slows it down. Measure on whole GPUs."
+            "An instance is a part of a GPU, and what runs on the other parts slows it down. Measure on whole GPUs, or "
+            "name an instance by its UUID (--gpus MIG-…)."
         ]
     if card.processes:
         using = [
@@ -133,6 +139,149 @@ def gpu(card: Card) -> CheckResult:
         advice=" ".join(advice),
         command=command,
     )
+
+
+def gpus_asked(error: str, advice: str) -> CheckResult:
+    """That launches cannot get the GPUs that were asked for, and why."""
+    return checked("GPUs asked for", Level.BAD, error, {"error": error}, advice=advice)
+
+
+def gpu_settings(card: Card) -> list[CheckResult]:
+    """What of a GPU's settings disturbs measuring, a finding each; nothing of what is well or not told."""
+    return [found for check in _SETTINGS if (found := check(card)) is not None]
+
+
+def _setting(
+    card: Card, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
+) -> CheckResult:
+    """A finding. The advice ends with a colon where a command follows."""
+    facts = {"index": card.index, **card.settings.told()}
+    return checked(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
+
+
+def _compute_mode(card: Card) -> CheckResult | None:
+    default = f"sudo nvidia-smi -i {card.index} -c DEFAULT"
+    match card.settings.compute_mode:
+        case "prohibited":
+            advice = "No process may compute on it, so that every launch would end without a GPU:"
+            return _setting(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
+        case "exclusive process":
+            advice = (
+                "One process at a time may compute on it: a launch fails while another program holds it. That keeps "
+                "others off; to let several in:"
+            )
+            return _setting(card, "compute mode", "exclusive process", advice, command=default)
+    return None
+
+
+def _persistence(card: Card) -> CheckResult | None:
+    if card.settings.persistence is not False:
+        return None
+    return _setting(
+        card,
+        "persistence",
+        "off",
+        "While no process uses the GPU its driver goes down: the next one waits 1 to 3 s for it, and clocks that were "
+        "locked are lost. A run keeps it up by itself; to keep it up between runs:",
+        command=f"sudo nvidia-smi -i {card.index} -pm 1",
+    )
+
+
+def _clocks(card: Card) -> CheckResult | None:
+    # Pascal and older have no clocks that can be locked, and those of an instance are its GPU's
+    if card.capability < VOLTA or card.is_partitioned:
+        return None
+    most = card.settings.sm_clock_most_mhz
+    return _setting(
+        card,
+        "clocks",
+        f"{f'up to {most} MHz; ' if most else ''}whether they are locked cannot be read",
+        "Free clocks follow heat and power, so that one launch may run at others than the next. `harness matrix --gpu "
+        "--lock-clocks base` locks them for a run, and needs root; or by hand, until --reset-gpu-clocks:",
+        command=f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks=tdp,tdp",
+    )
+
+
+def _power_limit(card: Card) -> CheckResult | None:
+    limit, usual = card.settings.power_limit_watts, card.settings.power_limit_default_watts
+    if limit is None or usual is None or limit >= usual:
+        return None
+    return _setting(
+        card,
+        "power limit",
+        f"{limit:g} W of {usual:g} W",
+        "Its power limit was lowered: heavy work runs at lower clocks than on such a card elsewhere.",
+        command=f"sudo nvidia-smi -i {card.index} -pl {usual:g}",
+    )
+
+
+def _ecc(card: Card) -> CheckResult | None:
+    now, later = card.settings.ecc, card.settings.ecc_pending
+    if now is None or later is None or now is later:
+        return None
+    words = {True: "on", False: "off"}
+    return _setting(
+        card,
+        "ECC",
+        f"{words[now]}, and {words[later]} after the next start",
+        "Runs before and after that start would differ in memory and its speed. Let it come into force first:",
+        command=f"sudo nvidia-smi -i {card.index} --gpu-reset",
+    )
+
+
+def _link(card: Card) -> CheckResult | None:
+    set_so = card.settings
+    narrow = set_so.pcie_width and set_so.pcie_width_most and set_so.pcie_width < set_so.pcie_width_most
+    slow = (
+        set_so.pcie_generation and set_so.pcie_generation_most and set_so.pcie_generation < set_so.pcie_generation_most
+    )
+    if not narrow and not slow:
+        return None
+    told = [
+        f"{set_so.pcie_width} of {set_so.pcie_width_most} lanes" if narrow else "",
+        f"generation {set_so.pcie_generation} of {set_so.pcie_generation_most}" if slow else "",
+    ]
+    return _setting(
+        card,
+        "PCIe link",
+        ", ".join(filter(None, told)),
+        "Copies to and from the GPU are slower than they could be: the slot, its riser or another card that shares the "
+        "lanes allows no more.",
+        command=f"nvidia-smi -i {card.index} -q | grep -A 12 'GPU Link Info'",
+    )
+
+
+def _display(card: Card) -> CheckResult | None:
+    if not card.settings.display:
+        return None
+    return _setting(
+        card,
+        "screen",
+        "drives a screen",
+        "What is drawn on it takes its time and memory from launches, and is not seen as another process. Measure on "
+        "another GPU, or without a desktop:",
+        command="sudo systemctl isolate multi-user.target",
+    )
+
+
+def _virtual(card: Card) -> CheckResult | None:
+    if card.settings.virtualization != "vGPU":
+        return None
+    advice = "It is a share of a GPU, and what other machines do with theirs cannot be seen. Measure on a whole GPU."
+    return _setting(card, "vGPU", "a share of a GPU that other virtual machines use too", advice)
+
+
+#: In the order in which they are shown.
+_SETTINGS: Sequence[Callable[[Card], CheckResult | None]] = (
+    _compute_mode,
+    _persistence,
+    _clocks,
+    _power_limit,
+    _ecc,
+    _link,
+    _display,
+    _virtual,
+)
 
 
 def _is_older(version: str, than: tuple[int, int]) -> bool:

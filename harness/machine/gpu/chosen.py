@@ -33,11 +33,14 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
 
 
 def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
-    """The cards that are meant, as far as the machine's are known. Raises CannotRunHereError for one that it lacks."""
+    """The cards that are meant, as far as the machine's are known; an instance (MIG) means its card.
+
+    Raises CannotRunHereError for one that the machine lacks, and for one that is divided: a launch gets an instance.
+    """
     if host.absent:
         return []
-    known = {str(card.index) for card in host.cards} | {card.uuid for card in host.cards}
-    # an instance of a partitioned GPU has a UUID of its own, which only the engine can tell
+    known = {name for card in host.cards for name in card.names}
+    # a driver may keep the names of instances to itself, and the engine knows them
     missing = [name for name in names if name != ALL and not name.startswith("MIG-") and name not in known]
     if missing or not host.cards:
         has = "; ".join(f"{card.index}: {card.name}" for card in host.cards) or "none"
@@ -45,6 +48,14 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
             f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
             "To see what is there: harness doctor --gpu",
         )
+    for card in host.cards:
+        if card.is_partitioned and {str(card.index), card.uuid} & set(names):
+            parts = ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+            raise CannotRunHereError(
+                f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), of which a "
+                f"launch gets one. It has {parts or 'none yet'}.",
+                f"Name one by its UUID (--gpus MIG-…), or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+            )
     return host.chosen(names)
 
 

@@ -1,11 +1,21 @@
 """What launches need beside CPUs: levels, sentences and facts."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from harness.machine.doctor.surroundings import SPARE_BYTES, buildx, disk_room, docker, gpu, gpu_access, gpu_driver
-from harness.model.gpu import Card, GpuHost, Process
+from harness.machine.doctor.surroundings import (
+    SPARE_BYTES,
+    buildx,
+    disk_room,
+    docker,
+    gpu,
+    gpu_access,
+    gpu_driver,
+    gpu_settings,
+)
+from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
 
 CARD = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 
@@ -121,9 +131,98 @@ def test_a_gpu_is_good_unless_it_is_shared() -> None:
 def test_a_part_of_a_gpu_is_shared_with_the_other_parts() -> None:
     parts = gpu(replace(CARD, is_partitioned=True))
     assert parts.level == "warn"
-    assert "divided into instances (MIG)" in parts.value
+    assert parts.value.endswith("divided into instances (MIG): none yet, so that nothing can run on it")
     assert "whole GPUs" in parts.advice
     assert parts.command == "sudo nvidia-smi -i 1 -mig 0"
     both = gpu(replace(CARD, is_partitioned=True, processes=[Process(7)]))
     assert "End the processes" in both.advice
     assert "whole GPUs" in both.advice
+
+
+def test_the_instances_of_a_gpu_are_named_as_they_are_typed() -> None:
+    part = Instance("1:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
+    parts = gpu(replace(CARD, is_partitioned=True, instances=[part]))
+    assert parts.value.endswith("divided into instances (MIG): 1:0 1g.5gb (MIG-cccc)")
+    assert "--gpus MIG-" in parts.advice
+
+
+WELL = Settings(
+    persistence=True,
+    power_limit_watts=400.0,
+    power_limit_default_watts=400.0,
+    ecc=True,
+    ecc_pending=True,
+    compute_mode="default",
+    pcie_generation=4,
+    pcie_generation_most=4,
+    pcie_width=16,
+    pcie_width_most=16,
+    virtualization="passthrough",
+    display=False,
+)
+#: A card whose clocks cannot be locked, so that nothing is said of them.
+PASCAL = replace(CARD, capability=(6, 1), settings=WELL)
+
+
+@pytest.mark.parametrize("settings", [WELL, Settings()])
+def test_of_settings_that_are_well_or_not_told_nothing_is_said(settings: Settings) -> None:
+    assert gpu_settings(replace(PASCAL, settings=settings)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "level", "value", "command"),
+    [
+        ({"persistence": False}, "persistence", "warn", "off", "sudo nvidia-smi -i 1 -pm 1"),
+        ({"power_limit_watts": 250.0}, "power limit", "warn", "250 W of 400 W", "sudo nvidia-smi -i 1 -pl 400"),
+        ({"compute_mode": "prohibited"}, "compute mode", "bad", "prohibited", "sudo nvidia-smi -i 1 -c DEFAULT"),
+        (
+            {"compute_mode": "exclusive process"},
+            "compute mode",
+            "warn",
+            "exclusive process",
+            "sudo nvidia-smi -i 1 -c DEFAULT",
+        ),
+        (
+            {"ecc_pending": False},
+            "ECC",
+            "warn",
+            "on, and off after the next start",
+            "sudo nvidia-smi -i 1 --gpu-reset",
+        ),
+        (
+            {"pcie_width": 8, "pcie_generation": 3},
+            "PCIe link",
+            "warn",
+            "8 of 16 lanes, generation 3 of 4",
+            "nvidia-smi -i 1 -q | grep -A 12 'GPU Link Info'",
+        ),
+        ({"display": True}, "screen", "warn", "drives a screen", "sudo systemctl isolate multi-user.target"),
+        (
+            {"virtualization": "vGPU"},
+            "vGPU",
+            "warn",
+            "a share of a GPU that other virtual machines use too",
+            "",
+        ),
+    ],
+)
+def test_what_disturbs_is_said_with_the_command_that_mends_it(
+    changes: dict[str, Any], name: str, level: str, value: str, command: str
+) -> None:
+    (check,) = gpu_settings(replace(PASCAL, settings=replace(WELL, **changes)))
+    assert (check.name, check.level, check.value, check.command) == (f"GPU 1 {name}", level, value, command)
+    assert check.advice
+    assert set(changes.items()) <= set(check.facts.items())
+
+
+def test_a_raised_power_limit_is_no_lowered_one() -> None:
+    assert gpu_settings(replace(PASCAL, settings=replace(WELL, power_limit_watts=450.0))) == []
+
+
+def test_clocks_that_can_be_locked_are_advised_to_be_so() -> None:
+    (check,) = gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
+    assert (check.name, check.level) == ("GPU 1 clocks", "warn")
+    assert check.value == "up to 1410 MHz; whether they are locked cannot be read"
+    assert "--lock-clocks" in check.advice
+    assert check.command == "sudo nvidia-smi -i 1 --lock-gpu-clocks=tdp,tdp"
+    assert gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []

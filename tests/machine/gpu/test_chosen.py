@@ -54,6 +54,23 @@ def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
         cards(["all"], GpuHost(driver="470.1"))
 
 
+PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
+DIVIDED = Card(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
+
+
+def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
+    host = GpuHost(cards=[OLD, NEW, DIVIDED])
+    assert cards(["MIG-cccc"], host) == [DIVIDED]
+    assert cards(["all"], host) == [OLD, NEW, DIVIDED]
+    for name in ("2", "GPU-cccc"):
+        with pytest.raises(
+            CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* has 2:0 1g.5gb \(MIG-cccc\)"
+        ):
+            cards([name], host)
+    with pytest.raises(CannotRunHereError, match="It has none yet"):
+        cards(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
+
+
 def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
     (told,) = facts([NEW], HOST)["gpus"]
     assert told == {
