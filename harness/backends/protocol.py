@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import Backend, ImageStore, KeptImage, Preparation, Progress
+from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
 from harness.model.run import ByHand, Run
@@ -29,9 +29,20 @@ class RegisteredBackend(Backend, Protocol):
         """What launches would run on, in a few words. Raises CannotRunHereError where they cannot run here."""
         ...
 
-    def check_gpus(self, wanted: Sequence[str]) -> str:
-        """How launches get these GPUs. Raises UsageError where they never do, CannotRunHereError."""
+    def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
+        """See whether launches may get these GPUs, by one way alone where that was typed.
+
+        Raises UsageError where they never do, CannotRunHereError where they are known not to here.
+        """
         ...
+
+    def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
+        """Find the way to the GPUs that were checked which works, and tell the user of it: sentences.
+
+        It may need one of these environments made ready; nothing is done where there is none, or where it was done.
+        Raises CannotRunHereError where no way works.
+        """
+        return []
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what an environment has with its lock. Raises CannotRunHereError where it does not start."""
@@ -44,8 +55,8 @@ class RegisteredBackend(Backend, Protocol):
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError where the disk is known to have no room for what `prepare` would make."""
 
-    def findings(self, requirements: Sequence[Requirement], *, wanted: bool) -> list[CheckResult]:
-        """What the doctor reports, with the room for these environments; `wanted`: launches are to be on GPUs."""
+    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
+        """What the doctor reports, with the room for these environments; `wanted` are the GPUs of every launch."""
         return []
 
     def caches(self) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
+from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import ByHand, Run
 
@@ -64,18 +65,25 @@ def _entry(name: str) -> BackendEntry:
 
 
 def choose(
-    name: str, root: Path, run: str, *, untrusted: bool = False, gpus: Sequence[str] = ()
+    name: str,
+    root: Path,
+    run: str,
+    *,
+    untrusted: bool = False,
+    gpus: Sequence[str] = (),
+    via: GpuWay | None = None,
 ) -> "tuple[RegisteredBackend, str]":
     """The backend and why it was taken.
 
     `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container or, where the user typed a
-    backend's name, in that one. `gpus`: those of every launch, which a container alone can have. Raises
-    CannotRunHereError, and UsageError for a name that is not registered, and for GPUs where there are no containers.
+    backend's name, in that one. `gpus`: those of every launch, which a container alone can have, and `via` is
+    the way in which it is to get them, where one was typed. Raises CannotRunHereError, and UsageError for a name that
+    is not registered, and for GPUs where there are no containers.
     """
     if name != AUTO:
         backend = _entry(name).open(root, run)
         try:
-            return backend, f"{_usable(backend, gpus)}, as --backend {name} asks"
+            return backend, f"{_usable(backend, gpus, via)}, as --backend {name} asks"
         except CannotRunHereError as error:
             advice = [error.advice, *([] if gpus else [f"Or measure without it: {_without_containers(name)}"])]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
@@ -88,7 +96,7 @@ def choose(
             refusals.append(error)
             continue
         why = f"because {_clause(refusals[0].message)}" if refusals else "because it answers"
-        return backend, f"{_usable(backend, gpus)}, {why}"
+        return backend, f"{_usable(backend, gpus, via)}, {why}"
     raise _refusal(refusals, gpus)
 
 
@@ -108,13 +116,13 @@ def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
     return entry.load().by_hand(run, chosen) if entry is not None else ByHand()
 
 
-def _usable(backend: "RegisteredBackend", gpus: Sequence[str]) -> str:
-    """What launches run on, in words, and how they get their GPUs."""
+def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:
+    """What launches run on, in words, and with which GPUs."""
     if not gpus:
         return backend.check()
     # "it never has GPUs" is more use than "it is not running"
-    way = backend.check_gpus(gpus)
-    return f"{backend.check()} with GPU {', '.join(gpus)} by {way}"
+    backend.check_gpus(gpus, via)
+    return f"{backend.check()} with GPU {', '.join(gpus)}"
 
 
 def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> CannotRunHereError:

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
+
+class GpuWay(StrEnum):
+    """The ways in which containers get GPUs, as `--gpu-via` calls them, in the order in which they are tried."""
+
+    CDI = "cdi"
+    RUNTIME = "runtime"
+    DRIVER = "driver"
+
+    @property
+    def words(self) -> str:
+        """What reports, and run.json's `gpus_by`, call it."""
+        return {"cdi": "CDI", "runtime": "the runtime nvidia", "driver": "the engine's device driver"}[self.value]
+
+
 #: What `where` says of an engine on the machine that the harness runs on, and of another one.
 HERE, REMOTE = "this machine", "remote"
 

@@ -61,7 +61,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
         for each in environments
         if typed and device in each.devices and lock_file(project, each, device).is_file()
     ]
-    checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted=bool(wanted))]
+    checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted)]
     # what an engine elsewhere has, only a launch can tell
     checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
     # how they are set matters to those who measure on them

@@ -191,7 +191,7 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
 
 def _limits(request: LaunchRequest) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    wanted = gpus.wish(request.gpu, request.gpus)
+    wanted = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
     # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
     cores = request.cpus or ("all" if wanted else "1")
     return Limits(

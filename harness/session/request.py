@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import DEFAULT_SUITE, Suite
@@ -148,6 +149,14 @@ class LaunchRequest:
     backend: Annotated[str, Option("What executes the launches.")] = "auto"
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.")] = False
     gpus: Annotated[str, Option("The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")] = ""
+    gpu_via: Annotated[
+        GpuWay | None,
+        Option(
+            "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver; implies --gpu. "
+            "Default: the first of these that works.",
+            ("--gpu-via",),
+        ),
+    ] = None
     cpus: Annotated[
         str, Option("Cores of each launch: a count, `all`, or a list such as 0,2-3. Default: 1, or all with --gpu.")
     ] = ""

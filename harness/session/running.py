@@ -15,6 +15,7 @@ from harness import __version__
 from harness.analysis import sizing
 from harness.analysis.results import Results
 from harness.backends import registry
+from harness.backends.protocol import RegisteredBackend
 from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -23,7 +24,7 @@ from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu.host import kept_open
 from harness.machine.lock import exclusive, machine_to_itself
-from harness.model.backend import Backend, Preparation, Progress, Step
+from harness.model.backend import Backend, GpuWay, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
@@ -189,9 +190,11 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     root, limits = planned.project.root, planned.plan.limits
     name = planned.request.backend
-    backend, why = registry.choose(name, root, identity, untrusted=planned.is_untrusted, gpus=limits.gpus)
+    untrusted, via = planned.is_untrusted, planned.request.gpu_via
+    backend, why = registry.choose(name, root, identity, untrusted=untrusted, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     if limits.gpus:
+        _try_gpus(backend, planned.needed, listener)  # with an image of an earlier run, before any is built
         backend.check_room(planned.needed)
         for sentence in gpus.shared(planned.cards):
             listener.say(sentence)
@@ -203,6 +206,8 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             listener.say(f"{each} is not available here: {error}")
         planned = _without(planned, made.unavailable)
         _refuse_nothing(planned)
+        if limits.gpus:
+            _try_gpus(backend, planned.needed, listener)
     except BaseException:
         folder.discard()
         raise
@@ -261,9 +266,13 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     if changed:
         raise _changed(path, f"the scenario {', '.join(changed)}")
     # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
-    backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus)
+    via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
+    backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
-    made = _prepared(backend, [requirements[each] for each in begun.images], listener)
+    needed = [requirements[each] for each in begun.images]
+    made = _prepared(backend, needed, listener)
+    if limits.gpus:
+        _try_gpus(backend, needed, listener)
     moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
         raise _changed(path, f"the image of {', '.join(moved)}")
@@ -301,6 +310,11 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
             folder.write_run(ended)
         results = Results(ended, launches, registry.by_hand)
         return Ended(folder.path, results, report(folder, results), interrupted, refused)
+
+
+def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
+    for sentence in backend.try_gpus(needed):
+        listener.say(sentence)
 
 
 def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:

@@ -8,7 +8,7 @@ import pytest
 from harness.backends import registry
 from harness.backends.protocol import ImageBackend, RegisteredBackend
 from harness.backends.registry import ENTRIES, BackendEntry
-from harness.model.backend import BackendFacts
+from harness.model.backend import BackendFacts, GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import ByHand
 from tests.factories import cell, run
@@ -18,6 +18,7 @@ class Fake:
     """A backend that is there, or not, and has GPUs, or not."""
 
     there, has_gpus = True, True
+    via: Any = None
 
     def __init__(self, root: Path, run: str) -> None:
         pass
@@ -27,11 +28,11 @@ class Fake:
             raise CannotRunHereError("No engine answers at all.\nTwo lines.", "Start it.")
         return f"the {type(self).__name__.lower()}"
 
-    def check_gpus(self, wanted: Any) -> str:
+    def check_gpus(self, wanted: Any, via: Any = None) -> None:
         self.check()
         if not self.has_gpus:
             raise CannotRunHereError("It has no GPU.", "Buy one.")
-        return "a wire"
+        type(self).via = via
 
 
 class Ship(Fake):
@@ -101,8 +102,11 @@ def test_an_untrusted_script_goes_without_a_container_only_where_that_was_typed(
     assert refused.value.advice == "Start Ship, or, if you trust the file, type --backend raft."
 
 
-def test_how_launches_get_their_gpus_is_told(choose: Any) -> None:
-    assert choose(gpus=["0", "1"])[1] == "the ship with GPU 0, 1 by a wire, because it answers"
+def test_the_gpus_of_launches_are_told_and_the_way_that_was_typed_is_handed_on(choose: Any) -> None:
+    assert choose(gpus=["0", "1"]) == (Ship, "the ship with GPU 0, 1, because it answers")
+    assert Ship.via is None
+    choose(gpus=["0"], via=GpuWay.CDI)
+    assert Ship.via is GpuWay.CDI
 
 
 @pytest.mark.usefixtures("no_ship")

@@ -15,12 +15,13 @@ import pytest
 
 from harness.backends.docker import gpus as code
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.gpus import KIND, GpuAccess, GpuWay, names_in
+from harness.backends.docker.gpus import KIND, GpuAccess, names_in
 from harness.backends.docker.images import Images
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import kit_files
+from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Job, Limits, Sampling, Status
@@ -180,14 +181,20 @@ def test_an_engine_without_gpus_says_what_to_install(backend, no_gpus):
 
 
 @pytest.mark.parametrize(
-    ("way", "words"), [(GpuWay.CDI, "unresolvable CDI devices"), (GpuWay.RUNTIME, "could not select device driver")]
+    ("way", "refused"),
+    [
+        (GpuWay.CDI, ("unresolvable CDI devices", "nvidia-ctk cdi generate")),
+        (GpuWay.RUNTIME, ("unknown or invalid runtime name: nvidia", "nvidia-ctk runtime configure")),
+        (GpuWay.DRIVER, ("could not select device driver", "apt-get install nvidia-container-toolkit")),
+    ],
 )
-def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image, way, words):
+def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, image, way, refused):
+    words, command = refused
     backend.access = GpuAccess(way)
     with pytest.raises(CannotRunHereError, match=words) as error:
         backend.launch(image, on_gpus("", "0"))
     assert error.value.message.startswith("--gpus 0: ")
-    assert "harness doctor --gpu" in error.value.advice
+    assert command in error.value.advice
 
 
 @pytest.mark.parametrize("options", [["--gpu"], ["--gpus", "7"]])
@@ -311,7 +318,10 @@ def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhe
     ]
     done = harness(elsewhere, "matrix", *step, "-a", "inputs=numpy", "-a", "mode=eager", "-e", "*", "--gpus", "0,1")
     assert done.returncode == 1, done.stderr
-    assert "with GPU 0, 1 by CDI" in done.stderr
+    assert "with GPU 0, 1" in done.stderr
+    # their nodes are there, and no driver
+    assert "Containers get GPUs by CDI. A container" in done.stderr.replace("\n", " ")
+    assert "libcuda.so.1" in done.stderr
     (folder,) = (elsewhere / "results").iterdir()
     (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
     assert (pilot["status"], pilot["samples"]) == ("cpu fallback", [])

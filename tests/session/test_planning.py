@@ -8,6 +8,7 @@ import pytest
 
 from harness.backends import registry
 from harness.catalog.project import Project
+from harness.model.backend import GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost
@@ -88,6 +89,10 @@ def test_a_gpu_run_has_the_first_gpu_every_core_and_the_gpus_locks(plan: Plan) -
     assert prepared.cards == [V100]
 
 
+def test_a_way_to_gpus_asks_for_one(plan: Plan) -> None:
+    assert plan(environments=["old"], gpu_via=GpuWay.CDI).plan.limits.gpus == ("0",)
+
+
 def test_what_was_typed_wins(plan: Plan) -> None:
     limits = plan(environments=["old"], gpus="0", cpus="1", timeout=90.0).plan.limits
     assert limits.gpus == ("0",)
@@ -148,6 +153,7 @@ def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Pla
     ("options", "code", "words"),
     [
         (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' is no GPU", "nvidia-smi -L"]),
+        (["--gpu-via", "luck"], 2, ["--gpu-via", "cdi", "runtime", "driver"]),
         (["--gpu", "--backend", "local"], 2, ["--gpu needs containers", "Leave --backend local out"]),
         (["--gpu", "--resume", "results/none"], 2, ["it takes no --gpu"]),
     ],

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
 from harness.model.launch import Protocol
 from harness.session import ProfileRequest, Request
@@ -42,6 +43,7 @@ ASKED = Request(
     scenarios=["ways"],
     axes={"way": ["fine", "prints"], "speed": ["slow"]},
     gpu=True,
+    gpu_via=GpuWay.RUNTIME,
     timeout=90.0,
     memory=2**30,
     precision=0.025,
@@ -64,8 +66,9 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
         "--calls",
         "7",
     ]
-    words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --timeout 90s --memory 1073741824b "
-    words += "--results elsewhere --precision 2.5% --budget 600s --margin 5% --sampling document --warmup 0s "
+    words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
+    words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
+    words += "--sampling document --warmup 0s "
     assert ASKED.command() == ["harness", "matrix", *words.split(), "--measure", "0.25s"]
 
 

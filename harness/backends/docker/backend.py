@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
-from harness.backends.docker import bake, by_hand, gpus, recipe
+from harness.backends.docker import bake, by_hand, gpu_refusals, gpus, recipe
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created, printed
 from harness.backends.docker.cuda import check_cuda
 from harness.backends.docker.engine import NAME, Engine, connect, sentences
@@ -19,7 +19,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
-from harness.model.backend import BackendFacts, Held, KeptImage, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.gpu import Card, GpuCode, GpuHost
@@ -46,7 +46,8 @@ class DockerBackend(ImageBackend):
         self._root = root
         self._run = run
         self._ids: dict[str, str] = {}
-        self._gpus_by = ""
+        self._wanted: Sequence[str] = ()
+        self._untried: Sequence[gpus.GpuAccess] = ()
         self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
 
     @cached_property
@@ -61,8 +62,8 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def access(self) -> gpus.GpuAccess:
-        """How containers get GPUs. Raises CannotRunHereError where they get none."""
-        return gpus.find(self.engine)
+        """How launches get GPUs: as may be first of all, until `try_gpus` knows. Raises CannotRunHereError."""
+        return gpus.find(self.engine)[0]
 
     @cached_property
     def gpu_host(self) -> GpuHost:
@@ -73,11 +74,26 @@ class DockerBackend(ImageBackend):
         """What answers. Raises CannotRunHereError where nothing does."""
         return self.engine.facts.engine
 
-    def check_gpus(self, wanted: Sequence[str]) -> str:
-        """How containers get these GPUs. Raises CannotRunHereError where the engine is known not to have them."""
-        gpus.check(self.access, wanted)
-        self._gpus_by = self.access.way.value
-        return self._gpus_by
+    def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
+        """Raise CannotRunHereError where the engine is known not to have these GPUs for containers."""
+        self._untried = gpus.having(gpus.find(self.engine, via), wanted)
+        self._wanted, self.access = wanted, self._untried[0]
+
+    def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
+        """Take the first way to the GPUs that were checked in which a container starts, and say so.
+
+        Needs an image of one of these environments; nothing is said where there is none, or where that was done before.
+        """
+        return self._try_gpus(next((found.id for each in requirements if (found := self.images.find(each))), ""))
+
+    def _try_gpus(self, image: str) -> list[str]:
+        if not self._untried or not image:
+            return []
+        self.access, told = gpus.working(
+            self._untried, lambda each: gpus.tried(self.engine, image, each.way, self._wanted, self._run)
+        )
+        self._untried = ()
+        return told
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError where the images that are to be built have no room."""
@@ -90,28 +106,42 @@ class DockerBackend(ImageBackend):
                 "Remove what is no longer needed (docker system df), or ask for fewer environments (-e).",
             )
 
-    def findings(self, requirements: Sequence[Requirement], *, wanted: bool) -> list[CheckResult]:
+    def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
         """What the doctor says of the engine, its builder, the room for images, and how containers get GPUs."""
         builder = surroundings.buildx(bake.version())
         try:
             facts = self.engine.facts
         except CannotRunHereError as error:
-            return [surroundings.docker("", error=error.message.rstrip("."), wanted=wanted), builder]
+            return [surroundings.docker("", error=error.message.rstrip("."), wanted=bool(wanted)), builder]
         engine = surroundings.docker(self.engine.version, api=facts.api, where=facts.where)
         found = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:
-            found.append(self._found_access(wanted=wanted))
+            found.append(self._found_access(wanted, requirements))
         return found
 
-    def _found_access(self, *, wanted: bool) -> CheckResult:
+    def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
+        """How containers get GPUs: by trying where GPUs are wanted and an image is there, else by what the engine says.
+
+        Any image does that the engine has of ours, and one of these environments before others.
+        """
+        wanted = bool(gpus_wanted)
         try:
-            return surroundings.gpu_access(self.access.way.value, wanted=wanted)
+            found = gpus.find(self.engine)
+            if not wanted:
+                return surroundings.gpu_access(found[0].way.words, wanted=wanted)
+            self.check_gpus(gpus_wanted)
+            told = self.try_gpus(requirements) or self._try_gpus(self.images.any_for(Device.GPU))
+            return surroundings.gpu_access(self.access.way.words, told=told, wanted=wanted)
+        except gpu_refusals.GpuRefusedError as error:
+            advice, command = f"{error.do}{':' if error.command else '.'}", error.command
+            return surroundings.gpu_access("", error=error.message, advice=advice, command=command, wanted=wanted)
         except CannotRunHereError as error:
-            return surroundings.gpu_access("", error=error.message.rstrip("."), wanted=wanted)
+            return surroundings.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
 
     def facts(self) -> BackendFacts:
         """What run.json says of the engine, and by what it is asked for images and GPUs."""
-        return replace(self.engine.facts, registry=recipe.registry(), gpus_by=self._gpus_by)
+        by = self.access.way.words if self._wanted else ""
+        return replace(self.engine.facts, registry=recipe.registry(), gpus_by=by)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Whether each image is built, and how large it is, by one question for all."""
@@ -136,7 +166,7 @@ class DockerBackend(ImageBackend):
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
         """One launch in a container, which is removed."""
         specification = self._specification(requirement, job)
-        with gpus.refusals(job.limits.gpus), created(self.engine, specification) as container:
+        with gpu_refusals.refusals(job.limits.gpus), created(self.engine, specification) as container:
             # its parent is the container's own init, which ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
 
@@ -215,14 +245,14 @@ class DockerBackend(ImageBackend):
         gpus.make_volume(self.engine, volume)
         if volume not in self._started and self._may_compile(requirement, cards):
             limits = replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))
-        return replace(
+        with_code = replace(
             specification,
             limits=limits,
             # an axis may set what these do
             environ={**gpus.CODE_ENVIRON, **specification.environ},
-            devices=gpus.requests(self.access, limits.gpus),
             volumes={volume: gpus.CODE_FOLDER},
         )
+        return gpus.given(with_code, self.access.way, limits.gpus, gpus.groups(self.engine))
 
     def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
         """Whether the driver may have to compile most of the release's GPU code; yes where the GPU is not known."""

@@ -50,8 +50,9 @@ _CONFLICT = 409
 class Specification:
     """What is to run: an image by its id, a command line, and within which limits.
 
-    `devices` are the SDK's requests for devices; `volumes` are the engine's own, by name, and where they are mounted.
-    A process that `takes_words` reads them from its standard input; others have none.
+    `devices` are the SDK's requests for devices, `runtime` is the engine's name for another than its usual runtime, and
+    `groups` are those that the process is in besides its user's. `volumes` are the engine's own, by name, and where
+    they are mounted. A process that `takes_words` reads them from its standard input; others have none.
     """
 
     image: str
@@ -60,6 +61,8 @@ class Specification:
     labels: Mapping[str, str]
     limits: Limits
     devices: "Sequence[DeviceRequest]" = ()
+    runtime: str = ""
+    groups: Sequence[int] = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
     takes_words: bool = False
 
@@ -316,6 +319,8 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         # 100 MB of stderr would leave 258 MB of log on the engine's disk
         log_config=LogConfig(type="none"),
         device_requests=list(specification.devices) or None,
+        runtime=specification.runtime or None,
+        group_add=list(specification.groups) or None,
         mounts=[Mount(folder, volume) for volume, folder in specification.volumes.items()],
     )
     return {

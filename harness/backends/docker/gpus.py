@@ -1,4 +1,4 @@
-"""How containers get GPUs: what an engine offers, what is asked of it, what its refusals mean, and compiled code.
+"""How containers get GPUs: what an engine offers, what is asked of it, what works; and compiled code.
 
 A release that has no machine code for a GPU brings PTX, which the driver compiles at the first start, for half an hour
 and longer. What it made is kept in volumes that outlive containers, one per image and GPU model: nothing else makes use
@@ -9,19 +9,27 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.backends.docker.engine import Engine, address, is_of_this_machine, sentences
-from harness.model.errors import CannotRunHereError
+from harness.backends.docker.gpu_refusals import (
+    CONFIGURE,
+    DOCTOR,
+    GENERATE,
+    RESTART,
+    SWITCH_CDI_ON,
+    GpuRefusedError,
+    refusals,
+)
+from harness.backends.text import Tail
+from harness.model.backend import GpuWay
 from harness.model.gpu import GpuHost
-
-if TYPE_CHECKING:
-    from docker.types import DeviceRequest
+from harness.model.launch import Limits
 
 #: The name that NVIDIA's devices have in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
@@ -29,18 +37,42 @@ KIND = "nvidia.com/gpu"
 #: What means every GPU, in CDI and in `--gpus`.
 ALL = "all"
 
-#: The program that gives containers GPUs without CDI; an engine looks for it when it starts.
-HOOK = "nvidia-container-runtime-hook"
+#: What the engine calls NVIDIA's runtime, and its device driver for NVIDIA's GPUs.
+NVIDIA = "nvidia"
+
+#: The programs for which an engine has that device driver, where they are on its PATH when it starts; the second one
+#: since Docker 29.
+HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
+
+#: Where CDI specifications are; an engine in which CDI is off does not say so.
+CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 #: compute: CUDA; utility: NVML and nvidia-smi. Graphics and video have no part in it.
-CAPABILITIES = ("gpu", "compute", "utility")
+CAPABILITIES = ("compute", "utility")
 
-ADVICE = (
-    "Install NVIDIA's driver and the package nvidia-container-toolkit, then: "
-    "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml\n"
-    'Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, and to be started anew.\n'
-    "To see what is there and what is missing: harness doctor --gpu"
+_INSTALL = (
+    f"`{DOCTOR}` shows what is there and what is missing. Install NVIDIA's driver and the package "
+    'nvidia-container-toolkit; Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, '
+    "and to be started anew. Then describe the GPUs to it"
 )
+
+#: How long a container may take that shows whether a way works, in seconds: without its persistence mode the driver
+#: starts first.
+_TRIAL_SECONDS = 120.0
+
+#: What a container has of GPUs, for the Pythons of all images.
+_TRIAL = """
+import ctypes, glob, json, os
+names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
+nodes = [node for name in names for node in sorted(glob.glob("/dev/" + name))]
+try:
+    ctypes.CDLL("libcuda.so.1")
+    cuda = True
+except OSError:
+    cuda = False
+closed = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
+print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda}))
+"""
 
 #: Where a container has compiled code; the GPU images' user owns the folder, and a new volume takes its owner over.
 CODE_FOLDER = "/cache"
@@ -52,40 +84,36 @@ CODE_ENVIRON: Mapping[str, str] = {"CUDA_CACHE_PATH": CODE_FOLDER, "CUDA_CACHE_M
 CODE_LABEL = "harness.cache"
 CODE_VALUE = "ptx"
 
-_REFUSAL = re.compile(r"CDI device|could not select device driver|nvidia-container|libnvidia|NVML", re.IGNORECASE)
-
-
-class GpuWay(StrEnum):
-    """The way in which an engine gives GPUs to containers, as reports call it."""
-
-    CDI = "CDI"
-    RUNTIME = "NVIDIA's runtime"
-
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
-    """How containers of an engine get GPUs. `names` are the devices that it lists; empty where it lists none."""
+    """A way in which containers of an engine may get GPUs. `names` are the devices that it lists there; often none."""
 
     way: GpuWay
     names: tuple[str, ...] = ()
 
+    def lacks(self, gpus: Sequence[str]) -> list[str]:
+        """Those of `gpus` that are not among the devices that are listed, where some are."""
+        return [gpu for gpu in gpus if self.names and gpu not in self.names]
 
-def access(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> GpuAccess | None:
-    """How containers get GPUs, by what `docker info` says; None where they get none.
+
+def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
+    """The ways that may be there, by what `docker info` says, in the order in which they are tried.
 
     `listed` are the names of the devices in the engine's CDI specifications, None where the engine is on another
-    machine. `hooked`: NVIDIA's hook is installed on this machine. An engine on another machine that lists nothing is
-    asked by a first launch.
+    machine: only trying shows what that has. `hooked`: a program is there for which an engine of this machine has its
+    device driver, where it found it when it started. An engine does not say that itself.
     """
     devices = [str(each.get("ID", "")) for each in info.get("DiscoveredDevices") or () if each.get("Source") == "cdi"]
     names = [name.partition("=")[2] for name in devices if name.startswith(f"{KIND}=")] or list(listed or ())
-    if names:
-        return GpuAccess(GpuWay.CDI, tuple(dict.fromkeys(names)))
-    if hooked or "nvidia" in (info.get("Runtimes") or {}):
-        return GpuAccess(GpuWay.RUNTIME)
-    if listed is not None:
-        return None
-    return GpuAccess(GpuWay.CDI if info.get("CDISpecDirs") else GpuWay.RUNTIME)
+    found = []
+    if names or (listed is None and info.get("CDISpecDirs")):
+        found.append(GpuAccess(GpuWay.CDI, tuple(dict.fromkeys(names))))
+    if NVIDIA in (info.get("Runtimes") or {}):
+        found.append(GpuAccess(GpuWay.RUNTIME))
+    if hooked or listed is None:
+        found.append(GpuAccess(GpuWay.DRIVER))
+    return found
 
 
 def host() -> GpuHost:
@@ -98,57 +126,186 @@ def host() -> GpuHost:
     return read()
 
 
-def find(engine: Engine) -> GpuAccess:
-    """How this engine's containers get GPUs. Raises CannotRunHereError where they get none."""
-    listed = names_in(map(Path, engine.info.get("CDISpecDirs") or ())) if engine.is_here else None
-    found = access(engine.info, listed, hooked=engine.is_here and shutil.which(HOOK) is not None)
-    if found is None:
-        raise CannotRunHereError(
-            f"The Docker Engine has no GPU for containers: it lists no {KIND} (CDI) and has no NVIDIA runtime.", ADVICE
+def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
+    """The ways that may be there, or the one that was typed. Raises GpuRefusedError where there is none."""
+    info = engine.info
+    listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
+    found = ways(info, listed, hooked=engine.is_here and any(map(shutil.which, HOOKS)))
+    if via is not None:
+        # whether the engine has its device driver, it does not say
+        typed = [each for each in found if each.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
+        if not typed:
+            raise _absent(engine, via)
+        return typed
+    if found:
+        return found
+    if _is_off(engine):
+        raise _absent(engine, GpuWay.CDI)
+    raise GpuRefusedError(
+        f"The Docker Engine has no GPU for containers: it lists no {KIND} (CDI) and has no NVIDIA runtime.",
+        _INSTALL,
+        GENERATE,
+    )
+
+
+def _absent(engine: Engine, way: GpuWay) -> GpuRefusedError:
+    """Why a way is not there, as an engine says it."""
+    if way is GpuWay.RUNTIME:
+        return GpuRefusedError(
+            "The Docker Engine has no GPU for containers by the runtime nvidia, which it does not know.",
+            "Install the package nvidia-container-toolkit, and make its runtime known",
+            CONFIGURE,
         )
-    return found
-
-
-def check(found: GpuAccess, gpus: Sequence[str]) -> None:
-    """Raise CannotRunHereError where the engine lists devices, and not all of `gpus` are among them."""
-    missing = [gpu for gpu in gpus if found.names and gpu not in found.names]
-    if missing:
-        raise CannotRunHereError(
-            f"--gpus {','.join(gpus)}: the Docker Engine lists no GPU {', '.join(missing)}. "
-            f"It lists {', '.join(found.names)}.",
-            "Name one of these; after a change of GPUs or driver: "
-            "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+    if _is_off(engine):
+        return GpuRefusedError(
+            "The Docker Engine has no GPU for containers by CDI, which is off in it. The machine's GPUs are described.",
+            SWITCH_CDI_ON,
+            RESTART,
         )
+    return GpuRefusedError(
+        f"The Docker Engine has no GPU for containers by CDI: it lists no {KIND}.", _INSTALL, GENERATE
+    )
 
 
-def requests(found: GpuAccess, gpus: Sequence[str]) -> "list[DeviceRequest]":
-    """What is asked of the engine for a container that is to have these GPUs, as the SDK takes it."""
+def _is_off(engine: Engine) -> bool:
+    """Whether CDI is off in an engine of this machine, whose GPUs are described."""
+    return engine.is_here and not engine.info.get("CDISpecDirs") and bool(names_in(CDI_FOLDERS))
+
+
+def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
+    """Those of the ways that do not list devices without all of `gpus`. Raises GpuRefusedError where none is left."""
+    able = [each for each in found if not each.lacks(gpus)]
+    if able:
+        return able
+    first = found[0]
+    raise GpuRefusedError(
+        f"--gpus {','.join(gpus)}: the Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. "
+        f"It lists {', '.join(first.names)}.",
+        "Name one of these; after a change of GPUs or driver",
+        GENERATE,
+    )
+
+
+def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()) -> Specification:
+    """The same container with these GPUs, and its user in the `groups` that may open them."""
     from docker.types import DeviceRequest
 
-    if found.way is GpuWay.CDI:
-        return [DeviceRequest(driver="cdi", device_ids=[f"{KIND}={gpu}" for gpu in gpus])]
-    which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
-    return [DeviceRequest(driver="nvidia", capabilities=[list(CAPABILITIES)], **which)]
+    if way is GpuWay.RUNTIME:
+        environ = {"NVIDIA_VISIBLE_DEVICES": ",".join(gpus), "NVIDIA_DRIVER_CAPABILITIES": ",".join(CAPABILITIES)}
+        environ |= specification.environ
+        return replace(specification, runtime=NVIDIA, environ=environ, groups=groups)
+    if way is GpuWay.CDI:
+        request = DeviceRequest(driver="cdi", device_ids=[f"{KIND}={gpu}" for gpu in gpus])
+    else:
+        which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
+        request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **which)
+    return replace(specification, devices=[request], groups=groups)
 
 
 def options(way: str, gpus: Sequence[str]) -> list[str]:
-    """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell."""
+    """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell.
+
+    `way` is what run.json calls it, in which runs of earlier versions have another name for the engine's device driver.
+    """
     if not gpus:
         return []
-    if way == GpuWay.CDI:
+    if way == GpuWay.CDI.words:
         return [f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus]
+    if way == GpuWay.RUNTIME.words:
+        which = shlex.quote(f"NVIDIA_VISIBLE_DEVICES={','.join(gpus)}")
+        return ["--runtime nvidia", f"-e {which}", f"-e NVIDIA_DRIVER_CAPABILITIES={','.join(CAPABILITIES)}"]
     return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
 
 
-@contextmanager
-def refusals(gpus: Sequence[str]) -> Iterator[None]:
-    """Add the advice on GPUs to an engine's refusal that is about them; many come only when a container starts."""
-    try:
-        yield
-    except CannotRunHereError as error:
-        if not gpus or not _REFUSAL.search(error.message):
-            raise
-        raise CannotRunHereError(f"--gpus {','.join(gpus)}: {error.message}", ADVICE) from error
+def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
+    """The groups whose members may open the GPUs' device nodes, where not everybody may: as with udev's rules of some
+    systems, 0660 and root:video. None are known of an engine elsewhere, and a rootless one can give none.
+    """
+    if not engine.is_here or engine.facts.rootless:
+        return []
+    found = set()
+    for node in folder.glob("nvidia*"):
+        try:
+            known = node.stat()
+        except OSError:
+            continue
+        everybody, members = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
+        is_open = known.st_mode & everybody == everybody
+        # the group 0 would be more than a right to these nodes
+        if stat.S_ISCHR(known.st_mode) and not is_open and known.st_mode & members == members and known.st_gid:
+            found.add(known.st_gid)
+    return sorted(found)
+
+
+def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
+    """Start a container with the GPUs, and say what it lacks for CUDA: sentences, none where it lacks nothing.
+
+    `image` is an id, `run` the run that the container is labelled with. Raises GpuRefusedError where it is refused.
+    """
+    specification = Specification(
+        image=image,
+        command=("python", "-c", _TRIAL),
+        environ={},
+        labels={RUN_LABEL: run, CELL_LABEL: "gpus"},
+        limits=Limits(seconds=_TRIAL_SECONDS),
+    )
+    stdout, stderr = Tail(), Tail()
+    asked = given(specification, way, gpus, groups(engine))
+    with refusals(gpus), created(engine, asked) as container:
+        ending = container.run(stdout.feed, stderr.feed)
+    if not ending.clean:
+        return f"A container that was started with them only to see what it has did not get far ({ending})."
+    return lacking(json.loads(stdout.text()))
+
+
+def lacking(seen: Mapping[str, Any]) -> str:
+    """What a container lacks for CUDA by what was seen in it, and what to do; empty where it lacks nothing.
+
+    `nodes` are the GPUs' device nodes, `closed` those of them that the container's user may not open, and `cuda` says
+    whether the driver's library for CUDA can be opened.
+    """
+    nodes, closed = seen["nodes"], seen["closed"]
+    if not seen["cuda"]:
+        has = f"has {', '.join(nodes)}" if nodes else "has no device of NVIDIA's"
+        return f"A container that was started with them {has} and no libcuda.so.1. Does the driver work? nvidia-smi"
+    if closed:
+        return (
+            f"The user of the containers may not open {', '.join(closed)}. Let everybody (and start the machine anew): "
+            "echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
+        )
+    if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
+        return (
+            "A container that was started with them has no /dev/nvidia-uvm, without which there is no CUDA. Load the "
+            f"driver's part for it, and describe the GPUs anew: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
+        )
+    return ""
+
+
+def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
+    """The first of the ways that works, and what to tell the user of it and of those before it.
+
+    `trial` starts a container with GPUs by a way, and says what that lacks. Where each lacks something, the first of
+    them is taken: what TensorFlow makes of it, the launches will show. Raises GpuRefusedError where all were refused.
+    """
+    errors: list[GpuRefusedError] = []
+    told: list[str] = []
+    lacked: list[tuple[GpuAccess, str]] = []
+    for each in found:
+        try:
+            lacks = trial(each)
+        except GpuRefusedError as error:
+            errors.append(error)
+            told.append(f"Containers do not get GPUs by {each.way.words}. {error.sentence} {error.advice}")
+            continue
+        if not lacks:
+            told += [f"By {way.way.words} containers do not get all of a GPU. {why}" for way, why in lacked]
+            return each, [*told, f"Containers get GPUs by {each.way.words}."]
+        lacked.append((each, lacks))
+    if lacked:
+        first, lacks = lacked[0]
+        return first, [*told, f"Containers get GPUs by {first.way.words}. {lacks}"]
+    errors[0].message = "\n".join([errors[0].message, *told[1:]])
+    raise errors[0]
 
 
 def names_in(folders: Iterable[Path]) -> list[str]:

@@ -42,6 +42,12 @@ class Images:
         """The image, right or not, where the engine has it."""
         return self._inspect(recipe.tag(requirement))
 
+    def any_for(self, device: Device) -> str:
+        """The id of an image of ours for a device, of whichever environment; empty where the engine has none."""
+        with sentences("list images"):
+            listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
+        return str(listed[0]["Id"]) if listed else ""
+
     def labels(self, requirement: Requirement) -> dict[str, str]:
         """What makes an image the right one; the bases' ids are empty where the engine does not have them."""
         return recipe.labels(self._root, requirement, self._inspect)

@@ -19,7 +19,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
-from harness.model.backend import BackendFacts, Held, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, Held, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
@@ -52,7 +52,7 @@ class LocalBackend(RegisteredBackend):
         """What there is; it is there everywhere."""
         return "local environments"
 
-    def check_gpus(self, wanted: Sequence[str]) -> str:
+    def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Raise UsageError: GPUs are for containers."""
         raise UsageError(
             "--gpu needs containers: a local environment would take this machine's CUDA, which no lock pins.",

@@ -91,16 +91,24 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
     )
 
 
-def gpu_access(way: str, *, error: str = "", wanted: bool) -> CheckResult:
-    """By which way the engine gives GPUs to containers, or the `error` with which it does not."""
+def gpu_access(
+    way: str, *, told: Sequence[str] = (), error: str = "", advice: str = "", command: str = "", wanted: bool
+) -> CheckResult:
+    """By which way the engine gives GPUs to containers, or the `error` with which it does not.
+
+    `told` are the sentences of a trial, the last of them of the way that was taken; empty where none was made.
+    `advice` and `command` mend the error.
+    """
+    if error:
+        level, value = Level.BAD if wanted else Level.WARN, error.rstrip(".")
+    elif told:
+        level = Level.GOOD if told == [f"Containers get GPUs by {way}."] else Level.WARN
+        value, advice = f"containers get GPUs by {way}, as one has shown", " ".join(told)
+    else:
+        untried = ", which no image is there to try with" if wanted else ""
+        level, value = Level.GOOD, f"containers may get GPUs by {way}{untried}"
     return checked(
-        "GPU access",
-        Level.GOOD if not error else Level.BAD if wanted else Level.WARN,
-        error or f"containers get GPUs by {way}",
-        {"way": way, "error": error},
-        advice="Install the package nvidia-container-toolkit, and have it describe the GPUs to the engine, as below. "
-        'Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, and a restart.',
-        command="sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
     )
 
 

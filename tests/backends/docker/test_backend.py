@@ -6,17 +6,23 @@ from typing import Any
 
 import pytest
 
+from harness.backends.docker import backend as code
+from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.gpus import GpuAccess, GpuWay
-from harness.model.backend import BackendFacts
+from harness.backends.docker.gpu_refusals import GpuRefusedError
+from harness.backends.docker.gpus import GpuAccess
+from harness.model.backend import BackendFacts, GpuWay
+from harness.model.environment import Device
 
 
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
     monkeypatch.delenv("REGISTRY", raising=False)
     made: Any = DockerBackend(Path(), "run")
-    made.engine = SimpleNamespace(facts=BackendFacts("docker", engine="Docker Engine 28"))
-    made.access = GpuAccess(GpuWay.CDI, ("0",))
+    devices = [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]
+    info = {"Runtimes": {"runc": {}, "nvidia": {}}, "DiscoveredDevices": devices}
+    made.engine = SimpleNamespace(facts=BackendFacts("docker", engine="Docker Engine 28"), info=info, is_here=True)
+    made.images = SimpleNamespace(find=lambda asked: asked.image and SimpleNamespace(id=asked.image))
     return made  # type: ignore[no-any-return]
 
 
@@ -29,6 +35,83 @@ def test_the_registry_that_images_have_in_their_names_is_told(
     assert backend.facts().told() == {**told, "registry": "ghcr.io/x/"}
 
 
-def test_how_launches_got_their_gpus_is_told(backend: DockerBackend) -> None:
-    assert backend.check_gpus(["0"]) == "CDI"
-    assert backend.facts().gpus_by == "CDI"
+#: Environments whose image is there, and is not.
+MADE: Any = SimpleNamespace(image="sha256:1")
+NOT_MADE: Any = SimpleNamespace(image="")
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
+    """The trials that were made: of which image, by which way. By CDI nothing starts."""
+    made: list[tuple[str, GpuWay]] = []
+
+    def tried(_: object, image: str, way: GpuWay, *__: object) -> str:
+        made.append((image, way))
+        if way is GpuWay.CDI:
+            raise GpuRefusedError("It is older than the driver.", "Make it anew")
+        return ""
+
+    monkeypatch.setattr(gpus, "tried", tried)
+    monkeypatch.setenv("PATH", "")
+    return made
+
+
+def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(
+    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
+) -> None:
+    assert backend.facts().gpus_by == ""
+    backend.check_gpus(["0"])
+    assert backend.access == GpuAccess(GpuWay.CDI, ("0",))
+    assert backend.try_gpus([MADE]) == [
+        "Containers do not get GPUs by CDI. It is older than the driver. Make it anew.",
+        "Containers get GPUs by the runtime nvidia.",
+    ]
+    assert backend.access == GpuAccess(GpuWay.RUNTIME)
+    assert backend.facts().gpus_by == "the runtime nvidia"
+    assert trials == [("sha256:1", GpuWay.CDI), ("sha256:1", GpuWay.RUNTIME)]
+
+
+def test_gpus_are_tried_once_and_when_an_image_is_there(
+    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
+) -> None:
+    assert backend.try_gpus([MADE]) == []  # none were asked for
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
+    assert backend.try_gpus([NOT_MADE]) == []
+    assert not trials
+    assert backend.try_gpus([NOT_MADE, MADE]) == ["Containers get GPUs by the runtime nvidia."]
+    assert backend.try_gpus([MADE]) == []
+    assert trials == [("sha256:1", GpuWay.RUNTIME)]
+
+
+def found_access(backend: DockerBackend, *wanted: str, **images: Any) -> Any:
+    """What the doctor finds of the ways to GPUs."""
+    backend.images = SimpleNamespace(find=lambda _: None, room=lambda _: None, **images)  # type: ignore[assignment]
+    backend.gpu_host = SimpleNamespace(absent="")  # type: ignore[assignment]
+    return backend.findings([], wanted)[-1]
+
+
+@pytest.fixture
+def no_builder(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> None:
+    monkeypatch.setattr(code.bake, "version", lambda: None)
+    vars(backend.engine).update(version="28.2", address="")
+
+
+@pytest.mark.usefixtures("no_builder")
+def test_the_doctor_tries_the_ways_with_any_image_of_ours(
+    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
+) -> None:
+    check = found_access(backend, "0", any_for=lambda device: {Device.GPU: "sha256:2"}[device])
+    assert check.level == "warn"
+    assert check.value == "containers get GPUs by the runtime nvidia, as one has shown"
+    assert "It is older than the driver. Make it anew." in check.advice
+    assert trials[-1] == ("sha256:2", GpuWay.RUNTIME)
+
+
+@pytest.mark.usefixtures("no_builder", "trials")
+def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: DockerBackend) -> None:
+    no_image = {"any_for": lambda _: ""}
+    untried = "containers may get GPUs by CDI, which no image is there to try with"
+    assert found_access(backend, "0", **no_image).value == untried
+    assert found_access(backend, **no_image).value == "containers may get GPUs by CDI"
+    missing = found_access(backend, "1", any_for=lambda _: "")
+    assert (missing.level, missing.value) == ("good", "containers may get GPUs by the runtime nvidia" + untried[30:])

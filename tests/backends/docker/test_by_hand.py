@@ -71,8 +71,18 @@ def test_axes_that_are_variables_of_the_process_are_given_as_such():
         (("0",), "CDI", ["--device", "nvidia.com/gpu=0"]),
         (("0", "1"), "CDI", ["--device", "nvidia.com/gpu=0", "--device", "nvidia.com/gpu=1"]),
         (("all",), "CDI", ["--device", "nvidia.com/gpu=all"]),
+        (
+            ("0", "1"),
+            "the runtime nvidia",
+            [
+                *("--runtime", "nvidia", "-e", "NVIDIA_VISIBLE_DEVICES=0,1"),
+                *("-e", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
+            ],
+        ),
+        (("0", "1"), "the engine's device driver", ["--gpus", '"device=0,1"']),
+        (("all",), "the engine's device driver", ["--gpus", "all"]),
+        # as runs of earlier versions call it
         (("0", "1"), "NVIDIA's runtime", ["--gpus", '"device=0,1"']),
-        (("all",), "NVIDIA's runtime", ["--gpus", "all"]),
     ],
 )
 def test_gpus_are_given_as_the_engine_gave_them(gpus, by, asked):

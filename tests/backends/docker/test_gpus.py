@@ -1,24 +1,34 @@
 """How an engine gives GPUs to containers, by what it and the machine say."""
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from harness.backends.docker import gpus
+from harness.backends.docker.container import Specification
+from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import (
     CODE_ENVIRON,
     GpuAccess,
-    GpuWay,
-    access,
-    check,
     code_volume,
     devices,
+    find,
+    given,
+    groups,
+    having,
     host,
+    lacking,
     names_in,
-    refusals,
-    requests,
+    ways,
+    working,
 )
+from harness.model.backend import BackendFacts, GpuWay
 from harness.model.errors import CannotRunHereError
+from harness.model.launch import Limits
 
 #: What `nvidia-ctk cdi generate` writes, less most of the edits.
 GENERATED = """\
@@ -38,6 +48,7 @@ containerEdits:
   env:
     - NVIDIA_VISIBLE_DEVICES=void
 """
+CDI, RUNTIME, DRIVER = GpuWay
 WITH_RUNTIME = {"Runtimes": {"runc": {}, "nvidia": {"path": "nvidia-container-runtime"}}}
 WITH_CDI = {"Runtimes": {"runc": {}}, "CDISpecDirs": ["/etc/cdi"]}
 NEITHER = {"Runtimes": {"runc": {}}, "CDISpecDirs": None}
@@ -53,80 +64,237 @@ DISCOVERED = {
 @pytest.mark.parametrize(
     ("info", "listed", "hooked", "found"),
     [
-        (WITH_CDI, ["0", "all"], False, GpuAccess(GpuWay.CDI, ("0", "all"))),
-        ({**WITH_CDI, **WITH_RUNTIME}, ["0"], True, GpuAccess(GpuWay.CDI, ("0",))),
-        ({**WITH_CDI, **WITH_RUNTIME}, [], False, GpuAccess(GpuWay.RUNTIME)),
-        (WITH_CDI, [], True, GpuAccess(GpuWay.RUNTIME)),
-        (WITH_CDI, [], False, None),
-        (NEITHER, [], False, None),
-        (DISCOVERED, [], False, GpuAccess(GpuWay.CDI, ("0", "all"))),
+        (WITH_CDI, ["0", "all"], False, [GpuAccess(CDI, ("0", "all"))]),
+        ({**WITH_CDI, **WITH_RUNTIME}, ["0"], True, [GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME), GpuAccess(DRIVER)]),
+        ({**WITH_CDI, **WITH_RUNTIME}, [], False, [GpuAccess(RUNTIME)]),
+        (WITH_CDI, [], True, [GpuAccess(DRIVER)]),
+        (WITH_CDI, [], False, []),
+        (NEITHER, [], False, []),
+        (DISCOVERED, [], False, [GpuAccess(CDI, ("0", "all"))]),
     ],
 )
-def test_an_engine_here_gives_gpus_by_cdi_where_it_lists_some_else_by_the_runtime(info, listed, hooked, found):
-    assert access(info, listed, hooked=hooked) == found
+def test_the_ways_of_an_engine_here_are_those_that_it_and_the_machine_show(info, listed, hooked, found):
+    assert ways(info, listed, hooked=hooked) == found
 
 
 @pytest.mark.parametrize(
     ("info", "found"),
     [
-        (DISCOVERED, GpuAccess(GpuWay.CDI, ("0", "all"))),
-        (WITH_RUNTIME, GpuAccess(GpuWay.RUNTIME)),
-        (WITH_CDI, GpuAccess(GpuWay.CDI)),
-        (NEITHER, GpuAccess(GpuWay.RUNTIME)),
+        (DISCOVERED, [GpuAccess(CDI, ("0", "all")), GpuAccess(DRIVER)]),
+        (WITH_RUNTIME, [GpuAccess(RUNTIME), GpuAccess(DRIVER)]),
+        (WITH_CDI, [GpuAccess(CDI), GpuAccess(DRIVER)]),
+        (NEITHER, [GpuAccess(DRIVER)]),
     ],
 )
 def test_an_engine_elsewhere_that_does_not_say_is_asked_by_trying(info, found):
-    assert access(info, None) == found
+    assert ways(info, None) == found
 
 
-def test_a_gpu_that_is_not_listed_is_named_with_those_that_are():
-    found = GpuAccess(GpuWay.CDI, ("0", "1", "all"))
-    check(found, ["0", "1"])
-    check(GpuAccess(GpuWay.RUNTIME), ["7"])
-    with pytest.raises(
-        CannotRunHereError, match=r"--gpus 0,7: the Docker Engine lists no GPU 7\. It lists 0, 1, all\."
-    ):
-        check(found, ["0", "7"])
+def an_engine(info: Mapping[str, Any], *, is_here: bool = True, rootless: bool = False) -> Any:
+    """An engine that says this of itself."""
+    return SimpleNamespace(info=info, is_here=is_here, facts=BackendFacts("docker", rootless=rootless))
 
 
-def test_what_is_asked_for_by_cdi_are_its_own_names():
-    (request,) = requests(GpuAccess(GpuWay.CDI), ["0", "1"])
-    assert request["Driver"] == "cdi"
-    assert request["DeviceIDs"] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine with none of NVIDIA's programs and specifications; the folder is where those would be."""
+    monkeypatch.setattr(gpus, "CDI_FOLDERS", (tmp_path,))
+    monkeypatch.setenv("PATH", "")
+    return tmp_path
 
 
-def test_the_runtime_is_asked_to_compute_and_for_nothing_else():
-    (request,) = requests(GpuAccess(GpuWay.RUNTIME), ["0", "1"])
-    assert (request["Driver"], request["DeviceIDs"]) == ("nvidia", ["0", "1"])
-    assert request["Capabilities"] == [["gpu", "compute", "utility"]]
-    (request,) = requests(GpuAccess(GpuWay.RUNTIME), ["all"])
-    assert request["Count"] == -1
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=0",
-        'could not select device driver "nvidia" with capabilities: [[gpu compute utility]]',
-        "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object",
-    ],
-)
-def test_a_refusal_that_is_about_gpus_says_what_to_do(words):
-    with pytest.raises(CannotRunHereError) as error, refusals(["0"]):
-        raise CannotRunHereError(f"The Docker Engine would not run a container: {words}")
-    assert words in error.value.message
+@pytest.mark.usefixtures("bare")
+def test_a_machine_without_any_way_says_what_to_install():
+    with pytest.raises(CannotRunHereError, match="has no GPU for containers: it lists no") as error:
+        find(an_engine(NEITHER))
     assert "nvidia-ctk cdi generate" in error.value.advice
     assert "harness doctor --gpu" in error.value.advice
 
 
+@pytest.mark.parametrize("via", [None, CDI])
+def test_cdi_that_is_off_is_told_from_cdi_that_is_not_there(bare, via):
+    (bare / "nvidia.yaml").write_text(GENERATED)
+    with pytest.raises(CannotRunHereError, match="which is off in it") as error:
+        find(an_engine(NEITHER), via)
+    assert '{"features": {"cdi": true}}' in error.value.advice
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_way_that_was_typed_is_the_only_one():
+    engine = an_engine({**DISCOVERED, **WITH_RUNTIME})
+    assert [each.way for each in find(engine)] == [CDI, RUNTIME]
+    assert find(engine, RUNTIME) == [GpuAccess(RUNTIME)]
+    # no engine says whether it has its device driver
+    assert find(engine, DRIVER) == [GpuAccess(DRIVER)]
+
+
+@pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(
-    ("gpus", "words"),
-    [(["0"], "Requested CPUs are not available"), ([], "unresolvable CDI devices vendor.com/net=eth")],
+    ("via", "words", "advice"),
+    [(CDI, "by CDI: it lists no nvidia.com/gpu", "cdi generate"), (RUNTIME, "does not know", "runtime configure")],
 )
-def test_any_other_refusal_is_let_be(gpus, words):
-    with pytest.raises(CannotRunHereError) as error, refusals(gpus):
-        raise CannotRunHereError(words, "Look elsewhere.")
-    assert (error.value.message, error.value.advice) == (words, "Look elsewhere.")
+def test_a_way_that_was_typed_and_is_not_there_says_why(via, words, advice):
+    with pytest.raises(CannotRunHereError, match=words) as error:
+        find(an_engine(NEITHER), via)
+    assert advice in error.value.advice
+
+
+def test_a_gpu_that_is_not_listed_is_named_with_those_that_are():
+    cdi = GpuAccess(CDI, ("0", "1", "all"))
+    assert having([cdi], ["0", "1"]) == [cdi]
+    with pytest.raises(
+        CannotRunHereError, match=r"--gpus 0,7: the Docker Engine lists no GPU 7\. It lists 0, 1, all\."
+    ):
+        having([cdi], ["0", "7"])
+
+
+def test_a_way_that_does_not_list_a_gpu_leaves_the_others():
+    cdi, runtime = GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME)
+    assert having([cdi, runtime], ["0"]) == [cdi, runtime]
+    assert having([cdi, runtime], ["1"]) == [runtime]
+
+
+SPECIFICATION = Specification(
+    image="sha256:1", command=["python"], environ={"A": "b"}, labels={}, limits=Limits(gpus=("0", "1"))
+)
+
+
+def test_what_is_asked_for_by_cdi_are_its_own_names():
+    (request,) = given(SPECIFICATION, CDI, ["0", "1"]).devices
+    assert request["Driver"] == "cdi"
+    assert request["DeviceIDs"] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
+
+
+def test_the_runtime_is_told_by_variables_to_compute_and_nothing_else():
+    made = given(SPECIFICATION, RUNTIME, ["0", "1"], [44])
+    assert (made.runtime, made.devices, made.groups) == ("nvidia", (), [44])
+    assert made.environ == {
+        "NVIDIA_VISIBLE_DEVICES": "0,1",
+        "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
+        "A": "b",
+    }
+    assert given(SPECIFICATION, RUNTIME, ["all"]).environ["NVIDIA_VISIBLE_DEVICES"] == "all"
+
+
+def test_the_device_driver_is_asked_to_compute_and_for_nothing_else():
+    made = given(SPECIFICATION, DRIVER, ["0", "1"])
+    (request,) = made.devices
+    assert (request["Driver"], request["DeviceIDs"]) == ("nvidia", ["0", "1"])
+    assert request["Capabilities"] == [["gpu", "compute", "utility"]]
+    assert made.environ == {"A": "b"}
+    (request,) = given(SPECIFICATION, DRIVER, ["all"]).devices
+    assert request["Count"] == -1
+
+
+def trial(outcomes: Mapping[GpuWay, str | Exception]) -> Callable[[GpuAccess], str]:
+    """What each way's container lacks, or what it is refused with."""
+
+    def tried(access: GpuAccess) -> str:
+        outcome = outcomes[access.way]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return tried
+
+
+STALE = GpuRefusedError("It is older than the driver.", "Make it anew", "generate", words="runc said so")
+ALL_WAYS = [GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME), GpuAccess(DRIVER)]
+
+
+def test_the_first_way_that_works_is_taken_and_no_other_is_tried():
+    assert working(ALL_WAYS, trial({CDI: ""})) == (ALL_WAYS[0], ["Containers get GPUs by CDI."])
+
+
+def test_a_way_that_fails_is_passed_over_with_a_sentence():
+    taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: ""}))
+    assert taken.way is RUNTIME
+    assert told == [
+        "Containers do not get GPUs by CDI. It is older than the driver. Make it anew: generate",
+        "Containers get GPUs by the runtime nvidia.",
+    ]
+
+
+def test_a_way_by_which_a_container_lacks_something_is_the_last_resort():
+    taken, told = working(ALL_WAYS, trial({CDI: "It lacks a node.", RUNTIME: STALE, DRIVER: ""}))
+    assert taken.way is DRIVER
+    assert told[-2:] == [
+        "By CDI containers do not get all of a GPU. It lacks a node.",
+        "Containers get GPUs by the engine's device driver.",
+    ]
+    taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: "It lacks a node.", DRIVER: "It lacks a library."}))
+    assert taken.way is RUNTIME
+    assert told[-1] == "Containers get GPUs by the runtime nvidia. It lacks a node."
+
+
+def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_are_told():
+    other = GpuRefusedError("There is no hook.", "Install it", "install")
+    with pytest.raises(CannotRunHereError) as error:
+        working(ALL_WAYS[:2], trial({CDI: GpuRefusedError("It is old.", "Make it anew", words="runc"), RUNTIME: other}))
+    assert error.value.message == (
+        "It is old.\nrunc\nContainers do not get GPUs by the runtime nvidia. There is no hook. Install it: install"
+    )
+    assert error.value.advice == "Make it anew."
+
+
+def test_what_has_nothing_to_do_with_gpus_is_no_reason_to_try_another_way():
+    with pytest.raises(CannotRunHereError, match="stopped answering"):
+        working(ALL_WAYS, trial({CDI: CannotRunHereError("The Docker Engine stopped answering.")}))
+
+
+NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "closed", "cuda", "words"),
+    [
+        (NODES, [], True, ""),
+        (["/dev/dxg"], [], True, ""),
+        ([], [], True, ""),
+        ([], [], False, "no device of NVIDIA's and no libcuda.so.1"),
+        (NODES, [], False, "has /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
+        (NODES[:2], [], True, "sudo nvidia-modprobe -u -c 0"),
+        (NODES, NODES[:1], True, "may not open /dev/nvidia0"),
+    ],
+)
+def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(nodes, closed, cuda, words):
+    told = lacking({"nodes": nodes, "closed": closed, "cuda": cuda})
+    assert words in told
+    assert bool(told) is bool(words)
+
+
+@pytest.fixture
+def nodes(tmp_path, monkeypatch):
+    """A folder of device nodes, as a function that makes one with a mode and a group."""
+    made: dict[str, tuple[int, int]] = {}
+    real = Path.stat
+
+    def stat(self: Path, **options: bool) -> Any:
+        if self.name in made:
+            mode, group = made[self.name]
+            return SimpleNamespace(st_mode=mode, st_gid=group)
+        return real(self, **options)
+
+    def make(name: str, mode: int, group: int) -> None:
+        (tmp_path / name).touch()
+        made[name] = (mode, group)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    return tmp_path, make
+
+
+def test_the_groups_of_nodes_that_not_everybody_may_open_are_given_to_containers(nodes):
+    folder, make = nodes
+    make("nvidia0", 0o020660, 44)
+    make("nvidiactl", 0o020660, 44)
+    make("nvidia-uvm", 0o020666, 7)
+    make("nvidia-modeset", 0o020600, 8)
+    make("nvidia1", 0o020660, 0)
+    make("nvidia-caps", 0o040770, 9)
+    make("sda", 0o020660, 6)
+    assert groups(an_engine({}), folder) == [44]
+    assert groups(an_engine({}, is_here=False), folder) == []
+    assert groups(an_engine({}, rootless=True), folder) == []
 
 
 def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path):

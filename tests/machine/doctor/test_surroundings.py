@@ -101,19 +101,28 @@ def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "error", "wanted", "level", "value"),
+    ("told", "wanted", "level", "value"),
     [
-        ("CDI", "", True, "good", "containers get GPUs by CDI"),
-        ("", "it has none", True, "bad", "it has none"),
-        ("", "it has none", False, "warn", "it has none"),
+        (["Containers get GPUs by CDI."], True, "good", "containers get GPUs by CDI, as one has shown"),
+        (["Not by a.", "Containers get GPUs by CDI."], True, "warn", "containers get GPUs by CDI, as one has shown"),
+        (["Containers get GPUs by CDI. But."], True, "warn", "containers get GPUs by CDI, as one has shown"),
+        ([], True, "good", "containers may get GPUs by CDI, which no image is there to try with"),
+        ([], False, "good", "containers may get GPUs by CDI"),
     ],
 )
-def test_containers_need_a_way_to_gpus_where_these_are_wanted(
-    way: str, error: str, wanted: bool, level: str, value: str
+def test_the_way_to_gpus_is_told_with_what_a_trial_showed(
+    told: list[str], wanted: bool, level: str, value: str
 ) -> None:
-    check = gpu_access(way, error=error, wanted=wanted)
+    check = gpu_access("CDI", told=told, wanted=wanted)
     assert (check.level, check.value) == (level, value)
-    assert ("nvidia-container-toolkit" in check.advice) == ("nvidia-ctk" in check.command) == bool(error)
+    assert check.advice == (" ".join(told) if level == "warn" else "")
+
+
+@pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
+def test_containers_need_a_way_to_gpus_where_these_are_wanted(wanted: bool, level: str) -> None:
+    check = gpu_access("", error="It has none.", advice="Make some:", command="make", wanted=wanted)
+    assert (check.level, check.value) == (level, "It has none")
+    assert (check.advice, check.command) == ("Make some:", "make")
 
 
 def test_a_gpu_is_good_unless_it_is_shared() -> None:

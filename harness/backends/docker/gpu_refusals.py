@@ -1,0 +1,254 @@
+"""What engines and NVIDIA's tools say when they refuse a container its GPUs: what that means, and what mends it.
+
+The words are those of Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
+nvidia-ctk) and nvidia-container-cli, as their sources have them and as issues quote them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from harness.model.errors import CannotRunHereError
+
+GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+INSTALL = "sudo apt-get install nvidia-container-toolkit && sudo systemctl restart docker"
+CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
+SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, and start the engine anew'
+RESTART = "sudo systemctl restart docker"
+DOCTOR = "harness doctor --gpu"
+
+_MEND_DRIVER = "It must work on the engine's machine before containers can have it. See what it says"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refusal that is known. `words` is a regular expression, whose groups `sentence` has by their numbers.
+
+    `do` says what to do, without its full stop, and `command`, where there is one, what to type for that.
+    """
+
+    words: str
+    sentence: str
+    do: str
+    command: str = ""
+
+
+class GpuRefusedError(CannotRunHereError):
+    """No GPU for containers. `do` and `command` are as in a Refusal; `words` are the engine's, where it said some."""
+
+    def __init__(self, sentence: str, do: str, command: str = "", *, words: str = "") -> None:
+        super().__init__("\n".join(filter(None, [sentence, words])), f"{do}: {command}" if command else f"{do}.")
+        self.sentence = sentence
+        self.do = do
+        self.command = command
+
+
+#: The first whose words are found is the one. What is special stands before what is general.
+REFUSALS = (
+    Refusal(
+        r"[dD]river/library version mismatch",
+        "The NVIDIA driver was updated and not loaded anew: its libraries and the kernel's module differ.",
+        "Start the machine anew, or, with nothing on the GPU, load the driver anew",
+        "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia",
+    ),
+    Refusal(
+        r"(/dev/nvidia-uvm[\w-]*)\"?: no such file",
+        "{0} is not there: nothing has loaded the driver's part for CUDA since the machine was started.",
+        "Load it",
+        "sudo nvidia-modprobe -u -c 0",
+    ),
+    Refusal(
+        r"failed to stat CDI host device \"(/dev/nvidia[^\"]*)\"",
+        "{0} is not there: the NVIDIA driver is not loaded, or the CDI specification is older than a change of GPUs.",
+        "Load it, and where that is not enough, make the specification anew",
+        f"sudo nvidia-smi && {GENERATE}",
+    ),
+    Refusal(
+        r"(?:failed to stat CDI host device|CDI device \(\"[^\"]*\",) \"([^\"]*)\"",
+        "The CDI specification names the device {0}, which is not there, or is another one by now.",
+        "Make it anew",
+        GENERATE,
+    ),
+    Refusal(
+        r"unresolvable CDI devices runtime\.nvidia\.com/gpu=",
+        "NVIDIA's runtime could not describe the GPUs to itself.",
+        _MEND_DRIVER,
+        "nvidia-smi && sudo nvidia-ctk --debug cdi generate --output=/dev/null",
+    ),
+    Refusal(
+        r"unresolvable CDI devices ((?:[^\s,:]|:\d)+(?:, (?:[^\s,:]|:\d)+)*)",
+        "The engine's CDI specifications do not describe {0}. They are missing, older than a change of GPUs, or in "
+        "folders that a rootless engine does not read (cdi-spec-dirs in its daemon.json).",
+        "Make them anew",
+        GENERATE,
+    ),
+    Refusal(
+        r"could not select device driver \"cdi\"|no CDI specification directories specified"
+        r"|CDI registry initialization failure|no CDI device driver registered",
+        "CDI is off in the Docker Engine.",
+        SWITCH_CDI_ON,
+        RESTART,
+    ),
+    Refusal(
+        r"could not select device driver|no known GPU vendor found",
+        "The Docker Engine has no device driver for NVIDIA's GPUs: it found no nvidia-container-runtime-hook on its "
+        "PATH when it was started.",
+        "Install it, and start the engine anew",
+        INSTALL,
+    ),
+    Refusal(
+        r"unknown or invalid runtime name: nvidia|[Uu]nknown runtime specified nvidia",
+        "The Docker Engine does not know the runtime nvidia.",
+        "Make it known",
+        CONFIGURE,
+    ),
+    Refusal(
+        r"(?:exec: \"?|stat |fork/exec )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)\"?: "
+        r"(?:executable file not found|no such file)",
+        "{0} is gone since the engine was told of it.",
+        "Install it again",
+        INSTALL,
+    ),
+    Refusal(
+        r"couldn't find binary nvidia-container-cli",
+        "NVIDIA's hook does not find nvidia-container-cli.",
+        "Install it",
+        "sudo apt-get install libnvidia-container-tools",
+    ),
+    Refusal(
+        r"invoking the NVIDIA Container Runtime Hook directly",
+        "NVIDIA's tools are set to describe GPUs by CDI or CSV, and then their hook refuses the engine's own driver.",
+        "Leave out --gpu-via, or use --gpu-via runtime; where the engine does not know that runtime",
+        CONFIGURE,
+    ),
+    Refusal(
+        r"No help topic for '|flag provided but not defined",
+        "The programs of the NVIDIA Container Toolkit, or its CDI specification, are of different versions.",
+        "Install them again, and make the specification anew",
+        f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && {GENERATE}",
+    ),
+    Refusal(
+        r"(?:exec: \"?|stat |fork/exec )(/\S*nvidia-(?:cdi-hook|ctk)\S*?)\"?: "
+        r"(?:executable file not found|no such file)",
+        "The CDI specification has containers start {0}, which is not there: it was made by another version of the "
+        "NVIDIA Container Toolkit.",
+        "Make it anew",
+        GENERATE,
+    ),
+    Refusal(
+        r"(/\S*nvidia-persistenced/socket)\"?: no such file",
+        "The CDI specification names {0}, which is only there while the driver's daemon runs.",
+        "Start that, or make the specification anew without it",
+        f"sudo systemctl start nvidia-persistenced || {GENERATE}",
+    ),
+    Refusal(
+        r"nvidia-container-cli: mount error: (?:file creation|stat) failed: (\S+): (?:file exists|no such file)",
+        "The image and NVIDIA's tools disagree about {0}: the image holds files of another driver.",
+        "Make the image anew",
+        "harness images build ENVIRONMENT --device gpu",
+    ),
+    Refusal(
+        r"(?:stat(?:'ing file)?|open|lstat) [`'\"]?(/[^\s:`'\"]+)[`'\"]?: [nN]o such file or directory",
+        "The CDI specification is older than the NVIDIA driver: it names {0}, which is not there any more.",
+        "Make it anew",
+        GENERATE,
+    ),
+    Refusal(
+        r"load library failed: (lib[\w.-]+)",
+        "NVIDIA's tools do not find {0}, a part of the driver: none is installed on the engine's machine, or not all.",
+        _MEND_DRIVER,
+        "nvidia-smi; ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
+    ),
+    Refusal(
+        r"nvml error: driver not loaded",
+        "The NVIDIA driver is not loaded.",
+        "Load it",
+        "sudo modprobe nvidia && nvidia-smi",
+    ),
+    Refusal(
+        r"nvml error: insufficient permissions",
+        "NVIDIA's tools may not open the GPU's device nodes, which are open to one group only.",
+        "Let the tools ask as a member of it, which is video as a rule",
+        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.user=root:video",
+    ),
+    Refusal(
+        r"driver (?:rpc )?error: timed out",
+        "The NVIDIA driver took longer to start than its tools wait for. Without its persistence mode it starts anew "
+        "for each container.",
+        "Keep it started",
+        "sudo nvidia-smi -pm 1",
+    ),
+    Refusal(
+        r"driver (?:rpc )?error: ([^\n:\\]+)",
+        "The NVIDIA driver did not answer NVIDIA's tools ({0}).",
+        _MEND_DRIVER,
+        "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
+    ),
+    Refusal(
+        r"(?:unsatisfied condition|requirements? not met): ([a-z]+ ?[<>=]+ ?[\w.]+)",
+        "The image asks for {0}, which this NVIDIA driver does not have.",
+        "Update the driver, or ask for an environment with an older CUDA (-e). To see which run here",
+        DOCTOR,
+    ),
+    Refusal(
+        r"device error: (\S+): unknown device",
+        "The NVIDIA driver knows no GPU {0}.",
+        "Name one of those that it knows",
+        "nvidia-smi -L",
+    ),
+    Refusal(
+        r"cgroup subsystem devices not found",
+        "NVIDIA's tools are older than version 1.8, and do not know control groups of version 2.",
+        "Update them",
+        "sudo apt-get install --only-upgrade nvidia-container-toolkit libnvidia-container-tools",
+    ),
+    Refusal(
+        r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
+        "NVIDIA's tools may not change control groups here, as in a rootless engine and within other containers.",
+        "Tell them not to, or use CDI (--gpu-via cdi), which does without",
+        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
+    ),
+    Refusal(
+        r"ldcache error: [^\n]*?(/\S*ldconfig\S*)",
+        "NVIDIA's tools could not run {0} for the container.",
+        "Name the one that this system has",
+        "sudo nvidia-ctk config --in-place --set nvidia-container-cli.ldconfig=@/sbin/ldconfig",
+    ),
+    Refusal(
+        r"nvidia-container-cli: (?:\w+ error: )?([^\n\\]+?)(?:: unknown\.?)?$",
+        "NVIDIA's tools failed: {0}.",
+        _MEND_DRIVER,
+        "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
+    ),
+)
+
+#: What is about GPUs and no more is known of.
+_ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
+
+
+def meaning(words: str) -> Refusal | None:
+    """The refusal that an engine's words are, its sentence filled in; None for words that are not known."""
+    for each in REFUSALS:
+        found = re.search(each.words, words, re.MULTILINE)
+        if found:
+            told = [group or "" for group in found.groups()]
+            return Refusal(each.words, each.sentence.format(*told), each.do, each.command)
+    return None
+
+
+@contextmanager
+def refusals(gpus: Sequence[str]) -> Iterator[None]:
+    """Say what an engine's refusal means where it is about GPUs; many come only when a container starts.
+
+    Raises GpuRefusedError in its place.
+    """
+    try:
+        yield
+    except CannotRunHereError as error:
+        if not gpus or isinstance(error, GpuRefusedError) or not _ABOUT_GPUS.search(error.message):
+            raise
+        asked, known = f"--gpus {','.join(gpus)}: ", meaning(error.message)
+        if known is None:
+            raise GpuRefusedError(asked + error.message, "To see what is there and what is missing", DOCTOR) from error
+        raise GpuRefusedError(asked + known.sentence, known.do, known.command, words=error.message) from error
