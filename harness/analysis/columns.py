@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.environments import pins
+from harness.analysis.environments import stands_for
 from harness.model.environment import unmet
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell, Comparison, Scenario, matches
@@ -92,9 +92,11 @@ def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Si
     """
 
     def fits(side: Side) -> bool:
-        installed = pins(run, side.environment)
-        picked = next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)
-        return picked is not None and matches(picked, side.axes)
+        return any(
+            picked is not None and matches(picked, side.axes)
+            for installed in stands_for(run, side.environment)
+            for picked in [next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)]
+        )
 
     fitting = [side for side in sides if fits(side)]
     named = {axis for pick in entry.pick for axis in pick.axes}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model.environment import TENSORFLOW, installed
+from harness.model.environment import TENSORFLOW, installed, versions
 from harness.model.run import Run
 
 #: Where nothing was recorded of an environment's packages.
@@ -41,7 +41,17 @@ def pins(run: Run, environment: str) -> Mapping[str, str]:
     if run.pins.get(environment):
         return run.pins[environment]
     known = next((known for known in run.environments if known.name == environment), None)
-    return {name: getattr(known, name) for name in ("tensorflow", "keras") if known and getattr(known, name)}
+    return versions(known) if known else {}
+
+
+def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
+    """The packages by which a header picks its axis values: of what it stands in for, and its own, unless it only does.
+
+    What stands in for TensorFlow 1 is compared in graph mode where TensorFlow 1 is.
+    """
+    roles = [each for each in run.plan.stand_ins if each.environment == environment]
+    own = [pins(run, environment)] if not roles or any(each.is_itself_too for each in roles) else []
+    return [*own, *(each.pins for each in roles)]
 
 
 def python(run: Run, environment: str) -> str | None:

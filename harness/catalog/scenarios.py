@@ -11,7 +11,7 @@ from harness.catalog.toml import Findings, Table, is_number, number_text
 from harness.model.errors import FileError, Problem
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
-_SUITE_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "select")
+_SUITE_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "instead", "select")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,18 @@ def _suite(name: str, table: Table) -> Suite:
         budget=table.text("budget"),
         warmup=table.text("warmup"),
         measure=table.text("measure"),
+        instead=_instead(table),
     )
+
+
+def _instead(suite: Table) -> dict[str, list[str]]:
+    """The environments that have stand-ins, with these."""
+    example = '"tf1.14" = ["tf1.15-ngc", "tf2.*"]'
+    table = suite.table("instead", f"Write [{suite.key[0]}.instead], and below it for example {example}.")
+    for name, given in table.values.items():
+        if isinstance(given, dict):
+            table.wrong(name, "is a table, for a dot parts names that have no quotes.", f"For example: {example}.")
+    return {name: _patterns(table, name) for name, given in table.values.items() if not isinstance(given, dict)}
 
 
 def _part(table: Table) -> SuitePart:

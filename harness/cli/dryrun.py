@@ -9,11 +9,12 @@ import typer
 from harness import session
 from harness.cli.messages import say_refused
 from harness.model.errors import Exit
+from harness.model.run import stood_in
 from harness.model.texts import counted
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
-    """Print what would be done. Returns the exit code."""
+    """Print what would be done. Returns the exit code; raises CannotRunHereError where no cell can be launched."""
     planned = session.plan(request)
     say_refused(planned.refused)
     outlook = session.outlook(planned)
@@ -21,6 +22,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
         typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:
         typer.echo("\n".join(_lines(planned, outlook)))
+    planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
 
@@ -34,6 +36,9 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
         "budget_seconds": plan.budget_seconds,
         "margin": plan.margin,
         "gpus": list(plan.limits.gpus),
+        "stand_ins": [
+            {"environment": each.environment, "for": each.role, "reason": each.reason} for each in plan.stand_ins
+        ],
         "refused": list(planned.refused),
         "outlook": asdict(outlook),
         "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],
@@ -45,6 +50,9 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
 
 def _lines(planned: "session.Planned", outlook: "session.Outlook") -> Iterator[str]:
     plan = planned.plan
+    taken = stood_in(plan.stand_ins)
+    if taken:
+        yield taken
     yield from planned.gpu_lines
     for group in plan.groups:
         if not plan.profile_calls:

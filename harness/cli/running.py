@@ -12,6 +12,7 @@ from harness.cli.messages import gate_exit, interruptible, say, say_refused
 from harness.cli.options import FailOn
 from harness.model.backend import Progress
 from harness.model.errors import Exit
+from harness.model.launch import Status
 from harness.model.run import Run
 from harness.runner.walk import WalkListener
 
@@ -45,7 +46,7 @@ def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
         sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
     report.show(ended.written, tables=not json)
     if not ended.interrupted:
-        return _exit(ended, fail_on)
+        return exit_code(ended, fail_on)
     if ended.results.run.plan.profile_calls:
         say("Interrupted. What was profiled is in the report; the rest needs a new run.")
     else:
@@ -53,10 +54,12 @@ def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
     return Exit.INTERRUPTED
 
 
-def _exit(ended: session.Ended, fail_on: FailOn | None) -> Exit:
+def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
     """How a run ends the command. What failed wins over a gate, and a run without a number has failed."""
-    found = ended.results.found
-    if ended.broken or not (found.series or found.observed or ended.results.run.plan.profile_calls):
+    found, profiled = ended.results.found, False
+    if ended.results.run.plan.profile_calls:
+        profiled = any(launch.status is Status.OK for launch in ended.results.launches)
+    if ended.broken or not (found.series or found.observed or profiled):
         return Exit.CELLS_FAILED
     gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
     return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate

@@ -88,6 +88,12 @@ class Requirement:
     lock: Lock
 
 
+def versions(environment: Environment) -> dict[str, str]:
+    """The packages that its line of the catalogue names, with their versions."""
+    named = {"tensorflow": environment.tensorflow, "keras": environment.keras}
+    return {name: version for name, version in named.items() if version}
+
+
 def normalise(name: str) -> str:
     """A package's name as PEP 503 normalises it."""
     return re.sub(r"[-_.]+", "-", name).lower()

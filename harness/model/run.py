@@ -9,6 +9,7 @@ from harness.model.backend import BackendFacts
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.scenario import Cell, Scenario
+from harness.model.texts import joined
 
 SCHEMA = 1
 
@@ -49,6 +50,46 @@ class Unavailable:
     advice: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """The run measures `environment` in place of `role`, which the GPU model `card` cannot run; `reason` is a clause.
+
+    `is_compiled`: the driver compiles it at its first start. `is_itself_too`: the run has `environment` in its own
+    place as well. `pins` are the packages of `role`, by which headers pick axis values.
+    """
+
+    environment: str
+    role: str
+    card: str
+    reason: str
+    is_compiled: bool = False
+    is_itself_too: bool = False
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+
+def stood_in(stand_ins: Sequence[StandIn]) -> str:
+    """Which environments stand in for which, and why, in a paragraph; empty without any."""
+    places: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for each in stand_ins:
+        places.setdefault((each.card, each.reason), {}).setdefault(each.environment, []).append(each.role)
+    told = []
+    for (card, reason), of in places.items():
+        (first, roles), *others = of.items()
+        taken = [f"{first} stands in for {joined(roles)}", *(f"{name} for {joined(them)}" for name, them in others)]
+        told.append(f"{joined(taken)}, which the {card} does not run ({reason}).")
+    roles_of: dict[str, list[str]] = {}
+    for each in stand_ins:
+        own = [each.environment] if each.is_itself_too else []
+        roles_of[each.environment] = [*roles_of.get(each.environment, own), each.role]
+    told += [
+        f"So no releases are compared in place of {joined(roles)}." for roles in roles_of.values() if len(roles) > 1
+    ]
+    compiled = list(dict.fromkeys(each.environment for each in stand_ins if each.is_compiled))
+    if compiled:
+        told.append(f"The driver compiles {joined(compiled)} at the first start, for 30 minutes or longer.")
+    return " ".join(told)
+
+
 class StopReason(StrEnum):
     """Why a group got no more rounds."""
 
@@ -76,7 +117,8 @@ class Plan:
     when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
-    says how the cells of a round are measured, and `clock` what of them.
+    says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
+    taken in place of a suite's own.
     """
 
     groups: Sequence[Group]
@@ -91,6 +133,7 @@ class Plan:
     profile_calls: int | None = None
     interleave: Interleave = Interleave.LAUNCHES
     clock: Clock = Clock.WALL
+    stand_ins: Sequence[StandIn] = ()
 
     @property
     def cells(self) -> list[Cell]:

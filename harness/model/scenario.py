@@ -171,7 +171,8 @@ class Suite:
     """What `--suite NAME` runs: the union of its parts, in the environments it names.
 
     `rounds`, `budget`, `warmup` and `measure`, as the options of these names take them, are what these options are
-    unless they are typed; None and empty where the suite says nothing.
+    unless they are typed; None and empty where the suite says nothing. `instead` maps an environment to names and globs
+    of those that stand in for it, in order, where a GPU cannot run it.
     """
 
     name: str
@@ -182,3 +183,4 @@ class Suite:
     budget: str = ""
     warmup: str = ""
     measure: str = ""
+    instead: Mapping[str, Sequence[str]] = field(default_factory=dict)

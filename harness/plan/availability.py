@@ -96,13 +96,13 @@ def _no_device(environment: Environment, device: Device, catalog: Iterable[Envir
 
 def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
     """The environment of the nearest release that has the device, of two as near the older one; None without any."""
-    own = _release(to)
+    own = release(to)
 
     def distance(each: Environment) -> list[int]:
-        return [abs(one - other) for one, other in zip(_release(each), own, strict=True)]
+        return [abs(one - other) for one, other in zip(release(each), own, strict=True)]
 
     able = [each for each in catalog if device in each.devices]
-    return min(able, key=lambda each: (distance(each), _release(each)), default=None)
+    return min(able, key=lambda each: (distance(each), release(each)), default=None)
 
 
 def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> Fit:
@@ -127,10 +127,10 @@ def nearest_on(
     One that runs natively, if only in most of its kernels, comes before one that is compiled, the same major version of
     TensorFlow before another, and then the nearest release, of two as near the newer one.
     """
-    major, minor, _ = _release(to)
+    major, minor, _ = release(to)
 
     def rank(each: Environment) -> tuple[bool, bool, int, int, str]:
-        its_major, its_minor, _ = _release(each)
+        its_major, its_minor, _ = release(each)
         # a later major version begins where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
         return not fit(each, cards, host).is_native, its_major != major, far, -its_minor, each.name
@@ -139,7 +139,15 @@ def nearest_on(
     return min(able, key=rank, default=None)
 
 
-def _release(environment: Environment) -> tuple[int, int, int]:
+def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
+    """The environments that run on the cards, those that the driver compiles at the first start last, and told so."""
+    fits = [(each.name, fit(each, cards, host)) for each in catalog if Device.GPU in each.devices]
+    able = sorted(((name, found) for name, found in fits if not found.is_impossible), key=lambda each: each[1].rank)
+    return [f"{name} ({found.support})" if found.support is Support.COMPILED else name for name, found in able]
+
+
+def release(environment: Environment) -> tuple[int, int, int]:
+    """The numbers of its TensorFlow's version."""
     from packaging.version import Version
 
     version = Version(environment.tensorflow)

@@ -206,10 +206,31 @@ def check_suites(
     """
     for suite in catalog.suites.values():
         if only is None:
-            _check((suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings)
+            named = _check(
+                (suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings
+            )
+            check_stand_ins(suite, named, catalog.environments, findings)
         for number, part in enumerate(suite.parts):
             if part.scenario not in broken and (only is None or part.scenario in only):
                 _check_part((suite.name, "select", number), part, catalog, findings)
+
+
+def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence[str], findings: Findings) -> None:
+    """Note what cannot be of the suite's stand-ins; it has the environments `named` of the catalogue's.
+
+    There are no circles: an environment is only replaced where it cannot run, and by one that can.
+    """
+    for role, patterns in suite.instead.items():
+        key = (suite.name, "instead", role)
+        if role not in environments:
+            error = unknown(role, environments, ENVIRONMENT)
+            findings.add(key, error.message, error.advice)
+        elif role not in named:
+            fix = "Remove the line, or name it in the suite's `environments`."
+            findings.add(key, f"The suite {suite.name} has no environment {role}.", fix)
+        if role in patterns:
+            findings.add(key, f"{role} cannot stand in for itself.", "Remove it from the list.")
+        _check(key, patterns, environments, ENVIRONMENT, findings)
 
 
 def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import Class, Filed, Move, Taken, filed, frames, matching, moves, name, top, tree
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
-from harness.model.run import Run
+from harness.model.run import Run, stood_in
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, flames, format, names
@@ -83,6 +83,9 @@ class ProfileReport:
         return [section for section in found if section.blocks]
 
     def _head(self) -> Iterator[Block]:
+        taken = stood_in(self.run.plan.stand_ins)
+        if taken:
+            yield Text(taken, where=FILES | Where.TERMINAL)
         calls = self.run.plan.profile_calls or 0
         yield Text(
             "Each cell was launched once under cProfile, in launches that have no times: its first call is one "

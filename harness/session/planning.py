@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from harness.analysis.sizing import turns
@@ -11,18 +12,20 @@ from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios, load_scenario, load_suites, scenario_files
+from harness.catalog.scenarios import find_scenarios, load_scenario, read_suites, scenario_files
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import FileError, UsageError
+from harness.model.errors import CannotRunHereError, FileError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
-from harness.model.run import Plan
-from harness.model.scenario import DEFAULT_SUITE, Cell, Scenario, Suite
-from harness.plan.availability import split
+from harness.model.run import Plan, StandIn
+from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
+from harness.model.texts import joined
+from harness.plan.availability import names_on, split
 from harness.plan.groups import group
-from harness.plan.selection import Catalog, Selection, select, without_broken
+from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
+from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
@@ -71,6 +74,19 @@ class Planned:
         """The GPUs of every launch, in words."""
         return gpus.lines(self.cards, self.gpu_host) if self.plan.limits.gpus else []
 
+    def refuse_nothing(self) -> None:
+        """Raises CannotRunHereError where no cell can be launched: why the first one cannot, and what the GPUs run."""
+        if self.plan.groups or not self.plan.unavailable:
+            return
+        first, *others = self.plan.unavailable
+        cells = f"none of the {len(others) + 1} cells is available" if others else "the cell is not available"
+        told = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
+        if self.cards:
+            models = joined(list(dict.fromkeys(card.name for card in self.cards)))
+            runs = names_on(self.cards, self.gpu_host, load_environments(self.project).values())
+            told += f" {models} runs {joined(runs)}." if runs else ""
+        raise CannotRunHereError(told, first.advice)
+
     @property
     def is_untrusted(self) -> bool:
         """Whether a scenario lies outside the project's folder: an untrusted script."""
@@ -89,7 +105,8 @@ def plan(request: Request | ProfileRequest) -> Planned:
     cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
-    suites = load_suites(project)
+    suites, findings = read_suites(project)
+    findings.check()
     suite = request.suite or ("" if request.scenarios else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
@@ -97,6 +114,16 @@ def plan(request: Request | ProfileRequest) -> Planned:
     selection, catalog, refused = _spared(selection, catalog, broken)
     device = Device.GPU if limits.gpus else Device.CPU
     cells, environments = select(selection, catalog, device)
+    # what was typed is measured or told to be missing; a suite's question is asked of what runs
+    asked = None if typed else suites.get(suite or DEFAULT_SUITE)
+    taken: list[StandIn] = []
+    if asked and asked.instead and cards:
+        check_stand_ins(asked, resolve(asked.environments, list(known), ENVIRONMENT), list(known), findings)
+        findings.check()
+        locked = cache(lambda name: load_lock(project, known[name], device))
+        taken = stand_ins(asked.instead, cells, scenarios, known, locked, cards=cards, host=gpu_host)
+        cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
+        (named,) = in_place([named], taken)
     requirements = {
         name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
     }
@@ -109,6 +136,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
         sampling=Sampling(),
         limits=limits,
         unavailable=unavailable,
+        stand_ins=taken,
     )
     if isinstance(request, Request):
         made = _measured(made, request, suites.get(suite))

@@ -29,7 +29,7 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
-from harness.model.run import RULES, Run, Unavailable
+from harness.model.run import RULES, Plan, Run, Unavailable, stood_in
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
 from harness.report.sections import measured
@@ -193,19 +193,20 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, identity, untrusted=untrusted, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
+    planned.refuse_nothing()
+    _say_stand_ins(planned.plan, listener)
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # with an image of an earlier run, before any is built
         backend.check_room(planned.needed)
         for sentence in gpus.shared(planned.cards):
             listener.say(sentence)
-    _refuse_nothing(planned)
     folder = RunFolder.create(planned.request.results, identity)
     try:
         made = _prepared(backend, planned.needed, listener)
         for each, error in made.unavailable.items():
             listener.say(f"{each} is not available here: {error}")
         planned = _without(planned, made.unavailable)
-        _refuse_nothing(planned)
+        planned.refuse_nothing()
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
     except BaseException:
@@ -269,6 +270,7 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
     backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
+    _say_stand_ins(begun.plan, listener)
     needed = [requirements[each] for each in begun.images]
     made = _prepared(backend, needed, listener)
     if limits.gpus:
@@ -277,6 +279,12 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     if moved:
         raise _changed(path, f"the image of {', '.join(moved)}")
     return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards))
+
+
+def _say_stand_ins(plan: Plan, listener: Listener) -> None:
+    told = stood_in(plan.stand_ins)
+    if told:
+        listener.say(told)
 
 
 def _changed(path: Path, what: str) -> UsageError:
@@ -320,14 +328,6 @@ def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listene
 def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:
     with listener.preparing() as progress:
         return backend.prepare(list(needed), progress)
-
-
-def _refuse_nothing(planned: Planned) -> None:
-    """Raises CannotRunHereError for a plan of which no cell can be launched, with why the first one cannot."""
-    if not planned.plan.groups and planned.plan.unavailable:
-        first, *others = planned.plan.unavailable
-        cells = f"none of the {len(others) + 1} cells is available" if others else "the cell is not available"
-        raise CannotRunHereError(f"Nothing can be measured: {cells}. {first.cell}: {first.reason}", first.advice)
 
 
 def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:

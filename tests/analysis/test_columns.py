@@ -1,7 +1,10 @@
 """What the header sets side by side."""
 
+from dataclasses import replace
+
 from harness.analysis.columns import Side, columns
 from harness.analysis.environments import pins
+from harness.model.run import StandIn
 from harness.model.scenario import Comparison, Pick
 from tests.factories import cell, cells, run, scenario
 
@@ -52,6 +55,23 @@ def test_along_the_environments_each_stands_against_the_reference_within_a_mode(
 def test_a_pick_chooses_values_by_what_an_environment_has_installed():
     found = columns(run(), scenario(), cells())
     assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
+
+
+def test_a_pick_takes_a_stand_in_for_what_it_stands_in_for():
+    members = cells(["tf2.0", "tf2.1"])
+
+    def picked(*stand_ins):
+        made = run(members, reference="tf2.0")
+        made = replace(made, plan=replace(made.plan, stand_ins=stand_ins))
+        return pairs(columns(made, scenario(), members), "each release's default mode")
+
+    assert picked() == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
+    taken = StandIn("tf2.0", "tf1.14", "A card", "it has no code", pins={"tensorflow": "1.14.0"})
+    assert picked(taken) == [(("tf2.1", "eager"), ("tf2.0", "graph"))]
+    assert picked(replace(taken, is_itself_too=True)) == [
+        (("tf2.1", "eager"), ("tf2.0", "graph")),
+        (("tf2.1", "eager"), ("tf2.0", "eager")),
+    ]
 
 
 def test_a_nightly_counts_as_tensorflow():

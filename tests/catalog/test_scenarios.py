@@ -69,6 +69,9 @@ rounds = 3
 budget = "20m"
 measure = "400ms"
 
+[quick.instead]
+"tf1.14" = ["tf1.15-ngc", "tf2.*"]
+
 [[quick.select]]
 scenario = "step"
 mode = ["graph"]
@@ -98,6 +101,7 @@ def test_a_suite_is_what_is_selected_where_and_for_how_long(folder: Path) -> Non
     assert suite.parts == [SuitePart("step", {"mode": ["graph"], "size": ["1", "32"]}, ["tf1.14"])]
     assert (suite.title, suite.rounds, suite.budget) == ("One cell", 3, "20m")
     assert (suite.warmup, suite.measure) == ("", "400ms")
+    assert suite.instead == {"tf1.14": ["tf1.15-ngc", "tf2.*"]}
 
 
 def test_a_project_may_have_no_suites(folder: Path) -> None:
@@ -114,8 +118,11 @@ def test_a_project_may_have_no_suites(folder: Path) -> None:
         ("rounds = 3", "rounds = 0", "4: `quick.rounds` must be a whole number above 0."),
         ('"20m"', "20", '5: `quick.budget` must be a string. Put it in quotes: budget = "20".'),
         ('["tf1.14", "tf2.*"]', '"tf1.14"', "3: `quick.environments` must be a list of strings."),
-        ('scenario = "step"', "", "8: `quick.select.scenario` is missing."),
-        ('["graph"]', '"graph"', "10: `quick.select.mode` must be a list of strings."),
+        ('["tf1.15-ngc", "tf2.*"]', '"tf2.*"', "9: `quick.instead.tf1.14` must be a list of strings."),
+        ('"tf1.14" =', "tf1.14 =", "9: `quick.instead.tf1` is a table, for a dot parts names that have no quotes."),
+        ('[quick.instead]\n"tf1.14" =', "instead =", "8: `quick.instead` must be a table. Write [quick.instead], and"),
+        ('scenario = "step"', "", "11: `quick.select.scenario` is missing."),
+        ('["graph"]', '"graph"', "13: `quick.select.mode` must be a list of strings."),
         ("[quick]", "other = 1\n[quick]", "1: `other` must be a table. Write [other]."),
     ],
 )

@@ -1,9 +1,20 @@
 """What a signal is answered with, stage by stage."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from harness.cli.running import Heard
-from tests.runs import run
+from harness import session
+from harness.analysis.results import Results
+from harness.cli.options import FailOn
+from harness.cli.running import Heard, exit_code
+from harness.model.errors import Exit
+from harness.model.launch import Launch, Role, Status
+from tests import factories
+from tests.runs import launch, run
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
@@ -29,3 +40,34 @@ def test_after_the_last_launch_only_the_report_is_abandoned(capsys: pytest.Captu
     said = heard.interrupted(1)
     assert said.startswith("Stopping: the report is not written. The launches are kept: harness report ")
     assert "--resume" not in said
+
+
+def ended(launches: Sequence[Launch], **of_plan: Any) -> session.Ended:
+    """A run that ended with these launches."""
+    made = factories.run()
+    made = replace(made, plan=replace(made.plan, **of_plan))
+    return session.Ended(Path("results", "run"), Results(made, launches), session.Written([], []), False, {})
+
+
+@pytest.mark.parametrize(
+    ("launches", "of_plan", "code"),
+    [
+        (factories.rounds(dict.fromkeys(factories.cells(), 0.01)), {}, Exit.OK),
+        ([], {}, Exit.CELLS_FAILED),
+        ([launch(status=Status.NOT_AVAILABLE, samples=[])], {}, Exit.CELLS_FAILED),
+        ([launch(status=Status.CPU_FALLBACK, samples=[])], {}, Exit.CELLS_FAILED),
+        # observed, and nothing timed
+        ([launch(round=0, role=Role.PILOT, samples=[], observations={"seen": 1})], {}, Exit.OK),
+        ([launch(round=0, role=Role.PILOT, samples=[])], {}, Exit.CELLS_FAILED),
+        ([launch(role=Role.PROFILE, samples=[])], {"profile_calls": 5}, Exit.OK),
+        ([launch(role=Role.PROFILE, status=Status.NOT_AVAILABLE, samples=[])], {"profile_calls": 5}, Exit.CELLS_FAILED),
+    ],
+)
+@pytest.mark.parametrize("fail_on", [None, FailOn.SLOWER])
+def test_a_run_without_a_number_an_observation_or_a_profile_has_failed(
+    launches: Sequence[Launch], of_plan: dict[str, Any], code: Exit, fail_on: FailOn | None
+) -> None:
+    found = ended(launches, **of_plan)
+    nothing_to_judge = fail_on and session.gate(found.results) is session.Gate.NOTHING_JUDGED
+    wanted = Exit.NOTHING_SELECTED if nothing_to_judge and code is Exit.OK else code
+    assert exit_code(found, fail_on) is wanted

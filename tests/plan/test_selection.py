@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -194,12 +195,21 @@ scenario = "other"
 SCENARIOS = {"step": scenario(exclude=[{"mode": "eager", "call": "fit"}]), "other": scenario("other")}
 
 
-def problems(folder: Path, text: str, broken: tuple[str, ...] = (), only: list[str] | None = None) -> list[str]:
+MORE = ("tf1.14", "tf2.0", "tf2.15")
+
+
+def problems(
+    folder: Path,
+    text: str,
+    broken: tuple[str, ...] = (),
+    only: list[str] | None = None,
+    known: Sequence[str] = ("tf1.14", "tf2.0"),
+) -> list[str]:
     (folder / "scenarios").mkdir(exist_ok=True)
     (folder / "scenarios" / "suites.toml").write_text(text)
     suites, findings = read_suites(Project(folder))
-    known = {name: SCENARIOS[name] for name in SCENARIOS if name not in broken}
-    check_suites(Catalog(["tf1.14", "tf2.0"], known, suites), broken, findings, only)
+    scenarios = {name: SCENARIOS[name] for name in SCENARIOS if name not in broken}
+    check_suites(Catalog(known, scenarios, suites), broken, findings, only)
     return [f"{problem.line}: {problem.text} {problem.fix}" for problem in findings.problems]
 
 
@@ -221,6 +231,34 @@ def test_a_suite_whose_names_all_exist_has_no_problem(tmp_path: Path) -> None:
 def test_a_name_that_matches_nothing_is_told_with_its_line(tmp_path: Path, old: str, new: str, told: str) -> None:
     (found,) = problems(tmp_path, SUITES.replace(old, new, 1))
     assert found.startswith(told)
+
+
+INSTEAD = """\
+[few.instead]
+"tf2.0" = [
+  "tf2.1*",
+  "tf1.14",
+]
+"""
+
+
+def test_stand_ins_whose_names_all_exist_are_no_problem(tmp_path: Path) -> None:
+    assert problems(tmp_path, SUITES.replace('"tf2.*"', '"tf2.0"') + INSTEAD, known=MORE) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"tf2.1*"', '"tf3.*"', "12: There is no environment 'tf3.*'."),
+        ('"tf1.14"', '"tf1.41"', "13: There is no environment 'tf1.41'. Did you mean tf1.14?"),
+        ('"tf2.0" = ', '"tf2.9" = ', "11: There is no environment 'tf2.9'."),
+        ('"tf2.0" = ', '"tf2.*" = ', "11: There is no environment 'tf2.*'."),
+        ('"tf2.0" = ', '"tf1.14" = ', "11: The suite few has no environment tf1.14. Remove the line, or name it in"),
+        ('"tf2.1*"', '"tf2.0"', "11: tf2.0 cannot stand in for itself."),
+    ],
+)
+def test_what_cannot_be_of_stand_ins_is_told_with_its_line(tmp_path: Path, old: str, new: str, told: str) -> None:
+    assert problems(tmp_path, SUITES + INSTEAD.replace(old, new, 1), known=MORE)[0].startswith(told)
 
 
 def test_what_is_said_of_a_broken_scenario_is_not_judged(tmp_path: Path) -> None:

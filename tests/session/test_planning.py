@@ -1,5 +1,6 @@
 """From a request to a plan: devices, lengths, and what of it is refused."""
 
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -8,14 +9,15 @@ import pytest
 
 from harness.backends import registry
 from harness.catalog.project import Project
+from harness.cli.dryrun import show_plan
 from harness.model.backend import GpuWay
 from harness.model.environment import Device
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
 from harness.model.gpu import Card, GpuHost
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
-from harness.session.request import Request
+from harness.session.request import ProfileRequest, Request
 from tests.cli.conftest import Harness
 
 BAKE = """
@@ -145,6 +147,92 @@ def test_a_lock_that_is_missing_is_an_error(plan: Plan, harness: Harness) -> Non
         plan(environments=["new"], gpu=True)
 
 
+INSTEAD = '\n[headline.instead]\nold = ["nvidias", "new"]\n'
+
+
+@pytest.fixture
+def replacing(plan: Plan, harness: Harness) -> Plan:
+    """Plans for a suite that names what stands in for `old`."""
+    (harness.root / "scenarios" / "suites.toml").write_text(SUITES + INSTEAD)
+    return plan
+
+
+@pytest.mark.parametrize("typed", [{"suite": "headline", "scenarios": []}, {}])
+def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, typed: dict[str, Any]) -> None:
+    prepared = replacing(H100, gpu=True, **typed)
+    assert [each.name for each in prepared.environments] == ["nvidias", "new"]
+    assert {cell.environment for cell in prepared.cells} == {"nvidias", "new"}
+    assert (prepared.reference, absent(prepared)) == ("nvidias", {})
+    (group,) = prepared.plan.groups
+    assert group.control is not None
+    assert group.control.environment == "nvidias"
+    (taken,) = prepared.plan.stand_ins
+    assert (taken.role, taken.environment, taken.card) == ("old", "nvidias", "NVIDIA H100")
+    assert "CUDA 10.0 is older" in taken.reason
+    assert [each.environment.name for each in prepared.needed] == ["nvidias", "new"]
+
+
+def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> None:
+    prepared = replacing(H100, gpu=True, environments=["old", "new"])
+    assert (prepared.plan.stand_ins, set(absent(prepared))) == ([], {"old"})
+    for card, typed in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
+        prepared = replacing(card, **typed)
+        assert not prepared.plan.stand_ins
+        assert [each.name for each in prepared.environments] == ["old", "new"]
+
+
+def test_the_reference_that_was_typed_has_a_stand_in_too(replacing: Plan) -> None:
+    assert replacing(H100, gpu=True, reference="old").reference == "nvidias"
+    assert replacing(H100, gpu=True, reference="nvidias").reference == "nvidias"
+    assert replacing(H100, gpu=True, reference="new").reference == "new"
+
+
+def test_a_profile_is_of_what_stands_in_too(replacing: Plan) -> None:
+    replacing(H100, gpu=True)
+    asked = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
+    assert [each.environment for each in make_plan(asked).plan.stand_ins] == ["nvidias"]
+
+
+def test_wrong_stand_ins_are_told_with_their_line_where_they_would_be_taken(replacing: Plan, harness: Harness) -> None:
+    suites = harness.root / "scenarios" / "suites.toml"
+    suites.write_text(SUITES + INSTEAD.replace('"nvidias"', '"nvidas"'))
+    with pytest.raises(FileError, match=r"suites\.toml:8: There is no environment 'nvidas'\. Did you mean nvidias\?"):
+        replacing(H100, gpu=True)
+    assert replacing(H100).plan.cells
+
+
+def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan) -> None:
+    with pytest.raises(
+        CannotRunHereError, match=r"none of the 2 cells is available\. ways old fine fast: CUDA 10"
+    ) as no:
+        plan(H100, environments=["old"], gpu=True, axes={"way": ["fine", "raises"]}).refuse_nothing()
+    assert no.value.message.endswith(" NVIDIA H100 runs nvidias and new.")
+    assert no.value.advice == "Use nvidias."
+    blackwell = Card(0, "GPU-cccc", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+    with pytest.raises(
+        CannotRunHereError, match=r"it has no code for compute capability 12\.0(.|\n)*\nNo environment of "
+    ):
+        plan(blackwell, gpu=True).refuse_nothing()
+    plan(H100, environments=["new"], gpu=True).refuse_nothing()
+
+
+def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
+    replacing: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    replacing(H100)
+    asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "gpu": True}
+    assert show_plan(Request(**asked)) is Exit.OK
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("nvidias stands in for old, which the NVIDIA H100 does not run (CUDA 10.0 is older ")
+    assert show_plan(Request(**asked), json=True) is Exit.OK
+    (told,) = json.loads(capsys.readouterr().out)["stand_ins"]
+    assert (told["environment"], told["for"]) == ("nvidias", "old")
+    with pytest.raises(CannotRunHereError, match="Nothing can be measured"):
+        show_plan(Request(**asked, environments=["old"]))
+    assert "not available: ways old fine fast" in capsys.readouterr().out
+
+
 def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Plan) -> None:
     assert [each.name for each in plan().environments] == ["old", "new"]
 
@@ -178,7 +266,8 @@ def test_gpus_need_an_engine(harness: Harness) -> None:
 
 def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     done = harness("matrix", "-s", "ways", "-a", "way=fine", "--gpu", "--dry-run", DOCKER_HOST="tcp://192.0.2.1:1")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
+    assert "Nothing can be measured: none of the 2 cells is available." in done.stderr
     assert "GPU: not known (the engine is on another machine)" in done.stdout
     assert "not available: ways old fine fast: the catalogue lists no GPU code for old" in done.stdout
     assert "2 cells not available" in done.stdout

@@ -2,12 +2,18 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness import session
+from harness.backends import registry
+from harness.backends.local.backend import LocalBackend
+from harness.cli.running import exit_code
+from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import machine_to_itself
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, Exit, UsageError
+from harness.model.gpu import Card, GpuHost
 from harness.model.launch import Launch, Role
 from tests.cli.conftest import Harness
 
@@ -62,6 +68,54 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) ->
     again = session.resume(ended.folder)
     assert not again.interrupted
     assert {launch.round for launch in again.results.launches} == {0, 1}
+
+
+GPUS = """
+variable "ENVIRONMENTS" {
+  default = [
+    { name = "gone", tensorflow = "1.14.0", python = "3.11", as_of = "2019-09-01T00:00:00Z", cuda = "10.0", cudnn = "7.4", gpu_code = "sm_70" },
+    { name = "there", tensorflow = "2.4.0", python = "3.11", as_of = "2019-11-01T00:00:00Z", cuda = "11.0", cudnn = "8.0", gpu_code = "sm_80" },
+  ]
+}
+"""  # noqa: E501
+SUITES = """
+[headline]
+environments = ["gone"]
+[headline.instead]
+gone = ["there"]
+[[headline.select]]
+scenario = "ways"
+way = ["fine"]
+"""
+
+
+def test_what_stands_in_is_said_stored_reported_and_kept(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By local environments, in which no launch finds a GPU: that run has no number, and has failed."""
+    (harness.root / "docker-bake.hcl").write_text(GPUS)
+    (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
+    for name in ("gone", "there"):
+        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
+    card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    host = GpuHost([card], "550.54.15", (12, 4))
+    monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda self, wanted: "nothing")
+    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    told = "there stands in for gone, which the NVIDIA GeForce RTX 3090 does not run (CUDA 10.0 is older than GPUs of"
+    ears = Ears()
+    ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
+    assert [sentence for sentence in ears.said if sentence.startswith(told)]
+    again = Ears()
+    session.resume(ended.folder, again)
+    assert [sentence for sentence in again.said if sentence.startswith(told)]
+    found = session.read(ended.folder)
+    assert [(each.environment, each.role) for each in found.run.plan.stand_ins] == [("there", "gone")]
+    for name in ("report.md", "report.html"):
+        assert told in (ended.folder / name).read_text()
+    _, _, first, *_ = (ended.folder / "report.md").read_text().splitlines()
+    assert first.startswith(told)
+    assert exit_code(ended, None) is Exit.CELLS_FAILED
 
 
 def test_a_profile_goes_the_same_way_and_is_no_run_to_go_on_with(request_: dict) -> None:

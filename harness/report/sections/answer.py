@@ -11,7 +11,7 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
 from harness.model.launch import Clock
-from harness.model.run import RULES, Run
+from harness.model.run import RULES, Run, stood_in
 from harness.model.scenario import ENVIRONMENT, Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
@@ -34,8 +34,10 @@ _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, NO_VERD
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The answer. Its title names the scenarios and the environments."""
-    blocks = [Text(each, where=EVERYWHERE) for each in sentences(results) or [no_answer(results)]]
+    """The answer, after what stands in for what. Its title names the scenarios and the environments."""
+    taken = stood_in(results.run.plan.stand_ins)
+    told = [*([taken] if taken else []), *(sentences(results) or [no_answer(results)])]
+    blocks = [Text(each, where=EVERYWHERE) for each in told]
     more = len(results.answers) - SENTENCES
     if more > 0:
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))

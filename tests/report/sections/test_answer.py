@@ -1,10 +1,14 @@
 """The answer, in sentences."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from harness.analysis.results import Results
+from harness.model.run import StandIn
+from harness.report.blocks import EVERYWHERE
+from harness.report.formats import render
 from harness.report.sections import answer
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
 
@@ -30,6 +34,17 @@ def only(*arguments, **changes):
 def prints(launches, odd):
     """The launches with fingerprints, another one where `odd` holds for the cell."""
     return [replace(each, fingerprint={"parameters": 2 if odd(each.cell) else 1}) for each in launches]
+
+
+def test_what_stands_in_for_what_is_the_first_that_is_said_everywhere():
+    told = results()
+    taken = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
+    told.run = replace(told.run, plan=replace(told.run.plan, stand_ins=[taken]))
+    first, second, *_ = next(answer.sections(told)).blocks
+    assert first.words == "tf2.0 stands in for tf2.9, which the A card does not run (it has no code)."
+    assert first.where == second.where == EVERYWHERE
+    assert second.words == next(answer.sections(results())).blocks[0].words
+    assert json.loads(render("json", told))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
 
 
 def called(seconds):

@@ -1,0 +1,90 @@
+"""Which environments stand in for those of a suite that the cards cannot run.
+
+A list names them in order of preference. A name is taken where the cards run it. Of a glob's environments, one that has
+machine code for the cards comes before one that the driver compiles, then the one that keeps most of the cells, and
+then the oldest release. One that has none of the packages that the cells need is passed over.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from harness.model.environment import Device, Environment, Requirement, versions
+from harness.model.gpu import Card, GpuHost
+from harness.model.run import StandIn
+from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
+from harness.plan.availability import release, split
+from harness.plan.gpus import Support, fit
+from harness.plan.selection import resolve
+
+
+def stand_ins(
+    instead: Mapping[str, Sequence[str]],
+    cells: Sequence[Cell],
+    scenarios: Mapping[str, Scenario],
+    catalog: Mapping[str, Environment],
+    locked: Callable[[str], Requirement],
+    *,
+    cards: Sequence[Card],
+    host: GpuHost,
+) -> list[StandIn]:
+    """Of each environment of the `cells` that cannot run on the cards and has a stand-in that can, the first such.
+
+    `instead` is the suite's; `locked` gives an environment of the catalogue with its lock for a GPU. Where nothing is
+    known of the cards there are none.
+    """
+    present = {cell.environment for cell in cells}
+
+    def runs(name: str) -> bool:
+        return Device.GPU in catalog[name].devices and not fit(catalog[name], cards, host).is_impossible
+
+    def kept(name: str, wanted: Sequence[Cell]) -> list[tuple[str, Axes]]:
+        """What of the cells has the packages that it needs in an environment."""
+        moved = [replace(cell, environment=name) for cell in wanted]
+        able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
+        return [(cell.scenario, cell.axes) for cell in able]
+
+    def chosen(role: str) -> Environment | None:
+        wanted = [cell for cell in cells if cell.environment == role]
+        own = kept(role, wanted) if Device.GPU in catalog[role].devices else []
+        for pattern in instead[role]:
+            ranks = []
+            for name in filter(runs, resolve([pattern], list(catalog), ENVIRONMENT)):
+                able = kept(name, wanted)
+                lost = sum(cell not in able for cell in own)
+                if able:
+                    ranks.append((_is_compiled(catalog[name], cards, host), lost, release(catalog[name]), name))
+            if ranks:
+                return catalog[min(ranks)[-1]]
+        return None
+
+    found = {role: chosen(role) for role in instead if role in present and cards and not runs(role)}
+    return [
+        StandIn(
+            environment=each.name,
+            role=role,
+            card=next(card.name for card in cards if fit(catalog[role], [card], host).is_impossible),
+            reason=fit(catalog[role], cards, host).reason,
+            is_compiled=_is_compiled(each, cards, host),
+            is_itself_too=each.name in present,
+            pins=locked(role).lock.pins if Device.GPU in catalog[role].devices else versions(catalog[role]),
+        )
+        for role, each in found.items()
+        if each is not None
+    ]
+
+
+def in_place(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
+    """The environments with those that stand in in their places, each once."""
+    places = {each.role: each.environment for each in taken}
+    return list(dict.fromkeys(places.get(name, name) for name in names))
+
+
+def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
+    """The cells, each in what stands in for its environment, each once."""
+    places = {each.role: each.environment for each in taken}
+    moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
+    return list(dict.fromkeys(moved))
+
+
+def _is_compiled(environment: Environment, cards: Sequence[Card], host: GpuHost) -> bool:
+    return fit(environment, cards, host).support is Support.COMPILED
