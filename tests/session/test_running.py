@@ -100,7 +100,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     host = GpuHost([card], "550.54.15", (12, 4))
     monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
-    monkeypatch.setattr(LocalBackend, "check_gpus", lambda self, wanted: "nothing")
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
     monkeypatch.setattr(gpus, "watch", lambda cards: None)
     told = "there stands in for gone, which the NVIDIA GeForce RTX 3090 does not run (CUDA 10.0 is older than GPUs of"
     ears = Ears()
