@@ -165,7 +165,7 @@ class GpuHost:
 
     `driver` is the driver's version (`535.104.05`), `cuda` the newest CUDA that it knows. `absent` says, in a clause,
     why nothing is known where that is so; then the rest is empty. `is_here` is False of another machine than this one:
-    what it has, only a launch can tell.
+    what it has, only a launch can tell. `all_or_none`: its containers cannot be given one of several, as on WSL2.
     """
 
     cards: Sequence[Card] = ()
@@ -173,13 +173,16 @@ class GpuHost:
     cuda: tuple[int, int] | None = None
     absent: str = ""
     is_here: bool = True
+    all_or_none: bool = False
 
     def chosen(self, gpus: Sequence[str]) -> list[Card]:
         """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over.
 
         An instance (MIG) means its card.
         """
-        return [card for card in self.cards if "all" in gpus or card.names & set(gpus)]
+        # a driver may not tell of its instances
+        meant = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
+        return [card for card in self.cards if "all" in meant or card.names & meant]
 
 
 @dataclass(frozen=True, slots=True)

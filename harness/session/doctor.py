@@ -61,17 +61,19 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
         for each in environments
         if typed and device in each.devices and lock_file(project, each, device).is_file()
     ]
+    cards, refused = host.cards[:1], []
+    try:
+        if wanted:
+            wanted = chosen.meant(wanted, host, typed=bool(gpus))
+            cards = chosen.cards(wanted, host)
+    except CannotRunHereError as error:  # one finding among the others
+        cards, refused = [], [around.gpus_asked(error.message, error.advice)]
     checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted)]
     # what an engine elsewhere has, only a launch can tell
     checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
     # how they are set matters to those who measure on them
     checks += [check for card in host.chosen(wanted) for check in around.gpu_settings(card)]
-    try:
-        cards = chosen.cards(wanted, host) if wanted else host.cards[:1]
-    except CannotRunHereError as error:  # one finding among the others
-        cards = []
-        checks.append(around.gpus_asked(error.message, error.advice))
-    found: dict[str, Any] = {"checks": [*map(_described, checks)]}
+    found: dict[str, Any] = {"checks": [*map(_described, [*checks, *refused])]}
     if cards:
         found["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
         found["environments"] = gpu_rows(environments, catalog, cards, host)

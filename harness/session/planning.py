@@ -102,6 +102,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     project = Project.find()
     limits = _limits(request)
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
+    limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
     scenarios, broken, chosen = _scenarios(project, request.scenarios)

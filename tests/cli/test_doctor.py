@@ -175,7 +175,7 @@ def test_a_divided_gpu_is_told_with_its_instances_and_what_to_type(has_gpus: Cal
     told = checks(run("--no-listen", "--json", "--gpu"))
     assert "0:2 1g.5gb (MIG-00000000-0000-0000-0000-000000000001)" in told["GPU 0"]["value"]
     assert told["GPUs asked for"]["level"] == "bad"
-    assert "--gpus MIG-" in told["GPUs asked for"]["advice"]
+    assert "--gpus 0:2, or its UUID" in told["GPUs asked for"]["advice"]
 
 
 @pytest.mark.usefixtures("no_engine")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -139,6 +140,17 @@ def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan: Plan) -> None
 def test_a_gpu_that_the_machine_lacks_ends_it(plan: Plan) -> None:
     with pytest.raises(CannotRunHereError, match=r"has no GPU 1\. It has 0: Tesla V100"):
         plan(environments=["old"], gpus="0,1")
+
+
+def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan()
+    host = GpuHost([V100, replace(H100, index=1)], "550.54.15", (12, 4), all_or_none=True)
+    monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+    asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
+    planned = make_plan(Request(**asked, gpu=True))
+    assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)
+    with pytest.raises(CannotRunHereError, match=r"--gpus 1: containers get all of this machine's 2 GPUs or none"):
+        make_plan(Request(**asked, gpus="1"))
 
 
 def test_a_lock_that_is_missing_is_an_error(plan: Plan, harness: Harness) -> None:

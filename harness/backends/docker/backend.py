@@ -90,7 +90,7 @@ class DockerBackend(ImageBackend):
         if not self._untried or not image:
             return []
         self.access, told = gpus.working(
-            self._untried, lambda each: gpus.tried(self.engine, image, each.way, self._wanted, self._run)
+            self._untried, lambda each: gpus.tried(self.engine, image, each.way, each.asked(self._wanted), self._run)
         )
         self._untried = ()
         return told
@@ -252,7 +252,8 @@ class DockerBackend(ImageBackend):
             environ={**gpus.CODE_ENVIRON, **specification.environ},
             volumes={volume: gpus.CODE_FOLDER},
         )
-        return gpus.given(with_code, self.access.way, limits.gpus, gpus.groups(self.engine))
+        asked = self.access.asked(limits.gpus)
+        return gpus.given(with_code, self.access.way, asked, gpus.groups(self.engine))
 
     def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
         """Whether the driver may have to compile most of the release's GPU code; yes where the GPU is not known."""

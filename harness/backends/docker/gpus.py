@@ -34,8 +34,9 @@ from harness.model.launch import Limits
 #: The name that NVIDIA's devices have in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
 
-#: What means every GPU, in CDI and in `--gpus`.
+#: What means every GPU, in CDI and in `--gpus`, and what `--gpu` means.
 ALL = "all"
+FIRST = "0"
 
 #: What the engine calls NVIDIA's runtime, and its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
@@ -46,6 +47,9 @@ HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
 
 #: Where CDI specifications are; an engine in which CDI is off does not say so.
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
+
+#: The GPUs' device node on WSL2.
+WSL_NODE = Path("/dev/dxg")
 
 #: compute: CUDA; utility: NVML and nvidia-smi. Graphics and video have no part in it.
 CAPABILITIES = ("compute", "utility")
@@ -92,9 +96,13 @@ class GpuAccess:
     way: GpuWay
     names: tuple[str, ...] = ()
 
+    def asked(self, gpus: Sequence[str]) -> tuple[str, ...]:
+        """What is asked for to give a container `gpus`: where the only device is `all`, that is the first GPU."""
+        return (ALL,) if self.names == (ALL,) and tuple(gpus) == (FIRST,) else tuple(gpus)
+
     def lacks(self, gpus: Sequence[str]) -> list[str]:
         """Those of `gpus` that are not among the devices that are listed, where some are."""
-        return [gpu for gpu in gpus if self.names and gpu not in self.names]
+        return [gpu for gpu in self.asked(gpus) if self.names and gpu not in self.names]
 
 
 def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
@@ -123,7 +131,8 @@ def host() -> GpuHost:
         return GpuHost(absent="the engine is on another machine", is_here=False)
     from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
-    return read()
+    # WSL2 has one device for all GPUs, whichever are asked for
+    return replace(read(), all_or_none=WSL_NODE.exists() or names_in(CDI_FOLDERS) == [ALL])
 
 
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
@@ -178,6 +187,12 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
     if able:
         return able
     first = found[0]
+    if first.names == (ALL,):
+        raise GpuRefusedError(
+            f"--gpus {','.join(gpus)}: the Docker Engine gives a container all GPUs or none, as WSL2 has it.",
+            "Type --gpus all. Where this is not WSL2, describe the GPUs one by one",
+            GENERATE,
+        )
     raise GpuRefusedError(
         f"--gpus {','.join(gpus)}: the Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. "
         f"It lists {', '.join(first.names)}.",

@@ -13,11 +13,15 @@ from harness.model.gpu import Card, GpuHost, shown
 FIRST = "0"
 ALL = "all"
 
-_NAME = re.compile(r"\d+|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
+_NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
+_INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
 def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
-    """The GPUs that were typed, indices or UUIDs, or `all`; none without either option. Raises UsageError."""
+    """The GPUs that were typed, indices or UUIDs, or `all`; none without either option. Raises UsageError.
+
+    An instance of a divided GPU (MIG) is named as CDI does, `0:1`, or by its UUID.
+    """
     if not gpus:
         return (FIRST,) if gpu else ()
     if gpus.strip() == ALL:
@@ -27,9 +31,35 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     if wrong:
         raise UsageError(
             f"--gpus {gpus}: {wrong[0]!r} is no GPU.",
-            "Give numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`.",
+            "Give numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`; of an instance (MIG) its "
+            "UUID, or 0:1.",
+        )
+    parts = [name for name in names if _INSTANCE.fullmatch(name)]
+    if parts and len(names) > 1:
+        # NVIDIA's MIG user guide, "CUDA device enumeration"
+        raise UsageError(
+            f"--gpus {gpus}: {parts[0]} is an instance of a divided GPU (MIG): CUDA gives a process one of these, and "
+            "no GPU beside it.",
+            "Name it alone.",
         )
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
+
+
+def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
+    """What launches are given for these names: themselves, or `all` where containers get all GPUs or none.
+
+    There, `all` is what `--gpu` means, and a machine's only GPU. Raises CannotRunHereError for others that were
+    `typed`, as `cards` does.
+    """
+    if not names or ALL in names or not host.all_or_none:
+        return tuple(names)
+    if typed and len(cards(names, host)) < len(host.cards):
+        raise CannotRunHereError(
+            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as WSL2 "
+            "has it, and TensorFlow takes the first.",
+            "Type --gpus all. Which one a launch's work was on is in launches.jsonl (`gpus`).",
+        )
+    return (ALL,)
 
 
 def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
@@ -41,22 +71,37 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
         return []
     known = {name for card in host.cards for name in card.names}
     # a driver may keep the names of instances to itself, and the engine knows them
-    missing = [name for name in names if name != ALL and not name.startswith("MIG-") and name not in known]
+    untold = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
+    missing = [
+        name
+        for name in names
+        if name not in {ALL, *known} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
+    ]
     if missing or not host.cards:
-        has = "; ".join(f"{card.index}: {card.name}" for card in host.cards) or "none"
+        has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
             "To see what is there: harness doctor --gpu",
         )
     for card in host.cards:
-        if card.is_partitioned and {str(card.index), card.uuid} & set(names):
-            parts = ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+        if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
+            parts = _parts(card)
+            one = next((each.index for each in card.instances), "MIG-…")
             raise CannotRunHereError(
                 f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), of which a "
                 f"launch gets one. It has {parts or 'none yet'}.",
-                f"Name one by its UUID (--gpus MIG-…), or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+                f"Name one (--gpus {one}, or its UUID), or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
             )
     return host.chosen(names)
+
+
+def _parts(card: Card) -> str:
+    """The instances of a divided GPU, as they are typed."""
+    return ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+
+
+def _divided(card: Card) -> str:
+    return f", divided into {_parts(card) or 'instances'}" if card.is_partitioned else ""
 
 
 def watch(chosen: Sequence[Card]) -> Callable[[], Watch] | None:
@@ -89,7 +134,9 @@ def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
     """What --dry-run says of the GPUs of every launch."""
     if host.absent:
         return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
-    return [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+    told = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+    together = host.all_or_none and len(chosen) > 1
+    return [*told, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
 
 
 def shared(chosen: Sequence[Card]) -> list[str]:

@@ -148,6 +148,33 @@ def test_a_gpu_that_is_not_listed_is_named_with_those_that_are():
         having([cdi], ["0", "7"])
 
 
+def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
+    """WSL2's specification has no other one."""
+    only = GpuAccess(CDI, ("all",))
+    assert having([only], ["0"]) == [only]
+    assert (only.asked(["0"]), only.asked(["all"])) == (("all",), ("all",))
+    assert GpuAccess(CDI, ("0", "all")).asked(["0"]) == GpuAccess(RUNTIME).asked(["0"]) == ("0",)
+    with pytest.raises(
+        CannotRunHereError, match=r"--gpus 1: the Docker Engine gives a container all GPUs or none"
+    ) as no:
+        having([only], ["1"])
+    assert "Type --gpus all." in no.value.advice
+
+
+def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.backends.docker.gpus.address", lambda: "unix:///var/run/docker.sock")
+    monkeypatch.setattr("harness.backends.docker.gpus.WSL_NODE", tmp_path / "dxg")
+    monkeypatch.setattr("harness.backends.docker.gpus.CDI_FOLDERS", (tmp_path,))
+    assert not host().all_or_none
+    specification = tmp_path / "nvidia.yaml"
+    specification.write_text("kind: nvidia.com/gpu\ndevices: [{name: all}]\n")
+    assert host().all_or_none
+    specification.write_text("kind: nvidia.com/gpu\ndevices: [{name: '0'}, {name: all}]\n")
+    assert not host().all_or_none
+    (tmp_path / "dxg").touch()
+    assert host().all_or_none
+
+
 def test_a_way_that_does_not_list_a_gpu_leaves_the_others():
     cdi, runtime = GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME)
     assert having([cdi, runtime], ["0"]) == [cdi, runtime]

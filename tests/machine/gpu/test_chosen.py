@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.machine.gpu.chosen import cards, facts, lines, shared, watch, wish
+from harness.machine.gpu.chosen import cards, facts, lines, meant, shared, watch, wish
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
 
@@ -25,13 +25,14 @@ UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
         (False, "all", ("all",)),
         (False, "GPU-8a7ab9d1-4a7c", ("GPU-8a7ab9d1-4a7c",)),
         (False, "MIG-8a7ab9d1-4a7c", ("MIG-8a7ab9d1-4a7c",)),
+        (False, "0:0", ("0:0",)),
     ],
 )
 def test_one_gpu_unless_others_are_named(gpu: bool, gpus: str, meant: tuple[str, ...]) -> None:
     assert wish(gpu, gpus) == meant
 
 
-@pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0"])
+@pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0", "0:", "0:0,1"])
 def test_what_is_no_gpu_is_a_sentence(gpus: str) -> None:
     with pytest.raises(UsageError, match=f"--gpus {gpus}: "):
         wish(False, gpus)
@@ -61,14 +62,46 @@ DIVIDED = Card(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=
 def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
     host = GpuHost(cards=[OLD, NEW, DIVIDED])
     assert cards(["MIG-cccc"], host) == [DIVIDED]
-    assert cards(["all"], host) == [OLD, NEW, DIVIDED]
-    for name in ("2", "GPU-cccc"):
+    assert cards(["2:0"], host) == [DIVIDED]
+    for name in ("2", "GPU-cccc", "all"):
         with pytest.raises(
             CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* has 2:0 1g.5gb \(MIG-cccc\)"
         ):
             cards([name], host)
     with pytest.raises(CannotRunHereError, match="It has none yet"):
         cards(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
+
+
+def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
+    with pytest.raises(
+        CannotRunHereError, match=r"no GPU 2:1\. It has .*; 2: NVIDIA A100, divided into 2:0 1g\.5gb \("
+    ):
+        cards(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+    with pytest.raises(CannotRunHereError, match=r"no GPU 0:0\. It has 0: Tesla K80; "):
+        cards(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+    untold = replace(DIVIDED, instances=())
+    assert cards(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
+
+
+def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> None:
+    """As on WSL2, where whichever GPU is asked for, all come."""
+    one, two = GpuHost(cards=[OLD], all_or_none=True), replace(HOST, all_or_none=True)
+    for host, names, typed in ((one, ["0"], False), (one, ["0"], True), (two, ["0"], False), (two, ["all"], True)):
+        assert meant(names, host, typed=typed) == ("all",)
+    assert meant(["0", "1"], two, typed=True) == ("all",)
+    for names in (["0"], ["1"], ["GPU-bbbb"]):
+        with pytest.raises(
+            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as WSL2"
+        ) as no:
+            meant(names, two, typed=True)
+        assert no.value.advice.startswith("Type --gpus all.")
+    with pytest.raises(CannotRunHereError, match=r"no GPU 7"):
+        meant(["7"], one, typed=True)
+    assert meant(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
+    assert meant([], two, typed=False) == ()
+    assert meant(["1"], HOST, typed=True) == ("1",)
+    assert lines([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow takes the first."
+    assert len(lines([OLD], one)) == 1
 
 
 def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
