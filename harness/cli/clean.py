@@ -8,8 +8,10 @@ import typer
 from harness.backends import registry
 from harness.catalog.project import Project
 from harness.cli import completion
+from harness.machine.gpu import clocks
 from harness.machine.lock import machine_to_itself
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import counted
 
 
 def clean(
@@ -20,7 +22,7 @@ def clean(
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
     ] = False,
 ) -> None:
-    """Remove what a killed harness left: containers and scratch folders."""
+    """Remove what a killed harness left: containers, scratch folders, and locks of GPU clocks."""
     removed, kept = [], []
     # a run that is going on owns what would be removed
     with machine_to_itself():
@@ -32,7 +34,10 @@ def clean(
                 kept += backend.caches()
             except CannotRunHereError as error:
                 removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
-    *most, last = removed
-    typer.echo(f"Removed {', '.join(most)} and {last}." if most else f"Removed {last}.")
+        *most, last = removed
+        typer.echo(f"Removed {', '.join(most)} and {last}." if most else f"Removed {last}.")
+        unlocked = clocks.unlock()
+    if unlocked:
+        typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
     if kept:
         typer.echo(f"Kept {len(kept)} caches of compiled GPU code (such as {kept[0]}): --caches removes them.")

@@ -42,14 +42,16 @@ def exclusive(
         os.close(handle)
 
 
-def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
-    """Hold the machine: two runs would measure each other, and so would a run and another one's builds.
-
-    `HARNESS_MACHINE_LOCK` names another lock file than the one that all users share.
-    """
+def lock_file() -> Path:
+    """The lock of this machine, which all users share; `HARNESS_MACHINE_LOCK` names another file."""
     named = os.environ.get("HARNESS_MACHINE_LOCK")
+    return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"
+
+
+def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
+    """Hold the machine: two runs would measure each other, and so would a run and another one's builds."""
     return exclusive(
-        Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock",
+        lock_file(),
         "Another run is measuring on this machine.",
         "Wait for it, then type this again; `harness matrix` and `profile` do so with --wait.",
         waiting,

@@ -231,5 +231,8 @@ def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
     return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
+#: What clocks are locked to where no number is given: those that a GPU keeps up within its power limit under any work.
+BASE_CLOCK = "base"
+
 #: What a run on the CPU knows of GPUs.
 CPU_ALONE = GpuHost(absent="the run is on the CPU")

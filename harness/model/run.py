@@ -118,7 +118,8 @@ class Plan:
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
-    taken in place of a suite's own.
+    taken in place of a suite's own. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
+    BASE_CLOCK; empty where the run does not lock them.
     """
 
     groups: Sequence[Group]
@@ -134,6 +135,7 @@ class Plan:
     interleave: Interleave = Interleave.LAUNCHES
     clock: Clock = Clock.WALL
     stand_ins: Sequence[StandIn] = ()
+    lock_clocks: str = ""
 
     @property
     def cells(self) -> list[Cell]:

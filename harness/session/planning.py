@@ -171,6 +171,8 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
             "--clock cpu counts what a step uses of CPUs, and nothing of what a GPU does.",
             "Leave out --clock cpu, or --gpu and --gpus.",
         )
+    if request.lock_clocks and not plan.limits.gpus:
+        raise UsageError("--lock-clocks locks the clocks of GPUs.", "Type --gpu too, or leave --lock-clocks out.")
     budget, measure = length("budget"), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
@@ -186,6 +188,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
         margin=request.margin,
         clock=request.clock,
         interleave=interleave,
+        lock_clocks=request.lock_clocks,
     )
 
 

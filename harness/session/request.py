@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
+from harness.model.gpu import BASE_CLOCK
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
@@ -107,6 +108,16 @@ def _quantity(text: str, option: str, units: dict[str, float], what: str, such: 
     if not math.isfinite(value):
         raise UsageError(f"{option} {text!r} is not {what}.")
     return value
+
+
+def read_clock(text: str, option: str) -> str:
+    """`base`, `1410` or `1410MHz`: what the GPUs' clocks are locked to. Raises UsageError."""
+    match = re.fullmatch(r"(?i)(\d{2,5})\s*(?:mhz)?", text.strip())
+    if text.strip() == BASE_CLOCK:
+        return BASE_CLOCK
+    if not match or not int(match[1]):
+        raise UsageError(f"{option} {text!r} is no clock.", f"Give MHz, such as 1410, or `{BASE_CLOCK}`.")
+    return str(int(match[1]))
 
 
 def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
@@ -263,6 +274,14 @@ class Request(LaunchRequest):
             "in turns, where launches have one core of a CPU.",
         ),
     ] = None
+    lock_clocks: Annotated[
+        str,
+        Option(
+            "Lock the GPUs' clocks for the run: MHz, or `base`, which a GPU keeps up under any work. Needs root.",
+            ("--lock-clocks",),
+            read_clock,
+        ),
+    ] = ""
     warmup: Annotated[
         float | None,
         Option(

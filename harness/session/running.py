@@ -22,6 +22,7 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, kit_files
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.backend import Backend, GpuWay, Preparation, Progress, Step
@@ -185,10 +186,10 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
 
     What is to last until the run has ended is entered into `held`.
     """
-    held.enter_context(kept_open(planned.cards))
+    root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
+    _hold_gpus(held, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
     identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
-    root, limits = planned.project.root, planned.plan.limits
     name = planned.request.backend
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, identity, untrusted=untrusted, gpus=limits.gpus, via=via)
@@ -223,7 +224,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         environments=planned.environments,
         scenarios=list(planned.scenarios.values()),
         backend=replace(backend.facts(), why=why),
-        host=_host(limits, planned.cards, planned.gpu_host),
+        host=_host(limits, planned.cards, planned.gpu_host, clock),
         folder=str(folder.path),
         commit="" if planned.project.is_installed else _commit(root),
         suite=planned.suite,
@@ -258,11 +259,12 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
-    held.enter_context(kept_open(cards))
-    differing = host.differing(begun.host, _host(limits, cards, gpu_host))
+    clock = begun.plan.lock_clocks
+    differing = host.differing(begun.host, _host(limits, cards, gpu_host, clock))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)
         raise CannotRunHereError(f"{path} was begun on another machine: {told}.", "Start a new run.")
+    _hold_gpus(held, limits, cards, clock, listener)
     changed = [each for each, digest in jobs.sources().items() if begun.sources.get(each) != digest]
     if changed:
         raise _changed(path, f"the scenario {', '.join(changed)}")
@@ -345,9 +347,18 @@ def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Plann
     return replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
 
 
-def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost) -> dict[str, Any]:
-    """What run.json tells of this machine; of its GPUs where launches get some."""
-    of_gpus = gpus.facts(cards, gpu_host) if limits.gpus else {}
+def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: str, listener: Listener) -> None:
+    """Keep the GPUs' driver up, and their clocks locked where that was asked, until `held` ends."""
+    if limits.gpus:
+        held.enter_context(kept_open(cards))
+        held.enter_context(clocks.locked(cards, clock))
+    if clock:
+        listener.say(f"The clocks of the GPUs are locked for this run, {measured.clock(clock)}.")
+
+
+def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
+    """What run.json tells of this machine; of its GPUs where launches get some, with the clock they are locked to."""
+    of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
     # what the launches' CPUs share with others; empty where they are not pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.facts(), "pinned_to": pinned, **of_gpus}

@@ -83,6 +83,12 @@ def test_a_cpu_run_is_as_ever(plan: Plan) -> None:
     assert prepared.requirements["old"].lock.path.name == "old-cpu.txt"
 
 
+def test_clocks_are_locked_on_gpus_alone(plan: Plan) -> None:
+    assert plan(environments=["old"], gpu=True, lock_clocks="base").plan.lock_clocks == "base"
+    with pytest.raises(UsageError, match="--lock-clocks locks the clocks of GPUs"):
+        plan(environments=["old"], lock_clocks="base")
+
+
 def test_a_gpu_run_has_the_first_gpu_every_core_and_the_gpus_locks(plan: Plan) -> None:
     prepared = plan(environments=["old"], gpu=True)
     assert {cell.device for cell in prepared.plan.cells} == {Device.GPU}

@@ -11,7 +11,7 @@ from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
 from harness.model.launch import Protocol
 from harness.session import ProfileRequest, Request
-from harness.session.request import names, options, read_seconds, read_share, read_size
+from harness.session.request import names, options, read_clock, read_seconds, read_share, read_size
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ ASKED = Request(
     budget=600.0,
     margin=0.05,
     sampling=Protocol.DOCUMENT,
+    lock_clocks="1410",
     warmup=0.0,
     measure=0.25,
     results=Path("elsewhere"),
@@ -68,16 +69,16 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     ]
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
-    words += "--sampling document --warmup 0s "
-    assert ASKED.command() == ["harness", "matrix", *words.split(), "--measure", "0.25s"]
+    words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s"
+    assert ASKED.command() == ["harness", "matrix", *words.split()]
 
 
 def test_what_is_written_as_text_is_read_as_the_same_value() -> None:
     for name, each in options(Request).items():
         value = getattr(ASKED, name)
-        if each.option.read and value not in (None, ()):
+        if each.option.read and value not in (None, (), ""):
             texts = [text for text in each.words(value) if text not in each.flags]
-            many = not isinstance(value, float | int)
+            many = not isinstance(value, float | int | str)
             assert each.option.read(texts if many else texts[0], each.flags[-1]) == value, name
 
 
@@ -123,3 +124,18 @@ def test_a_number_without_a_unit_is_refused_with_what_to_type() -> None:
         read_size("100", "--memory")
     with pytest.raises(UsageError, match=r"--precision '2' is not a share such as 3% or 0.03\.\nType 2%\."):
         read_share("2", "--precision")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("base", "base"), ("1410", "1410"), ("1410MHz", "1410"), (" 1410 mhz ", "1410"), ("0900", "900")],
+)
+def test_a_clock_is_read(typed: str, meant: str) -> None:
+    assert read_clock(typed, "--lock-clocks") == meant
+
+
+@pytest.mark.parametrize("typed", ["", "max", "1.4GHz", "0", "000", "-1410", "1410,1410", "base 1410"])
+def test_what_is_no_clock_is_refused(typed: str) -> None:
+    with pytest.raises(UsageError, match=r"--lock-clocks .* is no clock") as refused:
+        read_clock(typed, "--lock-clocks")
+    assert "base" in refused.value.advice

@@ -1,6 +1,9 @@
 """A run by the API: what its listener hears, how it is interrupted, and how two share a machine."""
 
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -116,6 +119,37 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     _, _, first, *_ = (ended.folder / "report.md").read_text().splitlines()
     assert first.startswith(told)
     assert exit_code(ended, None) is Exit.CELLS_FAILED
+
+
+def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around: list[str] = []
+
+    @contextmanager
+    def locked(cards: Sequence[Card], clock: str) -> Iterator[None]:
+        around.append(f"locked {[card.index for card in cards]} to {clock}")
+        try:
+            yield
+        finally:
+            around.append("unlocked")
+
+    def refuse(*_: object, **__: object) -> None:
+        around.append("asked for an engine")
+        raise CannotRunHereError("No Docker Engine answers.")
+
+    monkeypatch.setattr("harness.session.running.clocks.locked", locked)
+    monkeypatch.setattr("harness.session.running.registry.choose", refuse)
+    planned = session.plan(session.Request(**request_))
+    limits = replace(planned.plan.limits, gpus=("0",))
+    card = Card(0, "GPU-0", "NVIDIA H100", (9, 0), 80 * 2**30)
+    planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), cards=[card])
+    ears = Ears()
+    with pytest.raises(CannotRunHereError, match="No Docker Engine"):
+        session.run(planned, ears)
+    assert around == ["locked [0] to base", "asked for an engine", "unlocked"]
+    assert ears.said == ["The clocks of the GPUs are locked for this run, to the base clock."]
+    assert not Path("results").exists()
 
 
 def test_a_profile_goes_the_same_way_and_is_no_run_to_go_on_with(request_: dict) -> None:

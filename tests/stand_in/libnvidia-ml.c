@@ -5,6 +5,7 @@
 //   STAND_IN_PROCESS=4242        a process that computes on every card
 //   STAND_IN_REASONS=0x40        why the clocks are held down: NVML's bits
 //   STAND_IN_MAY_SET=1           whether clocks may be locked; else only root may
+//   STAND_IN_CLOCKS_LOG=FILE     gets a line for each clock that is locked: card and MHz, 0 where it is unlocked
 #include "cards.h"
 
 enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, TOO_SMALL = 7, LOST = 15 };
@@ -207,14 +208,32 @@ int nvmlDeviceGetGpuMaxPcieLinkGeneration(device d, u32 *generation) { return te
 int nvmlDeviceGetCurrPcieLinkWidth(device d, u32 *lanes) { return tell(lanes, 16); }
 int nvmlDeviceGetMaxPcieLinkWidth(device d, u32 *lanes) { return tell(lanes, 16); }
 
-int nvmlDeviceSetGpuLockedClocks(device d, u32 least, u32 most) {
-    if (!number("STAND_IN_MAY_SET", 0)) return NO_PERMISSION;
-    locked[parent(d)->index] = (int)most;
+int nvmlDeviceGetSupportedMemoryClocks(device d, u32 *count, u32 *clocks) {
+    u32 room = *count;
+    *count = 1;
+    if (room < 1) return TOO_SMALL;
+    *clocks = 1215;
     return state();
 }
 
-int nvmlDeviceResetGpuLockedClocks(device d) {
-    if (!number("STAND_IN_MAY_SET", 0)) return NO_PERMISSION;
-    locked[parent(d)->index] = 0;
+int nvmlDeviceGetSupportedGraphicsClocks(device d, u32 memory, u32 *count, u32 *clocks) {
+    u32 room = *count;
+    *count = 3;
+    if (room < 3) return TOO_SMALL;
+    clocks[0] = 1590, clocks[1] = 1110, clocks[2] = 300;
     return state();
 }
+
+// Nobody can read which clocks are locked; so it is said to a log, where a test asks for one.
+static int lock(device d, int mhz) {
+    if (!number("STAND_IN_MAY_SET", 0)) return NO_PERMISSION;
+    if (parent(d)->major < 7) return NOT_SUPPORTED;
+    locked[parent(d)->index] = mhz;
+    FILE *log = fopen(setting("STAND_IN_CLOCKS_LOG", "/dev/null"), "a");
+    if (log) fprintf(log, "%d %d\n", parent(d)->index, mhz), fclose(log);
+    return state();
+}
+
+// 0xffffff01 is NVML_CLOCK_LIMIT_ID_TDP, the base clock
+int nvmlDeviceSetGpuLockedClocks(device d, u32 least, u32 most) { return lock(d, most == 0xffffff01u ? 1110 : (int)most); }
+int nvmlDeviceResetGpuLockedClocks(device d) { return lock(d, 0); }

@@ -109,15 +109,18 @@ def watch(chosen: Sequence[Card]) -> Callable[[], Watch] | None:
     return partial(Watch, chosen) if chosen else None
 
 
-def facts(chosen: Sequence[Card], host: GpuHost) -> dict[str, Any]:
-    """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one."""
+def facts(chosen: Sequence[Card], host: GpuHost, clock: str = "") -> dict[str, Any]:
+    """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one.
+
+    `clock` is what the run locks their clocks to.
+    """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
     telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML knows none of the GPUs that launches get"
-    return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver) for card in chosen]}
+    return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
 
 
-def _facts(card: Card, driver: str) -> dict[str, Any]:
+def _facts(card: Card, driver: str, clock: str) -> dict[str, Any]:
     return {
         "index": card.index,
         "name": card.name,
@@ -127,6 +130,8 @@ def _facts(card: Card, driver: str) -> dict[str, Any]:
         **({"pci": card.pci} if card.pci else {}),
         **({"mig": [each.profile for each in card.instances]} if card.is_partitioned else {}),
         **card.settings.told(),
+        # also where they are not, so that another run's are known to differ
+        "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }
 
 

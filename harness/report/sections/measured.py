@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.analysis.results import Results
-from harness.model.gpu import described
+from harness.model.gpu import BASE_CLOCK, described
 from harness.model.launch import Clock
 from harness.model.run import Run
 from harness.model.scenario import Scenario
@@ -53,6 +53,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Checks of the turns": turns.checks(results),
         "Machine": machine(run),
         "GPUs used": used_gpus(results),
+        "GPU clocks": locked_clocks(results),
         "Run": origin(run),
         "Reference": run.reference,
     }
@@ -119,6 +120,21 @@ def used_gpus(results: Results) -> str:
     """The GPUs that the launches' work was on, as they said themselves; empty where none said."""
     used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
     return ", ".join(map(described, used))
+
+
+def clock(locked: str) -> str:
+    """What clocks are locked to."""
+    return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
+
+
+def locked_clocks(results: Results) -> str:
+    """What the run locked the GPUs' clocks to, and what was read of them; empty where it did not."""
+    locked = results.run.plan.lock_clocks
+    steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
+    names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
+    read = [told[name] for told in steady for name in names if name in told]
+    while_timed = f"; while steps were timed they were {min(read):.0f} to {max(read):.0f} MHz" if read else ""
+    return f"locked for the run, {clock(locked)}{while_timed}" if locked else ""
 
 
 def _card(told: Mapping[str, Any]) -> str:

@@ -112,7 +112,10 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
         "capability": "9.0",
         "memory_bytes": 80 * 2**30,
         "driver": "470.223.02",
+        "locked_sm_clock_mhz": None,
     }
+    assert facts([NEW], HOST, "1410")["gpus"] == [{**told, "locked_sm_clock_mhz": 1410}]
+    assert facts([NEW], HOST, "base")["gpus"] == [{**told, "locked_sm_clock_mhz": "base"}]
     part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
     card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
     (set_so,) = facts([card], HOST)["gpus"]

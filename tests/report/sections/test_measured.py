@@ -151,6 +151,19 @@ def test_the_gpus_of_every_launch_are_named():
     assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
 
 
+def test_locked_clocks_are_told_with_what_was_read_of_them():
+    asked = run([cell()], asked={"lock_clocks": "1410"})
+    seen = {"gpu_steady": 1.0, "gpu_sm_clock_mhz": 1408.0, "gpu_sm_clock_least_mhz": 1395.0}
+    loading = {**seen, "gpu_steady": 0.0, "gpu_sm_clock_least_mhz": 300.0}
+    launches = [launch(cell(), resources=seen), launch(cell(), number=2, resources=loading)]
+    assert items(asked, launches)["GPU clocks:"] == (
+        "GPU clocks: locked for the run, to 1410 MHz; while steps were timed they were 1395 to 1408 MHz."
+    )
+    base = items(run([cell()], asked={"lock_clocks": "base"}), [launch(cell())])
+    assert base["GPU clocks:"] == "GPU clocks: locked for the run, to the base clock."
+    assert "GPU clocks:" not in items(run([cell()]), launches)
+
+
 def test_facts_of_a_gpu_are_shown_in_their_units():
     card = {"memory_bytes": 2**30, "power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
     told = "memory 1.00 GiB, power limit 250 W, SM clock most 1980 MHz, PCIe width 8, ECC yes"

@@ -1,0 +1,181 @@
+"""Locks the clocks of GPUs for a run, and unlocks them however the run ends.
+
+A mark beside the machine's lock says which GPUs are locked. It is written before the first is locked and goes when the
+last is unlocked: what a killed run left is unlocked by the next run on a GPU, or by `harness clean`.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.machine import sysfs
+from harness.machine.gpu.host import AbsentError, asked, opened
+from harness.machine.lock import lock_file
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import BASE_CLOCK, Card
+
+#: Changes with every start of the machine, after which no clock is locked.
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def mark() -> Path:
+    """The file that says which GPUs' clocks are locked."""
+    lock = lock_file()
+    return lock.with_name(f"{lock.name}.clocks")
+
+
+@contextlib.contextmanager
+def locked(cards: Sequence[Card], clock: str, library: Any = None) -> Iterator[None]:
+    """Lock the clocks of the cards' processors during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
+
+    Without a clock nothing is locked; what a killed run left is unlocked in either case. Whoever calls it has the
+    machine to itself. Raises UsageError for a clock that a card does not have, and CannotRunHereError.
+    """
+    unlock(library)
+    if not clock:
+        yield
+        return
+    if not cards:
+        raise CannotRunHereError(
+            "--lock-clocks: the GPUs that launches get are not seen from here.",
+            "Lock their clocks on the machine that has them, and leave --lock-clocks out: "
+            "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
+        )
+    # a second Ctrl-C may end what stands below before it is done
+    again = atexit.register(unlock, library)
+    try:
+        _lock(cards, clock, library)
+        yield
+    finally:
+        unlock(library)
+        atexit.unregister(again)
+
+
+def unlock(library: Any = None) -> int:
+    """Unlock what the mark says is locked; returns how many GPUs that were.
+
+    Raises CannotRunHereError where the driver does not let this user, or cannot be asked.
+    """
+    uuids = _marked()
+    if not uuids:
+        return 0
+    with _driver(library, "unlock") as nvml:
+        for uuid in uuids:
+            try:
+                nvml.nvmlDeviceResetGpuLockedClocks(nvml.nvmlDeviceGetHandleByUUID(uuid))
+            except nvml.NVMLError as error:
+                if getattr(error, "value", None) == nvml.NVML_ERROR_NO_PERMISSION:
+                    raise CannotRunHereError(
+                        "A run that was killed left the clocks of a GPU locked, and this user may not unlock them.",
+                        f"sudo nvidia-smi -i {uuid} --reset-gpu-clocks && sudo rm {mark()}",
+                    ) from None
+                # a GPU that is lost or gone comes back with its own clocks
+    mark().unlink(missing_ok=True)
+    return len(uuids)
+
+
+def _marked() -> list[str]:
+    """The UUIDs of GPUs that are locked; none after a new start of the machine, and by another user's word."""
+    path = mark()
+    try:
+        if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
+            return []
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return [str(uuid) for uuid in told["uuids"]] if told["boot"] == sysfs.text(_BOOT) else []
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _write(uuids: Sequence[str]) -> None:
+    path = mark()
+    path.unlink(missing_ok=True)
+    if not uuids:
+        return
+    # never through a link that another user made
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
+
+
+def _lock(cards: Sequence[Card], clock: str, library: Any) -> None:
+    with _driver(library, "lock") as nvml:
+        handles = [(card, _handle(nvml, card)) for card in cards]
+        for card, handle in handles:
+            _check(nvml, card, handle, clock)
+        # the driver's word for the clock that it keeps up within the power limit (nvmlClockLimitId_t)
+        megahertz = nvml.NVML_CLOCK_LIMIT_ID_TDP if clock == BASE_CLOCK else int(clock)
+        done: list[str] = []
+        for card, handle in handles:
+            _write([*done, card.uuid])
+            try:
+                nvml.nvmlDeviceSetGpuLockedClocks(handle, megahertz, megahertz)
+            except nvml.NVMLError as error:
+                _write(done)
+                raise _refused(nvml, card, clock, error) from None
+            done.append(card.uuid)
+
+
+@contextlib.contextmanager
+def _driver(library: Any, verb: str) -> Iterator[Any]:
+    with contextlib.ExitStack() as stack:
+        try:
+            nvml = stack.enter_context(opened(library))
+        except AbsentError as error:
+            raise CannotRunHereError(f"The clocks of the GPUs cannot be {verb}ed: {error}.") from None
+        yield nvml
+
+
+def _handle(nvml: Any, card: Card) -> Any:
+    handle = asked(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
+    if handle is None:
+        raise CannotRunHereError(f"--lock-clocks: the driver does not find GPU {card.index} ({card.name}) any more.")
+    return handle
+
+
+def _check(nvml: Any, card: Card, handle: Any, clock: str) -> None:
+    """Raises UsageError for a clock that the card does not have, CannotRunHereError for a card that is divided."""
+    if card.is_partitioned:
+        raise CannotRunHereError(
+            f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG): their clocks cannot be "
+            "locked.",
+            f"Leave --lock-clocks out, or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+        )
+    least, most = _range(nvml, card, handle)
+    if clock != BASE_CLOCK and most and not least <= int(clock) <= most:
+        raise UsageError(
+            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) has clocks from {least} to {most} MHz.",
+            f"Type one of these, or --lock-clocks {BASE_CLOCK}.",
+        )
+
+
+def _range(nvml: Any, card: Card, handle: Any) -> tuple[int, int]:
+    """The lowest and the highest clock of its processors in MHz; 0 where it is not known."""
+    # at the fastest memory clock, which is the first
+    memory = asked(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
+    clocks = (memory and asked(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
+    return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)
+
+
+def _refused(nvml: Any, card: Card, clock: str, error: Exception) -> Exception:
+    which, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
+    pair = "tdp,tdp" if clock == BASE_CLOCK else f"{clock},{clock}"
+    if code == nvml.NVML_ERROR_NO_PERMISSION:
+        return CannotRunHereError(
+            f"--lock-clocks: NVIDIA's driver lets only root lock the clocks of {which}.",
+            "Type the command as root, or lock them by hand and leave --lock-clocks out: "
+            f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks={pair}\n"
+            f"After the run: sudo nvidia-smi -i {card.index} --reset-gpu-clocks",
+        )
+    if code in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
+        return CannotRunHereError(
+            f"--lock-clocks: the clocks of {which} cannot be locked: that takes a GPU from Volta on, and a driver that "
+            "knows it.",
+            "Leave --lock-clocks out.",
+        )
+    if code == nvml.NVML_ERROR_INVALID_ARGUMENT:
+        return UsageError(f"--lock-clocks {clock}: {which} has no such clock.", f"Type --lock-clocks {BASE_CLOCK}.")
+    return CannotRunHereError(f"--lock-clocks: the driver does not lock the clocks of {which}: {error}.")
