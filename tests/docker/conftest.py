@@ -11,6 +11,7 @@ from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
+from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,20 @@ def engine():
         return connect()
     except CannotRunHereError as error:
         lacking(str(error))
+
+
+@pytest.fixture(scope="session")
+def _nvidia(engine, made):
+    with running(engine) as nvidia:
+        nvidia.load(small(engine, f"harness/{made[1].environment.name}:cpu"))
+        yield nvidia
+
+
+@pytest.fixture
+def nvidia(_nvidia):
+    """An engine of the tests' own that gives GPUs by NVIDIA's hook and runtime, and by CDI once that describes some."""
+    yield _nvidia
+    _nvidia.mend()
 
 
 class Project:

@@ -246,9 +246,9 @@ def refusals(gpus: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except CannotRunHereError as error:
-        if not gpus or isinstance(error, GpuRefusedError) or not _ABOUT_GPUS.search(error.message):
-            raise
         asked, known = f"--gpus {','.join(gpus)}: ", meaning(error.message)
+        if not gpus or isinstance(error, GpuRefusedError) or not (known or _ABOUT_GPUS.search(error.message)):
+            raise
         if known is None:
             raise GpuRefusedError(asked + error.message, "To see what is there and what is missing", DOCTOR) from error
         raise GpuRefusedError(asked + known.sentence, known.do, known.command, words=error.message) from error

@@ -26,7 +26,7 @@ from harness.backends.docker.gpu_refusals import (
     GpuRefusedError,
     refusals,
 )
-from harness.backends.text import Tail
+from harness.backends.text import Tail, one_line
 from harness.model.backend import GpuWay
 from harness.model.gpu import GpuHost
 from harness.model.launch import Limits
@@ -269,7 +269,8 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
     with refusals(gpus), created(engine, asked) as container:
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
-        return f"A container that was started with them only to see what it has did not get far ({ending})."
+        last = one_line(stderr.text().strip().rpartition("\n")[2])
+        return f"A container that was started with them, to see what it has, failed ({ending}): {last}"
     return lacking(json.loads(stdout.text()))
 
 

@@ -1,0 +1,330 @@
+"""The three ways of a GPU into a container, in an engine of the tests' own, and what becomes of one that does not work.
+
+NVIDIA's hook and runtime are stand-ins (tests/docker/nvidia_programs.py); the engine, containerd and runc are real, and
+so are the words in which they tell what these programs said.
+"""
+
+import dataclasses
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.images import Images
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project as ProjectFiles
+from harness.model.backend import GpuWay
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.errors import CannotRunHereError
+from harness.model.launch import Job, Status
+from tests.backends.workers import job
+from tests.docker.nvidia_engine import IMAGE, NvidiaEngine
+from tests.docker.nvidia_programs import HOOK, RUNTIME
+
+pytestmark = pytest.mark.docker
+
+ROOT = Path(__file__).parents[2]
+
+REQUIREMENT = Requirement(
+    Environment(IMAGE, "2.0.0", "3.11", "2020-01-01T00:00:00Z", cuda="10.0", gpu_code="sm_70 compute_70"),
+    Device.GPU,
+    Lock(Path("none"), "0", {}),
+)
+
+#: What a launch has of GPUs: their nodes, the driver's library, and NVIDIA's variables; and its rights.
+SEES = """
+import glob
+def status(name):
+    return next(line.split()[1] for line in open('/proc/self/status') if line.startswith(name))
+say('observation', name='nodes', value=sorted(glob.glob('/dev/nvidia*')))
+say('observation', name='cuda', value=bool(ctypes.CDLL('libcuda.so.1')))
+say('observation', name='variables', value={k: v for k, v in os.environ.items() if k.startswith('NVIDIA_')})
+say('observation', name='rights', value=[os.getuid(), int(status('CapEff'), 16), status('NoNewPrivs')])
+"""
+
+#: How a rootless engine's hook ends.
+CGROUPS = (
+    "Auto-detected mode as 'legacy'\nnvidia-container-cli: mount error: failed to add device rules: unable to find "
+    "any existing device filters attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not "
+    "permitted\n"
+)
+
+
+def on_gpus(*names: str, source: str = SEES) -> Job:
+    made = job(f"{source}\nsay('end', status='ok')")
+    return dataclasses.replace(made, limits=dataclasses.replace(made.limits, gpus=names))
+
+
+@pytest.fixture
+def backend(nvidia, monkeypatch):
+    """A backend of that engine, with a run of its own, of which nothing may be left."""
+    monkeypatch.setenv("PATH", f"{nvidia.programs}:{os.environ['PATH']}")
+    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+    backend.engine = nvidia.engine
+    yield backend
+    assert backend.clean(backend._run) == 0
+
+
+@pytest.mark.parametrize(
+    ("way", "variables"),
+    [
+        (GpuWay.CDI, {}),
+        (GpuWay.RUNTIME, {"NVIDIA_VISIBLE_DEVICES": "0,1", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}),
+        (GpuWay.DRIVER, {"NVIDIA_VISIBLE_DEVICES": "0,1", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}),
+    ],
+)
+def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, way, variables):
+    nvidia.describe()
+    backend.check_gpus(["0", "1"], way)
+    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs by {way.words}."]
+    outcome = backend.launch(REQUIREMENT, on_gpus("0", "1"))
+    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+    assert outcome.observations == {
+        "nodes": ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"],
+        "cuda": True,
+        "variables": variables,
+        "rights": [1000, 0, "1"],
+    }
+    assert backend.facts().gpus_by == way.words
+
+
+def test_every_gpu_can_be_asked_for(backend):
+    backend.check_gpus(["all"], GpuWay.DRIVER)
+    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs by the engine's device driver."]
+    assert "/dev/nvidia1" in backend.launch(REQUIREMENT, on_gpus("all")).observations["nodes"]
+
+
+STALE = "/usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07"
+
+
+def test_a_cdi_specification_that_is_older_than_the_driver_is_passed_over_for_the_runtime(backend, nvidia):
+    nvidia.describe(STALE)
+    backend.check_gpus(["0"])
+    assert backend.try_gpus([REQUIREMENT]) == [
+        "Containers do not get GPUs by CDI. --gpus 0: The CDI specification is older than the NVIDIA driver: it names "
+        f"{STALE}, which is not there any more. Make it anew: sudo nvidia-ctk cdi generate "
+        "--output=/etc/cdi/nvidia.yaml",
+        "Containers get GPUs by the runtime nvidia.",
+    ]
+    assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
+
+
+def test_a_runtime_that_fails_is_passed_over_for_the_engines_device_driver(backend, nvidia):
+    nvidia.describe(hook="/usr/bin/nvidia-cdi-hook-of-another-version")
+    unresolved = "failed to inject CDI devices: unresolvable CDI devices runtime.nvidia.com/gpu=0"
+    nvidia.fail(
+        RUNTIME, f"could not apply required modification to OCI specification: error modifying OCI spec: {unresolved}"
+    )
+    backend.check_gpus(["0"])
+    cdi, runtime, taken = backend.try_gpus([REQUIREMENT])
+    assert "has containers start /usr/bin/nvidia-cdi-hook-of-another-version, which is not there" in cdi
+    assert "could not describe the GPUs to itself" in runtime
+    assert taken == "Containers get GPUs by the engine's device driver."
+    assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
+
+
+def test_a_way_in_which_a_container_has_no_library_of_the_driver_is_passed_over(backend, nvidia):
+    nvidia.describe(has_driver=False)
+    backend.check_gpus(["0"])
+    lacks, taken = backend.try_gpus([REQUIREMENT])
+    assert lacks.startswith("By CDI containers do not get all of a GPU. A container")
+    assert "has /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1" in lacks
+    assert taken == "Containers get GPUs by the runtime nvidia."
+
+
+def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, nvidia):
+    nvidia.describe(STALE)
+    nvidia.fail(RUNTIME, 'exec: "/usr/bin/nvidia-container-runtime-hook": executable file not found in $PATH')
+    nvidia.fail(HOOK, CGROUPS)
+    backend.check_gpus(["0"])
+    with pytest.raises(CannotRunHereError) as error:
+        backend.try_gpus([REQUIREMENT])
+    first, words, *others = error.value.message.splitlines()
+    assert first.startswith("--gpus 0: The CDI specification is older than the NVIDIA driver")
+    assert "no such file or directory" in words
+    assert [each.partition(".")[0] for each in others[-2:]] == [
+        "Containers do not get GPUs by the runtime nvidia",
+        "Containers do not get GPUs by the engine's device driver",
+    ]
+    assert error.value.advice == "Make it anew: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (CGROUPS, "may not change control groups"),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: load library failed: "
+            "libnvidia-ml.so.1: cannot open shared object file: no such file or directory\n",
+            "do not find libnvidia-ml.so.1",
+        ),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: nvml error: driver/library "
+            "version mismatch\n",
+            "was updated and not loaded anew",
+        ),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: driver rpc error: timed out\n",
+            "took longer to start",
+        ),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: requirement error: unsatisfied condition: "
+            "cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container\n",
+            "asks for cuda>=12.8",
+        ),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: device error: 1: unknown device\n",
+            "knows no GPU 1.",
+        ),
+        (
+            "Auto-detected mode as 'cdi'\ninvoking the NVIDIA Container Runtime Hook directly (e.g. specifying the "
+            "docker --gpus flag) is not supported. Please use the NVIDIA Container Runtime (e.g. specify the "
+            "--runtime=nvidia flag) instead\n",
+            "refuses the engine's own driver",
+        ),
+        (
+            "Auto-detected mode as 'legacy'\nnvidia-container-cli: detection error: the moon is full\n",
+            "failed: the moon",
+        ),
+    ],
+)
+def test_what_nvidias_hook_says_is_known_in_what_the_engine_makes_of_it(backend, nvidia, words, sentence):
+    nvidia.fail(HOOK, words)
+    backend.check_gpus(["0"], GpuWay.DRIVER)
+    with pytest.raises(CannotRunHereError) as error:
+        backend.launch(REQUIREMENT, on_gpus("0"))
+    assert sentence in error.value.message.splitlines()[0]
+    assert error.value.advice
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07", "older than the NVIDIA driver: it names"),
+        ("/lib/firmware/nvidia/535.161.07/gsp_tu10x.bin", "older than the NVIDIA driver: it names"),
+        ("/run/nvidia-persistenced/socket", "only there while the driver's daemon runs"),
+    ],
+)
+def test_what_a_cdi_specification_names_and_is_not_there_is_told(backend, nvidia, path, sentence):
+    nvidia.describe(path)
+    backend.check_gpus(["0"], GpuWay.CDI)
+    with pytest.raises(CannotRunHereError) as error:
+        backend.launch(REQUIREMENT, on_gpus("0"))
+    first = error.value.message.splitlines()[0]
+    assert sentence in first
+    assert path in first
+
+
+@pytest.mark.parametrize(
+    ("node", "sentence"),
+    [
+        ("/dev/nvidia-uvm", "nothing has loaded the driver's part for CUDA"),
+        ("/dev/nvidia7", "the NVIDIA driver is not loaded"),
+        ("/dev/dri/card7", "The CDI specification names the device /dev/dri/card7"),
+    ],
+)
+def test_a_device_node_that_is_not_there_is_told(backend, nvidia, node, sentence):
+    assert not Path(node).exists()
+    nvidia.describe(node=node)
+    backend.check_gpus(["0"], GpuWay.CDI)
+    with pytest.raises(CannotRunHereError) as error:
+        backend.launch(REQUIREMENT, on_gpus("0"))
+    assert sentence in error.value.message.splitlines()[0]
+
+
+def test_nodes_of_a_group_of_their_own_are_open_to_containers(backend, monkeypatch):
+    monkeypatch.setattr("harness.backends.docker.gpus.groups", lambda _: [44])
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
+    asked = on_gpus("0", source="say('observation', name='groups', value=os.getgroups())")
+    assert 44 in backend.launch(REQUIREMENT, asked).observations["groups"]
+
+
+@pytest.fixture
+def root(nvidia, tmp_path):
+    """A project whose one environment has an image in that engine that is right by its labels, and no TensorFlow."""
+    root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
+    (root / "images" / "locks").mkdir(parents=True)
+    for path in (ROOT / "images").iterdir():
+        if path.is_file():
+            shutil.copy(path, root / "images")
+    shutil.copytree(ROOT / "scenarios", root / "scenarios")
+    (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
+    (root / "docker-bake.hcl").write_text(
+        'variable "ENVIRONMENTS" {\n  default = [\n    { '
+        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
+        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
+    )
+    project = ProjectFiles(root)
+    requirement = load_lock(project, load_environments(project)[name], Device.GPU)
+    labels = Images(nvidia.engine, root).labels(requirement)
+    nvidia.label(f"harness/{name}:gpu", labels)
+    yield root
+    nvidia.engine.api.remove_image(f"harness/{name}:gpu", force=True)
+
+
+CELL = ["-s", "keras_step", "-e", "*"]
+for _axis in ("model=small", "data=small", "call=fit", "mode=eager", "api=tf.keras", "inputs=numpy"):
+    CELL += ["-a", _axis]
+
+
+def test_a_run_takes_the_way_that_works_says_so_and_keeps_to_it(nvidia, root):
+    nvidia.describe(STALE)
+    done = harness(nvidia, root, "matrix", *CELL, "--gpu", "--rounds", "1")
+    assert done.returncode == 1, done.stderr  # there is no TensorFlow in it
+    told = " ".join(done.stderr.split())
+    assert "Containers do not get GPUs by CDI. --gpus 0: The CDI specification is older than the NVIDIA driver" in told
+    assert told.count("Containers get GPUs by the runtime nvidia.") == 1
+    (folder,) = (root / "results").iterdir()
+    assert json.loads((folder / "run.json").read_text())["backend"]["gpus_by"] == "the runtime nvidia"
+    assert "--runtime nvidia -e NVIDIA_VISIBLE_DEVICES=0" in (folder / "report.md").read_text()
+    nvidia.describe()
+    again = harness(nvidia, root, "matrix", "--resume", str(folder))
+    assert "Containers get GPUs by the runtime nvidia." in " ".join(again.stderr.split())
+
+
+def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nvidia, root):
+    done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "cdi")
+    assert done.returncode == 4, done.stderr
+    assert "has no GPU for containers by CDI: it lists no nvidia.com/gpu" in done.stderr
+    nvidia.fail(HOOK, CGROUPS)
+    done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "driver")
+    assert done.returncode == 4, done.stderr
+    assert "NVIDIA's tools may not change control groups" in done.stderr
+    assert "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups" in done.stderr
+    assert not (root / "results").exists()
+
+
+def test_the_doctor_tries_the_ways(nvidia, root):
+    nvidia.describe(STALE)
+    done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
+    (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
+    assert (access["level"], access["value"]) == ("warn", "containers get GPUs by the runtime nvidia, as one has shown")
+    assert "The CDI specification is older than the NVIDIA driver" in access["advice"]
+    nvidia.describe()
+    done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
+    (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
+    assert (access["level"], access["value"]) == ("good", "containers get GPUs by CDI, as one has shown")
+
+
+def harness(nvidia: NvidiaEngine, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=root,
+        env={
+            **os.environ,
+            "HARNESS_PROJECT": str(root),
+            "PYTHONPATH": str(ROOT),
+            "DOCKER_HOST": nvidia.engine.address,
+            "PATH": f"{nvidia.programs}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
