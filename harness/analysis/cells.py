@@ -8,6 +8,7 @@ from typing import Any
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
 from harness.analysis.observations import observations
+from harness.analysis.on_device import OnDevice
 from harness.analysis.rounds import centre, taken
 from harness.analysis.shape import Shape, Used, used
 from harness.analysis.statistics import Estimate
@@ -47,6 +48,7 @@ class CellResult:
 
     `name` identifies it, the same in every run; `status` is `ok` where it has a number. `launches` are those that count
     and gave one. `undone` says how the steps that a launch took and those that the framework counted differ.
+    `on_device` is what TensorFlow's profiler saw of a GPU in some further steps; None where it saw nothing.
     `observations` are what its launches saw that is no time: by name, each value once.
     """
 
@@ -60,6 +62,7 @@ class CellResult:
     used: Used
     undone: str
     observations: Mapping[str, Sequence[Any]]
+    on_device: OnDevice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,9 @@ def cell_name(cell: Cell) -> str:
     return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 
-def cell_results(found: Lookup, tables: Sequence[ScenarioTable]) -> list[CellResult]:
+def cell_results(
+    found: Lookup, tables: Sequence[ScenarioTable], on_device: Mapping[Cell, OnDevice]
+) -> list[CellResult]:
     """Every cell of the run, in the plan's order, then those known to be unavailable."""
     values = {cell: value for table in tables for cell, value in table.cells().items()}
 
@@ -102,6 +107,7 @@ def cell_results(found: Lookup, tables: Sequence[ScenarioTable]) -> list[CellRes
             used=used(launches),
             undone=value.undone if value else "",
             observations={name: seen.values for name, seen in observations(cell, found).items()},
+            on_device=on_device.get(cell),
         )
 
     return [result(cell) for cell in found.cells]

@@ -10,12 +10,12 @@ from typing import Any
 from harness.analysis.environments import pins
 from harness.analysis.lookup import Lookup
 from harness.model.environment import installed, normalise, unmet
-from harness.model.launch import Status
+from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Expectation, Scenario, matches
 
-#: What the kit itself observes of every launch on a GPU (docs/contracts.md).
-KIT = frozenset({"placed on"})
+#: What the kit itself observes of launches on a GPU (docs/contracts.md).
+KIT = frozenset({"placed on", ON_DEVICE})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
 TOLERANCE = 1e-5

@@ -13,6 +13,7 @@ from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
+from harness.analysis.on_device import OnDevice, on_device, untold
 from harness.analysis.rounds import by_clock
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
@@ -54,7 +55,7 @@ class Results:
     @cached_property
     def cells(self) -> list[CellResult]:
         """What there is of each cell, in the plan's order."""
-        return cell_results(self.found, self.tables)
+        return cell_results(self.found, self.tables, self.on_device)
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[Measured]]:
@@ -94,6 +95,16 @@ class Results:
         alone = [Alone(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
         counting = [launch for launches in self.found.numbers.values() for launch in launches]
         return turns(counting, alone, self.margin)
+
+    @cached_property
+    def on_device(self) -> Mapping[Cell, OnDevice]:
+        """What TensorFlow's profiler saw of a GPU, by cell."""
+        return on_device(self.launches)
+
+    @cached_property
+    def untold_on_device(self) -> Mapping[Cell, str]:
+        """Why it saw nothing, by cell."""
+        return untold(self.launches, self.found)
 
     @cached_property
     def ended(self) -> Endings:

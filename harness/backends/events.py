@@ -60,6 +60,14 @@ RESOURCES = (
     "ptx_cache_filled_bytes",
     "steady_ptx_cache_filled_bytes",
     "gpu_peak_bytes",
+    "profiled_steps",
+    "profiled_seconds",
+    "profiled_plain_seconds",
+    "profiled_kernel_seconds",
+    "profiled_copy_seconds",
+    "profiled_kernels",
+    "profiled_copies",
+    "profiled_launch_seconds",
 )
 
 Event = dict[str, Any]

@@ -141,6 +141,9 @@ class Status(StrEnum):
 #: The statuses that make a run end with exit code 1.
 BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK, Status.OTHER_GPU})
 
+#: What a cell's first launch on a GPU observes under TensorFlow's profiler, and while that pass is under way.
+ON_DEVICE, UNDER_WAY = "time on the device", "under way"
+
 
 class Role(StrEnum):
     """What a launch is for. Only `measure` and `control` launches enter a statistic."""
@@ -186,6 +189,11 @@ class Seen:
     image: str = ""
     error: str = ""
     stderr: str = ""
+
+    @property
+    def ended_under_profiler(self) -> bool:
+        """Whether the process ended while TensorFlow's profiler ran, after its samples: without that it may go well."""
+        return self.status in BROKEN and self.observations.get(ON_DEVICE) == UNDER_WAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,9 @@ class Ledger:
 
     def _given_up(self, cell: Cell, before: int) -> bool:
         earlier = [
-            launch for launch in self._cells[cell] if launch.round < before and launch.status is not Status.INTERRUPTED
+            launch
+            for launch in self._cells[cell]
+            if launch.round < before and launch.status is not Status.INTERRUPTED and not launch.ended_under_profiler
         ]
         # a cell that was spared its pilot has its first launch in the place of one
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]

@@ -139,9 +139,7 @@ class Walk:
             begun = []
             for cell, role in block:
                 if number or ledger.is_to_pilot(group, cell):
-                    sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
-                    # nobody to take turns with: it measures in one go
-                    sized = sized if len(block) > 1 else replace(sized, turns=None)
+                    sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
                     slot = Slot(group.name, number, attempt, place, role, at)
                     begun.append(self._launching(slot, cell, sized, thorough=ledger.is_first(cell)))
                 else:
@@ -149,8 +147,15 @@ class Walk:
                 place += 1
             turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = max(TURNS_SECONDS, TURNS_PATIENCE * (sampling.measure_seconds or 0.0))
-            for launch in self._together(begun, turns if len(begun) > 1 else (), longest):
+            done = self._together(begun, turns if len(begun) > 1 else (), longest)
+            for launch in done:
                 ledger.add(launch)
+            for launch in [each for each in done if each.ended_under_profiler]:
+                # no longer the cell's first: so this one goes without the profiler
+                slot = Slot(group.name, number, attempt, place, launch.role, at)
+                sized = _sized(sampling, number, ledger, launch.cell, alone=True)
+                ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
+                place += 1
 
     def _blocks(
         self, group: Group, number: int, ledger: Ledger, slots: Sequence[tuple[Cell, Role]]
@@ -246,3 +251,9 @@ class Walk:
         if number == 0:
             return dict.fromkeys(names, pilot_sampling(self.plan))
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
+
+
+def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:
+    """How a launch of the cell samples in round `number`: with nobody to take turns with, it measures in one go."""
+    sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
+    return replace(sized, turns=None) if alone else sized

@@ -101,8 +101,10 @@ class Ended:
 
     @property
     def broken(self) -> list[Launch]:
-        """The launches that have no number though they should have."""
-        return [launch for launch in self.results.launches if launch.status in BROKEN]
+        """The launches that have no number though they should have; not those that were made again."""
+        return [
+            launch for launch in self.results.launches if launch.status in BROKEN and not launch.ended_under_profiler
+        ]
 
 
 class JobMaker:

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from harness.analysis.lookup import lookup
-from harness.model.launch import Outcome, Role, Status
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Outcome, Role, Sample, Sampling, Status
 from tests.runner.stage import Backstage, staged, walk
 from tests.runs import plan, run
 
@@ -42,3 +44,23 @@ def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder
     walk(folder, backend, plan(rounds=1))
     assert [each.thorough for each in backend.jobs] == [True, True, False, False]
     assert {each.profile_calls for each in backend.jobs} == {None}
+
+
+@pytest.mark.parametrize("sampling", [plan().sampling, Sampling()], ids=["a brief pilot", "a pilot of every cell"])
+def test_a_cell_that_ends_under_tensorflow_s_profiler_is_launched_again_without_it(folder, sampling):
+    """A library may crash or hang in it, and the cell would run well."""
+    planned = replace(plan(rounds=3), sampling=sampling)
+    ended = Outcome(Status.FAILED, observations={ON_DEVICE: UNDER_WAY}, samples=[Sample(1, 1)])
+    well = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
+    backend = Backstage(lambda _, job: ended if job.thorough else well)
+    launches = walk(folder, backend, planned)
+    assert [each.thorough for each in backend.jobs] == [each.ended_under_profiler for each in launches]
+    assert sum(each.ended_under_profiler for each in launches) == len(planned.cells)
+    found = lookup(replace(run(), plan=planned), launches)
+    assert {cell: len(found.numbers[cell]) for cell in planned.cells} == dict.fromkeys(planned.cells, 3)
+    assert walk(folder, backend, planned, launches) == launches
+
+
+def test_a_failure_before_or_after_the_profiler_is_none_of_it(folder):
+    backend = Backstage(lambda *_: Outcome(Status.FAILED, observations={ON_DEVICE: "kernels ran in 7 % of a step"}))
+    assert len(walk(folder, backend, plan(rounds=2))) == len(plan().cells)

@@ -247,6 +247,7 @@ def bench(monkeypatch):
             axes={},
             device_name=device,
             compiled=CompiledCode(folder, driver="/nowhere"),
+            thorough=False,
         )
         return made, events
 

@@ -17,7 +17,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT
-from harness.report.sections import course, statements, turns
+from harness.report.sections import course, on_device, statements, turns
 from harness.report.sentences import environments, in_clock
 
 #: How many sentences the answer has at most.
@@ -41,7 +41,12 @@ def sections(results: Results) -> Iterator[Section]:
     more = len(results.answers) - SENTENCES
     if more > 0:
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
-    beside = [conditions(results), *([control(results)] if results.compares else []), *turns.warnings(results)]
+    beside = [
+        conditions(results),
+        *([control(results)] if results.compares else []),
+        *turns.warnings(results),
+        *on_device.warnings(results),
+    ]
     yield Section(title(results), "answer", [*blocks, *(Text(each, True, where=REPORT) for each in beside)])
 
 

@@ -18,7 +18,7 @@ from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
-from harness.report.sections import turns
+from harness.report.sections import on_device, turns
 from harness.report.sentences import capital, listed, pythons, remarks
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
@@ -119,6 +119,7 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             at_equal_steps(compared.steps, compared.withheld),
+            on_device.remark(results, compared),
             told,
         ]
     )
@@ -169,6 +170,8 @@ def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool
             True,
             where=FILES,
         )
+    if any(on_device.remark(results, line.compared) for line in compared):
+        yield Text(on_device.LEGEND, True, where=REPORT)
 
 
 # What a step takes.

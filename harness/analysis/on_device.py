@@ -1,0 +1,85 @@
+"""Time on the device beside time on the clock: what TensorFlow's profiler saw of a GPU in cells' first launches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.lookup import Lookup
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch
+from harness.model.scenario import Cell
+
+#: A cell is launch-bound where kernels ran in less than this share of a step.
+LAUNCH_BOUND = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """What was seen of a cell's steps under the profiler; by the names of docs/contracts.md.
+
+    `kernels` and `copies` are shares of those steps in which a kernel ran on a GPU, and in which copies alone did;
+    `launching` is that in which the CPU handed such work over. `kernel_count` and `copy_count` are per step. What the
+    profiler does not tell is None. `slower` is how many times as long such a step took as one without the profiler.
+    """
+
+    kernels: float
+    copies: float
+    launching: float | None
+    kernel_count: float | None
+    copy_count: float | None
+    slower: float
+
+    @property
+    def nothing(self) -> float:
+        """The share in which neither a kernel nor a copy ran."""
+        return max(0.0, 1.0 - self.kernels - self.copies)
+
+    @property
+    def is_launch_bound(self) -> bool:
+        """Whether kernels ran in less than half of a step, under the profiler and, by their time, without it too.
+
+        The profiler costs time between kernels: a step that is kernels throughout may not be so under it.
+        """
+        return self.kernels * max(1.0, self.slower) < LAUNCH_BOUND
+
+
+def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
+    """By cell what the first launch that was profiled saw; nothing of the others."""
+    found: dict[Cell, OnDevice] = {}
+    for launch in launches:
+        seen = _seen(launch.resources)
+        if seen:
+            found.setdefault(launch.cell, seen)
+    return found
+
+
+def untold(launches: Sequence[Launch], found: Lookup) -> dict[Cell, str]:
+    """By cell that has a number why nothing was seen, of those whose first launch tells that."""
+    told: dict[Cell, str] = {}
+    for launch in launches:
+        why = launch.observations.get(ON_DEVICE)
+        if launch.ended_under_profiler:
+            why = f"the process ended under the profiler ({launch.error}), and the cell was launched again without it"
+        if isinstance(why, str) and why != UNDER_WAY and launch.cell in found.numbers and not _seen(launch.resources):
+            told.setdefault(launch.cell, why)
+    return told
+
+
+def _seen(resources: Mapping[str, float]) -> OnDevice | None:
+    told = {name.removeprefix("profiled_"): value for name, value in resources.items() if name.startswith("profiled_")}
+    steps, seconds, plain, kernels = (
+        told.get(name) for name in ("steps", "seconds", "plain_seconds", "kernel_seconds")
+    )
+    if not (steps and seconds and plain and kernels):
+        return None
+
+    def of(name: str, whole: float) -> float | None:
+        return told[name] / whole if name in told else None
+
+    launching = of("launch_seconds", seconds)
+    return OnDevice(
+        kernels=min(1.0, kernels / seconds),
+        copies=min(1.0, told.get("copy_seconds", 0.0) / seconds),
+        launching=None if launching is None else min(1.0, launching),
+        kernel_count=of("kernels", steps),
+        copy_count=of("copies", steps),
+        slower=seconds / plain,
+    )

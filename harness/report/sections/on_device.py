@@ -1,0 +1,162 @@
+"""Time on the device beside time on the clock: how much of a step a GPU ran kernels, and what that says of ratios."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from harness.analysis.comparisons import Compared
+from harness.analysis.on_device import LAUNCH_BOUND, OnDevice
+from harness.analysis.results import Results
+from harness.analysis.tables import Measured, ScenarioTable
+from harness.model.scenario import Cell
+from harness.model.texts import counted, joined
+from harness.report import format, names
+from harness.report.blocks import REPORT, Block, Column, Entry, Section, Text, tabulate
+from harness.report.comparisons import lines
+from harness.report.sentences import capital, headed, listed
+
+#: So many cells are named in a sentence; more are counted.
+NAMED = 2
+
+#: What is told of a ratio of launch-bound cells.
+_SO = "ratios of such cells are of the CPU's work, launching kernels, rather than of the GPU's speed"
+
+#: What a comparison's remark of that word means.
+LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_SO}."
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """What ran on the GPU in a step of each cell, and of which cells that is not known."""
+    blocks = [block for table in results.tables for block in _blocks(results, table)]
+    if results.on_device:
+        legend = tabulate("", _columns(), list(results.on_device.values())).legend
+        blocks.append(Text(f"{_HOW} {legend}", True))
+    if blocks:
+        yield Section("Time on the device", "on-device", blocks)
+
+
+_HOW = (
+    "From some untimed calls under TensorFlow's profiler, in each cell's first launch. It slows a step down between "
+    "kernels, so the shares are those of a step under it."
+)
+
+
+def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
+    cells = [each for each in results.measured[table.scenario.name] if each.cell in results.on_device]
+    yield from headed(results, table.scenario, where=REPORT)
+    if cells:
+        columns: list[Column[Measured]] = [Column("cell", partial(names.measured, table), is_label=True)]
+        columns += [_of_cell(results, column) for column in _columns()]
+        caption = f"Time on the device, {table.scenario.title}"
+        yield tabulate(caption, columns, cells, cell=lambda each: each.cell, where=REPORT, noun="cell")
+    yield from (Text(each, where=REPORT) for each in _not_told(results, table))
+
+
+def _of_cell(results: Results, column: Column[OnDevice]) -> Column[Measured]:
+    return Column(
+        column.text,
+        lambda each: column.value(results.on_device[each.cell]),
+        legend=column.legend,
+        is_number=True,
+        is_optional=True,
+    )
+
+
+def _columns() -> Sequence[Column[OnDevice]]:
+    """What is said of a cell: shares of a step, which add up to 100 %, and what was counted in one."""
+
+    def column(
+        name: str, of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
+    ) -> Column[OnDevice]:
+        def value(each: OnDevice) -> Entry:
+            found = of(each)
+            return Entry("") if found is None else Entry(format.number(found * factor), order=found)
+
+        return Column(name, value, legend=legend, is_number=True, is_optional=True)
+
+    return [
+        column(
+            "kernels, %", lambda each: each.kernels, "Kernels: the share of a step in which one ran at least.", 100.0
+        ),
+        column(
+            "copies alone, %",
+            lambda each: each.copies,
+            "Copies alone: that in which memory was copied or filled, and no kernel ran.",
+            100.0,
+        ),
+        column(
+            "nothing, %",
+            lambda each: each.nothing,
+            "Nothing: the rest, in which the GPU waited for the CPU.",
+            100.0,
+        ),
+        column(
+            "launching, %",
+            lambda each: each.launching,
+            "Launching: that in which a thread of the CPU handed over kernels or copies, whatever the GPU did then.",
+            100.0,
+        ),
+        column("kernels a step", lambda each: each.kernel_count),
+        column("copies a step", lambda each: each.copy_count),
+        column(
+            "under the profiler, ×",
+            lambda each: each.slower,
+            "Under the profiler: how many times as long a step took there as right before, without it.",
+        ),
+    ]
+
+
+def _not_told(results: Results, table: ScenarioTable) -> Iterator[str]:
+    """Of which cells it is not known, and why, a sentence a reason."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for each in results.measured[table.scenario.name]:
+        if each.cell in results.untold_on_device and each.cell not in results.on_device:
+            reasons[results.untold_on_device[each.cell]].append(names.measured(table, each))
+    for why, cells in reasons.items():
+        yield f"Not known of {listed(cells)}: {why.rstrip('.')}."
+
+
+def remark(results: Results, compared: Compared) -> str:
+    """That cells of a comparison are launch-bound."""
+    sides = (("first", compared.cell), ("second", compared.other))
+    bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
+    shares = [f"{_share(each)}{' of a step' if at == 0 else ''} of the {side}" for at, (side, each) in enumerate(bound)]
+    return f"launch-bound: kernels ran in {joined(shares)}" if shares else ""
+
+
+def warnings(results: Results) -> Iterator[str]:
+    """What a reader must know of compared cells that are launch-bound."""
+    compared = {
+        cell: table
+        for table in results.tables
+        for line in lines(table)
+        for cell in (line.compared.cell, line.compared.other)
+    }
+    bound = [cell for cell in compared if _is_bound(results, cell)]
+    if not bound:
+        return
+    if len(bound) <= NAMED:
+        told = [
+            f"in {_name(results, compared[cell], cell)} kernels ran in {_share(results.on_device[cell])} of a step"
+            for cell in bound
+        ]
+        yield f"{capital(joined(told))}: {_SO}."
+    else:
+        shares = sorted((results.on_device[cell] for cell in bound), key=lambda each: each.kernels)
+        ends = " to ".join(dict.fromkeys(map(_share, (shares[0], shares[-1]))))
+        where = f"{len(bound)} of {counted(len(compared), 'compared cell')}"
+        yield f"In {where} kernels ran in less than {format.share(LAUNCH_BOUND)} of a step ({ends}): {_SO}."
+
+
+def _is_bound(results: Results, cell: Cell) -> bool:
+    return cell in results.on_device and results.on_device[cell].is_launch_bound
+
+
+def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
+    named = (names.measured(table, each) for each in results.measured[table.scenario.name] if each.cell == cell)
+    return next(named, cell.environment)
+
+
+def _share(each: OnDevice) -> str:
+    """A share of two digits."""
+    return format.share(float(f"{each.kernels:.2g}"))

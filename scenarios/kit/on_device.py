@@ -1,0 +1,191 @@
+"""Time on the device beside time on the clock: some calls under TensorFlow's profiler, after all that is timed.
+
+Launches on a GPU alone have it, and of these a cell's first. The same calls are made without the profiler right before:
+it changes the speed, so the shares are of the calls under it, and both times tell how far they were disturbed. What
+the profiler does when it is first started is kept apart, in a session of its own.
+"""
+
+import signal
+from collections import namedtuple
+from contextlib import contextmanager
+from time import perf_counter
+
+from . import trace
+from .fetching import fetch_one
+
+# What a launch observes (docs/contracts.md): what was seen or why nothing was, and meanwhile this.
+NAME, UNDER_WAY = "time on the device", "under way"
+
+# The calls take about a second, and are at most so many.
+SECONDS, CALLS = 1.0, 10
+# A call that takes longer is not made once more; and more of a trace is not read. Both would take minutes.
+LONGEST_SECONDS, LARGEST_BYTES = 5.0, 64 * 2**20
+# After so many seconds the pass is stuck: the process is ended, and the harness launches the cell without it.
+STUCK_SECONDS = 120
+
+PICOSECONDS = 1e12
+
+# What the driver says of who may profile. Up to CUDA 10.1, that is TensorFlow 2.3, tracing is profiling too.
+DRIVER = "/proc/driver/nvidia/params"
+ADMINISTRATORS_ONLY = "RmProfilingAdminOnly: 1"
+PERMIT = (
+    "The driver lets administrators alone profile; to change that, put 'options nvidia "
+    "NVreg_RestrictProfilingToAdminUsers=0' into a file in /etc/modprobe.d of the machine and start it anew: "
+    "https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+)
+
+# calls: how many; seconds: how long all took; plain: as many without the profiler; seen: of `trace.Seen`.
+Pass = namedtuple("Pass", "calls seconds plain seen")
+
+
+def look(tf, step, steps, emit):
+    """Make the pass, tell what it saw, and return how many calls of `step` were made in all.
+
+    steps: how many steps one call takes. Whatever goes wrong is told as why there are no numbers; nothing is raised.
+    """
+    emit("observation", name=NAME, value=UNDER_WAY)
+    counted = Counted(step)
+    try:
+        with ending_if_stuck():
+            made = profiled(tf, counted)
+        numbers = resources(made, steps)
+        told = told_of(numbers) if numbers else nothing()
+    except TooMuch as reason:
+        numbers, told = {}, "not profiled: {}".format(reason)
+    except Exception as error:  # noqa: BLE001, each release has its own, and the launch has its number without
+        numbers = {}
+        told = "TensorFlow {} cannot tell: {}: {}".format(
+            tf.__version__, type(error).__name__, " ".join(str(error).split())[:500]
+        )
+    if numbers:
+        emit("resources", **numbers)
+    emit("observation", name=NAME, value=told)
+    return counted.calls
+
+
+class Counted:
+    """A step that counts its calls, also the one that raises."""
+
+    def __init__(self, step):
+        self._step = step
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        return self._step()
+
+
+@contextmanager
+def ending_if_stuck():
+    """Have the kernel end this process where what stands inside takes too long: a call into a library may hang."""
+    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def profiled(tf, step):
+    """Make the pass. Raises TooMuch, and whatever the step, the profiler or the reading raises."""
+    once = seconds_of(step, 1)
+    if once > LONGEST_SECONDS:
+        raise TooMuch("a call takes {:.1f} s, and those of more than {:g} s are not".format(once, LONGEST_SECONDS))
+    calls = max(1, min(CALLS, int(SECONDS / once)))
+    plain = seconds_of(step, calls)
+    session = profiler(tf)
+    session(step, 1)
+    seconds, data = session(step, calls)
+    if len(data) > LARGEST_BYTES:
+        raise TooMuch(
+            "its trace has {} MiB, and more than {} are not read".format(len(data) >> 20, LARGEST_BYTES >> 20)
+        )
+    return Pass(calls, seconds, plain, trace.read(data))
+
+
+class TooMuch(Exception):  # noqa: N818, it is no error
+    """The pass would take too long: the message says what."""
+
+
+def seconds_of(step, calls):
+    """How long so many calls take, until the last one's result has arrived, as that of a sample on a GPU does."""
+    started = perf_counter()
+    for _ in range(calls):
+        result = step()
+    fetch_one(result)
+    return perf_counter() - started
+
+
+def profiler(tf):
+    """How this release profiles: a function of a step and of how many calls of it to make.
+
+    It returns how long these took, and the bytes of the Trace. TensorFlow's public functions write files for
+    TensorBoard, of another kind in each era; what they stand on has handed the same thing over since 1.14.
+    """
+    try:
+        from tensorflow.python.profiler.internal import _pywrap_profiler
+    except ImportError:
+        from tensorflow.python.eager import profiler as eager_profiler  # 1.14 to 2.1, for graphs as well
+
+        return session_of(lambda: eager_profiler, ())
+    # 2.2 has no options. Of the host, only what is critical is traced: all else would be overhead.
+    experimental = tf.profiler.experimental
+    has_options = hasattr(experimental, "ProfilerOptions")
+    options = [dict(experimental.ProfilerOptions(host_tracer_level=1)._asdict())] if has_options else []
+    return session_of(_pywrap_profiler.ProfilerSession, ["", *options])
+
+
+def session_of(make, arguments):
+    """The function that `profiler` returns, of what makes a session and what this is started with."""
+
+    def session(step, calls):
+        running = make()
+        running.start(*arguments)
+        try:
+            seconds = seconds_of(step, calls)
+        finally:
+            data = running.stop()
+        return seconds, data
+
+    return session
+
+
+def resources(made, steps):
+    """Numbers by the names of docs/contracts.md, of a Pass; empty where no kernel was seen, which is no number."""
+    seen = made.seen
+    if not seen.kernels:
+        return {}
+    kernels = trace.union(seen.kernels) / PICOSECONDS
+    either = trace.union(seen.kernels, seen.copies) / PICOSECONDS
+    found = {
+        "profiled_steps": made.calls * steps,
+        "profiled_seconds": max(made.seconds, either),  # of two clocks
+        "profiled_plain_seconds": made.plain,
+        "profiled_kernel_seconds": kernels,
+        "profiled_copy_seconds": either - kernels,
+        "profiled_kernels": len(seen.kernels),
+        "profiled_copies": len(seen.copies),
+    }
+    if seen.launching is not None:
+        found["profiled_launch_seconds"] = trace.union(seen.launching) / PICOSECONDS
+    return found
+
+
+def told_of(numbers):
+    """What was seen, on one line for who runs a scenario by hand."""
+    return "kernels ran in {:.3g} % of a step, {:.4g} of them; copies alone in {:.3g} %".format(
+        100 * numbers["profiled_kernel_seconds"] / numbers["profiled_seconds"],
+        numbers["profiled_kernels"] / numbers["profiled_steps"],
+        100 * numbers["profiled_copy_seconds"] / numbers["profiled_seconds"],
+    )
+
+
+def nothing(driver=DRIVER):
+    """That the profiler saw no kernel, and what to do where the driver says why. driver: a file of the driver's."""
+    told = "TensorFlow's profiler saw no kernel on a GPU"
+    try:
+        with open(driver, encoding="utf-8", errors="replace") as file:
+            return "{}. {}".format(told, PERMIT) if ADMINISTRATORS_ONLY in file.read() else told
+    except OSError:
+        return told

@@ -1,0 +1,99 @@
+"""What TensorFlow's profiler saw of a GPU, by cell."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.on_device import OnDevice, on_device, untold
+from harness.analysis.results import Results
+from harness.model.environment import Device
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Role, Status
+from tests.factories import cell, launch, run
+
+ON_GPU = cell(device=Device.GPU)
+
+#: Ten steps that took a second under the profiler, and half of that without.
+SEEN = {
+    "profiled_steps": 10.0,
+    "profiled_seconds": 1.0,
+    "profiled_plain_seconds": 0.5,
+    "profiled_kernel_seconds": 0.07,
+    "profiled_copy_seconds": 0.02,
+    "profiled_kernels": 4120.0,
+    "profiled_copies": 20.0,
+    "profiled_launch_seconds": 0.31,
+}
+
+
+def pilot(resources=None, **changes):
+    return launch(ON_GPU, 0.05, 0, resources=SEEN if resources is None else resources, **changes)
+
+
+def untold_of(*launches):
+    made = [*launches, launch(ON_GPU, 0.05, 1)]
+    return Results(run([ON_GPU]), made).untold_on_device
+
+
+def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
+    (seen,) = on_device([pilot(), launch(ON_GPU, 0.05, 1)]).values()
+    assert seen == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+    assert seen.nothing == pytest.approx(0.91)
+
+
+def test_a_cell_without_a_pilot_has_told_in_its_first_launch():
+    assert list(on_device([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
+
+
+@pytest.mark.parametrize("name", list(SEEN))
+def test_what_was_not_told_is_no_zero(name):
+    seen = on_device([pilot({key: value for key, value in SEEN.items() if key != name})])
+    if name in ("profiled_launch_seconds", "profiled_kernels", "profiled_copies"):
+        (only,) = seen.values()
+        told = {"profiled_launch_seconds": "launching", "profiled_kernels": "kernel_count"}
+        assert getattr(only, told.get(name, "copy_count")) is None
+    elif name == "profiled_copy_seconds":
+        assert [each.copies for each in seen.values()] == [0.0]
+    else:
+        assert seen == {}
+
+
+@pytest.mark.parametrize(
+    ("kernels", "slower", "bound"),
+    [(0.07, 2.0, True), (0.3, 2.0, False), (0.3, 1.2, True), (0.51, 0.9, False), (0.49, 0.9, True)],
+)
+def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without(kernels, slower, bound):
+    assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
+
+
+@given(*[st.floats(0.0, 1e6) for _ in range(5)])
+def test_shares_stay_shares(seconds, plain, kernel, copy, launching):
+    told = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
+    for seen in on_device([pilot(told)]).values():
+        for share in (seen.kernels, seen.copies, seen.nothing, seen.launching):
+            assert 0.0 <= share <= 1.0
+
+
+def test_why_nothing_was_seen_is_the_launch_s_own_sentence():
+    why = "TensorFlow's profiler saw no kernel on a GPU"
+    assert untold_of(pilot({}, observations={ON_DEVICE: why})) == {ON_GPU: why}
+    assert untold_of(pilot(observations={ON_DEVICE: "kernels ran in 7 % of a step"})) == {}
+    assert untold_of(pilot({})) == {}, "a run from before there was such a pass"
+
+
+def test_a_process_that_ended_under_the_profiler_is_why():
+    ended = pilot({}, status=Status.FAILED, error="killed by signal 11", observations={ON_DEVICE: UNDER_WAY})
+    assert untold_of(ended, pilot({})) == {
+        ON_GPU: "the process ended under the profiler (killed by signal 11), and the cell was launched again without it"
+    }
+
+
+def test_a_cell_without_a_number_says_that_and_no_more():
+    ended = pilot({}, status=Status.FAILED, observations={ON_DEVICE: UNDER_WAY})
+    again = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
+    assert Results(run([ON_GPU]), [ended, again]).untold_on_device == {}
+    assert untold([], Results(run([ON_GPU]), []).found) == {}
+
+
+def test_the_cell_s_result_has_it():
+    results = Results(run([ON_GPU]), [pilot(), launch(ON_GPU, 0.05, 1)])
+    assert [each.on_device for each in results.cells] == list(results.on_device.values())

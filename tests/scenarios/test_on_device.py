@@ -1,0 +1,203 @@
+"""The pass under TensorFlow's profiler: how much it calls, what it tells, and that nothing in it fails a launch."""
+
+import json
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace as Thing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import on_device
+from kit.bench import Bench
+from kit.sampling import Document
+from kit.telemetry import Telemetry
+from kit.trace import Seen
+
+from tests.scenarios.wire import COPY, KERNEL, trace
+
+TF = Thing(__version__="2.15.0")
+MS = 10**9  # in picoseconds
+
+
+class Clock:
+    """Stands for `perf_counter`: time passes when a step is called."""
+
+    def __init__(self, each):
+        self.now = 0.0
+        self.each = each
+        self.slower = 1.0
+
+    def __call__(self):
+        return self.now
+
+    def step(self):
+        self.now += self.each * self.slower
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    """A function that makes the pass with a step of so many seconds and a profiler that sees what it is given.
+
+    It returns the calls that were made, and what was told: the observations' values and the resources.
+    """
+
+    def look(each=0.1, data=b"", *, steps=1, step=None, slower=1.0):
+        clock = Clock(each)
+        monkeypatch.setattr(on_device, "perf_counter", clock)
+        profiled = []
+
+        def session(step, calls):
+            clock.slower = slower
+            seconds = on_device.seconds_of(step, calls)
+            clock.slower = 1.0
+            profiled.append(calls)
+            return seconds, data
+
+        monkeypatch.setattr(on_device, "profiler", lambda tf: session)
+        events = []
+        emit = lambda event, **told: events.append((event, told))  # noqa: E731
+        calls = on_device.look(TF, step or clock.step, steps, emit)
+        values = [told["value"] for event, told in events if event == "observation"]
+        numbers = [told for event, told in events if event == "resources"]
+        return Thing(calls=calls, profiled=profiled, values=values, numbers=numbers[0] if numbers else {})
+
+    return look
+
+
+BUSY = trace(
+    {
+        "/device:GPU:0": [
+            ("k", 0, 30_000_000, KERNEL),
+            ("k", 60_000_000, 20_000_000, KERNEL),
+            ("MemcpyH2D", 0, 40_000_000, COPY),
+        ]
+    }
+)
+
+
+def test_what_ran_in_how_many_steps_is_told(stage):
+    seen = stage(each=0.05, data=BUSY, steps=4, slower=1.5)
+    assert seen.numbers == {
+        "profiled_steps": 40,
+        "profiled_seconds": pytest.approx(0.75),
+        "profiled_plain_seconds": pytest.approx(0.5),
+        "profiled_kernel_seconds": pytest.approx(0.05),
+        "profiled_copy_seconds": pytest.approx(0.01),
+        "profiled_kernels": 2,
+        "profiled_copies": 1,
+    }
+    assert seen.values == ["under way", "kernels ran in 6.67 % of a step, 0.05 of them; copies alone in 1.33 %"]
+
+
+@pytest.mark.parametrize(("each", "calls"), [(0.0001, 10), (0.1, 10), (0.3, 3), (0.9, 1), (4.9, 1)])
+def test_a_pass_takes_about_a_second_and_ten_calls_at_most(stage, each, calls):
+    seen = stage(each=each, data=BUSY)
+    assert seen.profiled == [1, calls], "first a session of its own for what a first one does"
+    assert seen.calls == 1 + calls + 1 + calls, "every call of the step counts"
+
+
+def test_a_call_of_many_seconds_is_not_profiled(stage):
+    seen = stage(each=6.0, data=BUSY)
+    assert (seen.calls, seen.profiled, seen.numbers) == (1, [], {})
+    assert seen.values[-1] == "not profiled: a call takes 6.0 s, and those of more than 5 s are not"
+
+
+def test_a_trace_too_large_to_read_is_left(stage, monkeypatch):
+    monkeypatch.setattr(on_device, "LARGEST_BYTES", 10)
+    assert stage(data=BUSY).values[-1].startswith("not profiled: its trace has ")
+
+
+def test_what_is_not_told_is_left_out_and_no_zero(stage):
+    seen = stage(data=trace({}))
+    assert seen.numbers == {}
+    assert seen.values[-1] == "TensorFlow's profiler saw no kernel on a GPU"
+
+
+def test_a_step_that_raises_raises_nothing_and_its_call_counts(stage):
+    def step():
+        raise RuntimeError("the iterator\nis at its end")
+
+    seen = stage(step=step)
+    assert (seen.calls, seen.numbers) == (1, {})
+    assert seen.values[-1] == "TensorFlow 2.15.0 cannot tell: RuntimeError: the iterator is at its end"
+
+
+def test_what_cannot_be_read_is_no_failure(stage):
+    assert stage(data=b"\x0f").values[-1].startswith("TensorFlow 2.15.0 cannot tell: ValueError: the profiler's data")
+
+
+def test_who_may_profile_is_told_with_what_changes_it(tmp_path):
+    driver = tmp_path / "params"
+    driver.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
+    told = on_device.nothing(driver)
+    assert told.startswith("TensorFlow's profiler saw no kernel on a GPU. The driver lets administrators alone profile")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in told
+    driver.write_text("RmProfilingAdminOnly: 0\n")
+    assert on_device.nothing(driver) == "TensorFlow's profiler saw no kernel on a GPU"
+
+
+@pytest.mark.parametrize("version", ["2.2", "2.3"])
+def test_from_2_2_on_a_session_hands_over_what_it_saw(monkeypatch, version):
+    started = []
+
+    class Session:
+        def start(self, *arguments):
+            started.append(arguments)
+
+        def stop(self):
+            return b"seen"
+
+    internal = Thing(_pywrap_profiler=Thing(ProfilerSession=Session))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.profiler.internal", internal)
+    for name in ("tensorflow", "tensorflow.python", "tensorflow.python.profiler"):
+        monkeypatch.setitem(sys.modules, name, Thing())
+    options = {"ProfilerOptions": lambda **options: Thing(_asdict=lambda: options)} if version == "2.3" else {}
+    session = on_device.profiler(Thing(profiler=Thing(experimental=Thing(**options))))
+    assert session(lambda: None, 1)[1] == b"seen"
+    assert started == [("", {"host_tracer_level": 1}) if version == "2.3" else ("",)]
+
+
+def test_a_session_is_stopped_although_the_step_raises():
+    stopped = []
+    session = on_device.session_of(lambda: Thing(start=lambda: None, stop=lambda: stopped.append(True)), ())
+    with pytest.raises(ZeroDivisionError):
+        session(lambda: 1 / 0, 1)
+    assert stopped == [True]
+
+
+def test_a_pass_that_is_stuck_ends_the_process_even_in_a_library():
+    hang = "import ctypes; ctypes.PyDLL(None).sleep(60)"  # which keeps Python itself from running
+    code = f"from kit import on_device; on_device.STUCK_SECONDS = 0.1\nwith on_device.ending_if_stuck():\n    {hang}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=on_device.__file__[: -len("kit/on_device.py")], check=False)
+    assert done.returncode == -signal.SIGALRM
+
+
+PLACES = st.lists(st.tuples(st.integers(0, 50 * MS), st.integers(0, 10 * MS)).map(lambda each: (each[0], sum(each))))
+
+
+@given(PLACES, PLACES, st.floats(0.001, 1.0), st.integers(1, 10), st.integers(1, 50))
+def test_the_parts_never_exceed_the_whole(kernels, copies, seconds, calls, steps):
+    made = on_device.Pass(calls, seconds, seconds, Seen(kernels, copies, None))
+    told = on_device.resources(made, steps)
+    assert bool(told) == bool(kernels)
+    if told:
+        assert all(value >= 0 for value in told.values())
+        parts = told["profiled_kernel_seconds"] + told["profiled_copy_seconds"]
+        assert parts <= told["profiled_seconds"] * (1 + 1e-12)
+        assert json.dumps(told)
+
+
+@pytest.mark.parametrize(("device", "thorough", "looks"), [("gpu", True, 1), ("gpu", False, 0), ("cpu", True, 0)])
+def test_a_first_launch_on_a_gpu_alone_looks_after_it_has_measured(monkeypatch, device, thorough, looks):
+    events = []
+    monkeypatch.setitem(sys.modules, "tensorflow", TF)
+    monkeypatch.setattr(on_device, "look", lambda tf, step, steps, emit: events.append("look") or 5)
+    bench = Bench(
+        lambda event, **_: events.append(event), Document(), Telemetry(), axes={}, device_name=device, thorough=thorough
+    )
+    taken = bench.measure(lambda: None, steps=3, document=6)
+    assert events.count("look") == looks
+    assert taken == (2 + 5 * looks) * 3, "the steps that the framework counts"
+    assert "samples" not in events[events.index("look") :] if looks else True

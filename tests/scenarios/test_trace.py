@@ -1,0 +1,116 @@
+"""What a GPU did, from the Trace of TensorFlow's profiler: made as each release makes it, since there is no GPU."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.trace import Seen, read, union
+
+from tests.scenarios.wire import CALL, COPY, FUNCTION, KERNEL, message, trace
+
+GPU, THREADS = "/device:GPU:0", "/host:CPU"
+
+
+def at(*places):
+    """Nanoseconds after the start, in the profiler's picoseconds."""
+    return [(start * 1000, (start + duration) * 1000) for start, duration in places]
+
+
+def test_kernels_and_copies_of_a_gpu_are_told_apart():
+    events = [
+        ("void Eigen::internal::EigenMetaKernel<...>(...)", 100, 50, KERNEL),
+        ("MemcpyH2D", 10, 5, COPY),
+        ("volta_sgemm_128x64_nn", 200, 60, KERNEL),
+        ("Memset", 300, 2, {"correlation_id": "14", "Memset_details": "kind:device num_bytes:4 async:1"}),
+    ]
+    seen = read(trace({THREADS: [("FunctionRun", 0, 900, FUNCTION)], GPU: events}))
+    assert seen == Seen(at((100, 50), (200, 60)), at((10, 5), (300, 2)), None)
+
+
+def test_all_gpus_of_a_launch_count():
+    seen = read(trace({GPU: [("k", 1, 2, KERNEL)], "/device:GPU:1": [("k", 5, 2, KERNEL)]}))
+    assert seen.kernels == at((1, 2), (5, 2))
+
+
+def test_what_cupti_does_itself_is_no_kernel_although_it_stands_with_the_gpu():
+    assert read(trace({GPU: [("BUFFER_FLUSH", 0, 500)]})).kernels == []
+
+
+def test_a_graph_of_kernels_that_is_launched_as_one_counts_as_one():
+    assert read(trace({GPU: [("CudaGraphExec:3", 0, 500, KERNEL)]})).kernels == at((0, 500))
+
+
+@pytest.mark.parametrize("threads", [THREADS, "/host:CUPTI"])  # the second in 2.2, before what threads did was merged
+def test_launching_is_what_the_driver_is_asked_to_start_not_what_is_waited_for(threads):
+    events = [
+        ("volta_sgemm_128x64_nn", 0, 4, CALL),  # a launch has its kernel's name, ...
+        ("cuLaunchKernel", 10, 4, CALL),  # ... unless that is not known
+        ("cutlass_80_tensorop_s1688gemm", 15, 2, CALL),
+        ("MemcpyH2D", 20, 6, {**CALL, **COPY}),
+        ("cuGraphLaunch (CudaGraph:3)", 30, 7, CALL),
+        ("cuStreamSynchronize", 40, 800, CALL),
+        ("cuMemAlloc_v2", 50, 90, CALL),
+        ("INSTRUMENTATION", 60, 90),
+        ("EagerKernelExecute", 0, 900, FUNCTION),
+    ]
+    assert read(trace({threads: events})).launching == at((0, 4), (10, 4), (15, 2), (20, 6), (30, 7))
+
+
+def test_in_2_1_a_device_is_a_stream_s_kernels_or_one_kind_of_its_copies():
+    devices = {
+        THREADS: [("MatMul", 0, 900)],
+        "/device:GPU:0/stream:14": [("MatMul", 10_000, 5_000, {"label": "volta_sgemm regs:122"})],
+        "/device:GPU:0/stream:15<MemcpyH2D>": [("Const", 3_000, 2_000)],
+        "/device:GPU:0/stream:": [("unknown", 0, 900)],
+    }
+    assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
+
+
+def test_up_to_2_0_each_event_is_once_more_in_the_device_of_all_streams():
+    kernel, copy = ("volta_sgemm_128x64_nn", 10_000, 5_000), ("MemcpyHtoD", 3_000, 2_000)
+    devices = {
+        "/device:GPU:0/stream:all": [kernel, copy],
+        "/gpu:0 (Tesla T4)/context#0/stream#1:Kernel": [kernel],
+        "/gpu:0 (Tesla T4)/context#0/null stream": [copy],
+        "/job:localhost/replica:0/task:0/device:GPU:0": [("MatMul", 0, 900_000)],
+    }
+    assert read(trace(devices)) == Seen(at((10_000, 5_000)), at((3_000, 2_000)), None)
+
+
+def test_without_a_gpu_nothing_is_seen():
+    assert read(b"") == Seen([], [], None)
+
+
+def test_fields_of_a_newer_schema_are_passed_over():
+    newer = message((99, 5), (98, "new"), (1, 5)) + b"\xd1\x05" + bytes(8)
+    assert read(trace({GPU: [("k", 1, 2, KERNEL)]}) + newer).kernels == at((1, 2))
+
+
+@pytest.mark.parametrize("data", [b"\x0a", b"\x0a\x05abc", b"\x0f", b"\x80" * 20, b"\x09abc"])
+def test_what_is_no_protocol_buffer_is_refused_with_a_sentence(data):
+    with pytest.raises(ValueError, match="the profiler's data is no protocol buffer, or is cut off"):
+        read(data)
+
+
+@given(data=st.binary(max_size=200))
+def test_nothing_but_that_comes_of_any_bytes(data):
+    with suppress(ValueError):
+        assert isinstance(read(data), Seen)
+
+
+@given(cut=st.integers(min_value=1, max_value=150))
+def test_what_is_cut_off_never_tells_more_than_the_whole(cut):
+    whole = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
+    with suppress(ValueError):
+        seen = read(whole[:-cut])
+        assert len(seen.kernels) + len(seen.copies) < 2
+
+
+INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda each: (each[0], sum(each))))
+
+
+@given(INTERVALS, INTERVALS)
+def test_a_union_is_as_long_as_the_moments_in_it(some, others):
+    moments = {moment for start, end in [*some, *others] for moment in range(start, end)}
+    assert union(some, others) == len(moments)
