@@ -1,6 +1,7 @@
 """From a request to a plan: which cells run where, and why the others do not. Nothing is launched or written."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -75,11 +76,13 @@ class Planned:
         return gpus.lines(self.cards, self.gpu_host) if self.plan.limits.gpus else []
 
     def refuse_nothing(self) -> None:
-        """Raises CannotRunHereError where no cell can be launched: why the first one cannot, and what the GPUs run."""
+        """Raises CannotRunHereError where no cell can be launched: why most of them cannot, and what the GPUs run."""
         if self.plan.groups or not self.plan.unavailable:
             return
-        first, *others = self.plan.unavailable
-        cells = f"none of the {len(others) + 1} cells is available" if others else "the cell is not available"
+        reasons = Counter(each.reason for each in self.plan.unavailable)
+        first = next(each for each in self.plan.unavailable if each.reason == reasons.most_common(1)[0][0])
+        count = len(self.plan.unavailable)
+        cells = f"none of the {count} cells is available" if count > 1 else "the cell is not available"
         told = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))

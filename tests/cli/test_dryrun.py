@@ -1,0 +1,77 @@
+"""`harness matrix --gpu --dry-run`, the command itself, on machines whose NVML is the stand-ins'."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
+
+V100 = StandIn("Tesla V100-SXM2-16GB", "7.0", 16)
+RTX_4090 = StandIn("NVIDIA GeForce RTX 4090", "8.9", 24)
+RTX_5090 = StandIn("NVIDIA GeForce RTX 5090", "12.0", 32)
+
+
+def dry_run(machine: Machine, *typed: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **machine.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "harness", "matrix", "--dry-run", *typed]
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
+def environments(plan: dict[str, Any]) -> list[str]:
+    """Those in which something would be launched."""
+    return list(dict.fromkeys(each["cell"].split()[1] for each in plan["cells"]))
+
+
+@pytest.mark.parametrize(
+    ("card", "measured"),
+    [
+        (T4, ["tf1.14", "tf2.0"]),
+        (V100, ["tf1.14", "tf2.0"]),
+        (RTX_3090, ["tf1.15-ngc", "tf2.4"]),
+        (RTX_4090, ["tf1.15-ngc", "tf2.4"]),
+        (H100, ["tf1.15-ngc", "tf2.16"]),
+    ],
+)
+def test_the_famous_question_is_asked_on_each_card(stand_ins: Path, card: StandIn, measured: list[str]) -> None:
+    """Without -e: the defect was that nothing was measured after Turing, with exit code 0."""
+    done = dry_run(Machine(stand_ins, [card]), "--gpu", "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert environments(plan) == measured
+    assert plan["reference"] == measured[0]
+    assert {each["for"]: each["environment"] for each in plan["stand_ins"]} == (
+        {} if measured[0] == "tf1.14" else dict(zip(["tf1.14", "tf2.0"], measured, strict=True))
+    )
+
+
+@pytest.mark.parametrize("typed", [(), ("--suite", "seed"), ("-e", "tf2.2*")])
+def test_where_nothing_runs_the_command_fails(stand_ins: Path, typed: tuple[str, ...]) -> None:
+    done = dry_run(Machine(stand_ins, [RTX_5090]), "--gpu", *typed)
+    assert done.returncode == 4, done.stdout
+    assert "Nothing can be measured: none of the " in done.stderr
+    assert "No environment of the catalogue runs on this GPU" in done.stderr
+
+
+def test_what_was_typed_is_judged_as_it_was_typed_and_what_the_card_runs_is_told(stand_ins: Path) -> None:
+    done = dry_run(Machine(stand_ins, [RTX_3090]), "--gpu", "-e", "tf1.14,tf2.0")
+    assert done.returncode == 4
+    assert "NVIDIA GeForce RTX 3090 runs tf1.15-ngc, tf2.4, tf2.5, " in done.stderr
+    assert "stands in" not in done.stdout
+
+
+def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_ins: Path) -> None:
+    machine = Machine(stand_ins, [MIG])
+    for typed in (["--gpu"], ["--gpus", "0"], ["--gpus", "all"]):
+        done = dry_run(machine, *typed)
+        assert done.returncode == 4
+        assert "is divided into instances (MIG), of which a launch gets one. It has 0:0 3g.20gb (MIG-" in done.stderr
+    for name in ("0:0", "MIG-00000000-57a4-d000-0000-000000000000"):
+        done = dry_run(machine, "--gpus", name, "--json")
+        assert done.returncode == 0, done.stderr
+        assert environments(json.loads(done.stdout)) == ["tf1.15-ngc", "tf2.4"]
