@@ -37,7 +37,7 @@ def fetch_one(value):
 
 def element(tensor):
     """The first element of a tensor or variable in a GPU's memory; of any other one all of it."""
-    count = getattr(tensor.shape, "num_elements", None)
-    if "GPU:" in device_of(tensor) and count is not None and (count() or 0) > 1:
-        return tensor[(0,) * tensor.shape.ndims]
+    shape = getattr(tensor, "shape", None)
+    if "GPU:" in device_of(tensor) and hasattr(shape, "num_elements") and (shape.num_elements() or 0) > 1:
+        return tensor[(0,) * shape.ndims]
     return tensor

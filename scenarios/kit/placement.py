@@ -150,7 +150,9 @@ def devices(tf, values):
 
 def tensor_in(value):
     """The tensor or variable of TensorFlow's own: a variable of Keras 3 holds one, and an array of 2.4's NumPy API."""
-    held = (value, getattr(value, "value", None), getattr(value, "data", None))
+    if hasattr(value, "device"):
+        return value
+    held = (getattr(value, name, None) for name in ("value", "data"))
     return next((each for each in held if hasattr(each, "device")), None)
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.byhand import choices
+from kit.byhand import choices, show
 
 from harness.catalog.toml import number_text
 
@@ -117,3 +117,8 @@ def test_a_number_is_the_same_text_by_hand_as_in_cells(number):
 def test_an_interpreter_without_toml_takes_any_value(by_hand, interpreter):
     done = by_hand("--seconds", "0.1", "--length", "middling", python=interpreter("3.6"))
     assert "length middling" in done.stdout, done.stderr
+
+
+def test_the_gpus_that_the_work_was_on_are_named(capsys):
+    show("gpus", gpus=[{"name": "Tesla T4", "capability": "7.5"}, {"name": "H100", "capability": "9.0", "pci": "x"}])
+    assert capsys.readouterr().out == "gpus             Tesla T4 (7.5), H100 (9.0)\n"

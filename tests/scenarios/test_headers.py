@@ -1,5 +1,6 @@
 """Every scenario's header fits its function, whatever the scenario does. TensorFlow is not needed for this."""
 
+import ast
 import importlib
 import inspect
 import subprocess
@@ -53,6 +54,25 @@ def test_it_runs_by_hand_on_any_of_its_values(path, header):
     assert header.title in " ".join(done.stdout.split())
     for values in header.axes.values():
         assert "{" + ",".join(values) + "}" in "".join(done.stdout.split())
+
+
+#: What a call of these gives has arrived on the host: Keras itself fetches what a step of `first` returns.
+WAITING = {"fetch", "numpy", "asarray", "first"}
+
+
+def test_a_first_call_waits_for_the_device(path):
+    """A GPU's work goes on after the call: its time would be in no phase, or in the next one."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.With)]
+    parts = [block for block in blocks if "'first call'" in ast.unparse(block.items[0])]
+    called = {
+        getattr(call.func, "attr", getattr(call.func, "id", ""))
+        for part in parts
+        for call in ast.walk(part)
+        if isinstance(call, ast.Call)
+    }
+    assert len(parts) == ("bench.measure(" in path.read_text(encoding="utf-8"))
+    assert not parts or called & WAITING
 
 
 @pytest.mark.parametrize("name", ["function_behaviour", "numpy_behaviour"])
