@@ -51,7 +51,7 @@ def peak_memory(tf, gpus):
 def most_in_use(tf, gpu):
     """What TensorFlow 1's operation for it tells of one GPU. Raises what the release raises."""
     # loaded by itself: all of tf.contrib would take seconds
-    library = tf.load_op_library(os.path.join(os.path.dirname(tf.nn.__file__), *MEMORY_STATS))
+    library = tf.load_op_library(os.path.join(tf.sysconfig.get_lib(), *MEMORY_STATS))
     with tf.Graph().as_default() as graph:
         with tf.device("/" + gpu):
             most = library.max_bytes_in_use()

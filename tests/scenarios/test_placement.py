@@ -355,7 +355,7 @@ def test_tensorflow_1_tells_the_memory_by_an_operation_of_contribs(monkeypatch):
     library = Thing(
         __version__="1.15.0",
         config=Thing(experimental=Thing()),
-        nn=Thing(__file__="/tensorflow_core/nn.py"),
+        sysconfig=Thing(get_lib=lambda: "/tensorflow_core"),
         Graph=lambda: Thing(as_default=nullcontext),
         device=lambda name: nullcontext(places.append(name)),
         load_op_library=lambda path: opened.append(path) or Thing(max_bytes_in_use=lambda: "most"),
