@@ -39,7 +39,7 @@ class RegisteredBackend(Backend, Protocol):
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
         """Find the way to the GPUs that were checked which works, and tell the user of it: sentences.
 
-        It may need one of these environments made ready; nothing is done where there is none, or where it was done.
+        It may need an environment that is made ready; nothing is done where there is none, or where it was done.
         Raises CannotRunHereError where no way works.
         """
         return []

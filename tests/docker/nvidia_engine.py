@@ -87,9 +87,13 @@ class NvidiaEngine:
         """Have one of its programs fail with these words."""
         (self.programs / f"{name}.fault").write_text(words)
 
+    def close(self, group: int) -> None:
+        """Have its device nodes open to one group alone."""
+        (self.programs / "group").write_text(str(group))
+
     def mend(self) -> None:
-        """Have no GPUs by CDI, and no faults."""
-        for path in [*self.specifications.iterdir(), *self.programs.glob("*.fault")]:
+        """Have no GPUs by CDI, no faults, and nodes that are open to all."""
+        for path in [*self.specifications.iterdir(), *self.programs.glob("*.fault"), *self.programs.glob("group")]:
             path.unlink()
 
 

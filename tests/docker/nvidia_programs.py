@@ -44,6 +44,12 @@ def library(root: Path) -> tuple[Path, Path]:
     return Path(__file__).with_name(LIBRARY), place / LIBRARY
 
 
+def rights() -> tuple[int, int]:
+    """The mode of the device nodes, and their group: open to all, or to the group whose number lies beside this file"""
+    group = Path(__file__).with_name("group")
+    return (0o660, int(group.read_text())) if group.exists() else (0o666, 0)
+
+
 def hook() -> None:
     """Mount nothing and make everything, in the container's own namespace."""
     state = json.load(sys.stdin)
@@ -52,9 +58,12 @@ def hook() -> None:
     made = list(nodes(config))
     if made:
         shutil.copyfile(*library(root))
+    mode, group = rights()
     enter = ["nsenter", "--mount", "--target", str(state["pid"])]
     for node in made:
-        subprocess.run([*enter, "mknod", "-m", "666", f"{root}{node}", "c", str(MAJOR), str(MINOR)], check=True)
+        path = f"{root}{node}"
+        subprocess.run([*enter, "mknod", "-m", f"{mode:o}", path, "c", str(MAJOR), str(MINOR)], check=True)
+        subprocess.run([*enter, "chown", f"0:{group}", path], check=True)
 
 
 def runtime(arguments: list[str]) -> None:
@@ -63,8 +72,12 @@ def runtime(arguments: list[str]) -> None:
         path = Path(arguments[arguments.index("--bundle") + 1]) / "config.json"
         config = json.loads(path.read_text())
         made = list(nodes(config))
+        mode, group = rights()
         devices = config["linux"].setdefault("devices", [])
-        devices += [{"path": node, "type": "c", "major": MAJOR, "minor": MINOR, "fileMode": 0o666} for node in made]
+        devices += [
+            {"path": node, "type": "c", "major": MAJOR, "minor": MINOR, "fileMode": mode, "uid": 0, "gid": group}
+            for node in made
+        ]
         if made:
             root = Path(config["root"]["path"])
             source, place = library(root)

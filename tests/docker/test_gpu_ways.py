@@ -239,11 +239,17 @@ def test_a_device_node_that_is_not_there_is_told(backend, nvidia, node, sentence
     assert sentence in error.value.message.splitlines()[0]
 
 
-def test_nodes_of_a_group_of_their_own_are_open_to_containers(backend, monkeypatch):
+@pytest.mark.parametrize("way", [GpuWay.RUNTIME, GpuWay.DRIVER])
+def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia, monkeypatch, way):
+    nvidia.close(44)
+    backend.check_gpus(["0"], way)
+    (told,) = backend.try_gpus([REQUIREMENT])
+    assert "may not open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm" in told
     monkeypatch.setattr("harness.backends.docker.gpus.groups", lambda _: [44])
-    backend.check_gpus(["0"], GpuWay.RUNTIME)
-    asked = on_gpus("0", source="say('observation', name='groups', value=os.getgroups())")
-    assert 44 in backend.launch(REQUIREMENT, asked).observations["groups"]
+    backend.check_gpus(["0"], way)
+    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs by {way.words}."]
+    asked = on_gpus("0", source="say('observation', name='open', value=os.access('/dev/nvidia0', os.R_OK | os.W_OK))")
+    assert backend.launch(REQUIREMENT, asked).observations == {"open": True}
 
 
 @pytest.fixture

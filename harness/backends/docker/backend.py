@@ -82,9 +82,18 @@ class DockerBackend(ImageBackend):
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
         """Take the first way to the GPUs that were checked in which a container starts, and say so.
 
-        Needs an image of one of these environments; nothing is said where there is none, or where that was done before.
+        Needs an image: of one of these environments or, before they are built, any of ours for GPUs. Nothing is said
+        where there is none, or where that was done before.
         """
-        return self._try_gpus(next((found.id for each in requirements if (found := self.images.find(each))), ""))
+        own = next((found.id for each in requirements if (found := self.images.find(each))), "")
+        if own or not self._untried:
+            return self._try_gpus(own)
+        try:
+            return self._try_gpus(self.images.any_for(Device.GPU))
+        except gpu_refusals.GpuRefusedError:
+            raise
+        except CannotRunHereError:
+            return []  # what is wrong with that image is not this run's to tell
 
     def _try_gpus(self, image: str) -> list[str]:
         if not self._untried or not image:
@@ -130,7 +139,7 @@ class DockerBackend(ImageBackend):
             if not wanted:
                 return surroundings.gpu_access(found[0].way.words, wanted=wanted)
             self.check_gpus(gpus_wanted)
-            told = self.try_gpus(requirements) or self._try_gpus(self.images.any_for(Device.GPU))
+            told = self.try_gpus(requirements)
             return surroundings.gpu_access(self.access.way.words, told=told, wanted=wanted)
         except gpu_refusals.GpuRefusedError as error:
             advice, command = f"{error.do}{':' if error.command else '.'}", error.command

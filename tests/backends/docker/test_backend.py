@@ -13,6 +13,7 @@ from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError
 
 
 @pytest.fixture
@@ -22,7 +23,9 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
     devices = [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]
     info = {"Runtimes": {"runc": {}, "nvidia": {}}, "DiscoveredDevices": devices}
     made.engine = SimpleNamespace(facts=BackendFacts("docker", engine="Docker Engine 28"), info=info, is_here=True)
-    made.images = SimpleNamespace(find=lambda asked: asked.image and SimpleNamespace(id=asked.image))
+    made.images = SimpleNamespace(
+        find=lambda asked: asked.image and SimpleNamespace(id=asked.image), any_for=lambda device: ""
+    )
     return made  # type: ignore[no-any-return]
 
 
@@ -81,6 +84,33 @@ def test_gpus_are_tried_once_and_when_an_image_is_there(
     assert backend.try_gpus([NOT_MADE, MADE]) == ["Containers get GPUs by the runtime nvidia."]
     assert backend.try_gpus([MADE]) == []
     assert trials == [("sha256:1", GpuWay.RUNTIME)]
+
+
+def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
+    backend: DockerBackend, trials: list[tuple[str, GpuWay]]
+) -> None:
+    vars(backend.images)["any_for"] = lambda device: {Device.GPU: "sha256:2"}[device]
+    backend.check_gpus(["0"], GpuWay.RUNTIME)
+    assert backend.try_gpus([NOT_MADE]) == ["Containers get GPUs by the runtime nvidia."]
+    assert trials == [("sha256:2", GpuWay.RUNTIME)]
+    backend.check_gpus(["0"], GpuWay.CDI)
+    with pytest.raises(GpuRefusedError):
+        backend.try_gpus([NOT_MADE])
+
+
+def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tried(_: object, image: str, *__: object) -> str:
+        if image == "sha256:2":
+            raise CannotRunHereError("No such image.")
+        return ""
+
+    monkeypatch.setattr(gpus, "tried", tried)
+    vars(backend.images)["any_for"] = lambda _: "sha256:2"
+    backend.check_gpus(["0"])
+    assert backend.try_gpus([NOT_MADE]) == []
+    assert backend.try_gpus([MADE]) == ["Containers get GPUs by CDI."]
 
 
 def found_access(backend: DockerBackend, *wanted: str, **images: Any) -> Any:
