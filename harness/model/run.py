@@ -54,15 +54,14 @@ class Unavailable:
 class StandIn:
     """The run measures `environment` in place of `role`, which the GPU model `card` cannot run; `reason` is a clause.
 
-    `is_compiled`: the driver compiles it at its first start. `is_itself_too`: the run has `environment` in its own
-    place as well. `pins` are the packages of `role`, by which headers pick axis values.
+    `is_itself_too`: the run has `environment` in its own place as well. `pins` are the packages of `role`, by which
+    headers pick axis values.
     """
 
     environment: str
     role: str
     card: str
     reason: str
-    is_compiled: bool = False
     is_itself_too: bool = False
     pins: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,7 +75,8 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
     for (card, reason), of in places.items():
         (first, roles), *others = of.items()
         taken = [f"{first} stands in for {joined(roles)}", *(f"{name} for {joined(them)}" for name, them in others)]
-        told.append(f"{joined(taken)}, which the {card} does not run ({reason}).")
+        places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
+        told.append(f"{places_taken}, which the {card} does not run ({reason}).")
     roles_of: dict[str, list[str]] = {}
     for each in stand_ins:
         own = [each.environment] if each.is_itself_too else []
@@ -84,9 +84,6 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
     told += [
         f"So no releases are compared in place of {joined(roles)}." for roles in roles_of.values() if len(roles) > 1
     ]
-    compiled = list(dict.fromkeys(each.environment for each in stand_ins if each.is_compiled))
-    if compiled:
-        told.append(f"The driver compiles {joined(compiled)} at the first start, for 30 minutes or longer.")
     return " ".join(told)
 
 

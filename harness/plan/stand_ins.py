@@ -64,7 +64,6 @@ def stand_ins(
             role=role,
             card=next(card.name for card in cards if fit(catalog[role], [card], host).is_impossible),
             reason=fit(catalog[role], cards, host).reason,
-            is_compiled=_is_compiled(each, cards, host),
             is_itself_too=each.name in present,
             pins=locked(role).lock.pins if Device.GPU in catalog[role].devices else versions(catalog[role]),
         )

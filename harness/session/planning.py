@@ -24,6 +24,7 @@ from harness.model.run import Plan, StandIn
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan.availability import names_on, split
+from harness.plan.gpus import Support, fit
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
@@ -73,7 +74,14 @@ class Planned:
     @property
     def gpu_lines(self) -> list[str]:
         """The GPUs of every launch, in words."""
-        return gpus.lines(self.cards, self.gpu_host) if self.plan.limits.gpus else []
+        return [*gpus.lines(self.cards, self.gpu_host), *self.first_starts] if self.plan.limits.gpus else []
+
+    @property
+    def first_starts(self) -> list[str]:
+        """A sentence on the environments that the driver compiles, which make a first start so long."""
+        needed = [each.environment for each in self.needed]
+        slow = [each.name for each in needed if fit(each, self.cards, self.gpu_host).support is Support.COMPILED]
+        return [f"The driver compiles {joined(slow)} at the first start, for 30 minutes or longer."] if slow else []
 
     def refuse_nothing(self) -> None:
         """Raises CannotRunHereError where no cell can be launched: why most of them cannot, and what the GPUs run."""

@@ -201,7 +201,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # with an image of an earlier run, before any is built
         backend.check_room(planned.needed)
-        for sentence in gpus.shared(planned.cards):
+        for sentence in [*planned.first_starts, *gpus.shared(planned.cards)]:
             listener.say(sentence)
     folder = RunFolder.create(planned.request.results, identity)
     try:

@@ -50,6 +50,16 @@ def test_the_famous_question_is_asked_on_each_card(stand_ins: Path, card: StandI
     )
 
 
+def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Path) -> None:
+    done = dry_run(Machine(stand_ins, [H100]), "--gpu", "--suite", "seed")
+    assert done.returncode == 0, done.stderr
+    first, *others = done.stdout.splitlines()
+    assert first.startswith(
+        "tf1.15-ngc stands in for tf1.14, and tf2.16 for tf2.0, which the NVIDIA H100 80GB HBM3 does"
+    )
+    assert "The driver compiles tf2.5 and tf2.15 at the first start, for 30 minutes or longer." in others
+
+
 @pytest.mark.parametrize("typed", [(), ("--suite", "seed"), ("-e", "tf2.2*")])
 def test_where_nothing_runs_the_command_fails(stand_ins: Path, typed: tuple[str, ...]) -> None:
     done = dry_run(Machine(stand_ins, [RTX_5090]), "--gpu", *typed)

@@ -17,7 +17,7 @@ from harness.model.gpu import Card, GpuHost
 from harness.model.run import StandIn, stood_in
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
-from harness.plan.gpus import CAPABILITIES, fit
+from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from tests.conftest import ROOT
@@ -119,11 +119,12 @@ def test_one_that_stands_in_for_two_is_told() -> None:
     assert "So no releases are compared in place of tf1.14 and tf2.0." in stood_in(found)
 
 
-def test_what_the_driver_compiles_comes_last_and_is_told() -> None:
-    found = taken("quick", host(H100, "520.61.05", (11, 8)))
-    assert all(each.is_compiled for each in found)
-    assert stood_in(found).endswith("at the first start, for 30 minutes or longer.")
-    assert not any(each.is_compiled for each in taken("quick", host(H100)))
+def test_what_the_driver_compiles_comes_last() -> None:
+    known = host(H100, "520.61.05", (11, 8))
+    (name,) = set(places("quick", known).values())
+    assert fit(KNOWN[name], known.cards, known).support is Support.COMPILED
+    known = host(H100)
+    assert all(fit(KNOWN[name], known.cards, known).is_native for name in places("quick", known).values())
 
 
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
@@ -135,7 +136,7 @@ def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
 def test_it_is_said_what_stands_in_for_what_and_why() -> None:
     assert stood_in(()) == ""
     assert stood_in(taken("quick", host(RTX3090))) == (
-        "tf1.15-ngc stands in for tf1.14 and tf2.4 for tf2.0, which the NVIDIA GeForce RTX 3090 does not run (CUDA "
+        "tf1.15-ngc stands in for tf1.14, and tf2.4 for tf2.0, which the NVIDIA GeForce RTX 3090 does not run (CUDA "
         "10.0 is older than GPUs of compute capability 8.6: there it took half an hour to start, hung, or computed "
         "wrong results)."
     )
