@@ -14,8 +14,11 @@ from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Expectation, Scenario, matches
 
-#: What the kit itself observes of launches on a GPU (docs/contracts.md).
-KIT = frozenset({"placed on", ON_DEVICE})
+#: Under which name the kit observes what of TensorFlow's settings was on.
+SETTINGS_SEEN = "settings"
+
+#: What the kit itself observes: of launches on a GPU, and of every launch that imports TensorFlow (docs/contracts.md).
+KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
 TOLERANCE = 1e-5

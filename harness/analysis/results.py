@@ -15,6 +15,7 @@ from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, on_device, untold
 from harness.analysis.rounds import by_clock
+from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.analysis.turns import Alone, Turns, is_bias, turns
@@ -125,6 +126,11 @@ class Results:
     def sweeps(self) -> list[tuple[ScenarioTable, MeasuredSweep]]:
         """The curves along numeric axes, each with its table."""
         return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found, self.margin)]
+
+    @cached_property
+    def settings(self) -> list[SettingDifference]:
+        """TensorFlow's settings that differ between compared cells though nobody asked for it."""
+        return [each for table in self.tables for each in differences(table, self.found)]
 
     @cached_property
     def statements(self) -> list[Statement]:

@@ -1,13 +1,14 @@
 """Reads and checks a scenario's header, and that its function takes what the header gives it. Nothing is imported."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 from harness.catalog import signature, toml
 from harness.catalog.toml import Key, Table, choices, is_json, is_number, number_text
+from harness.model import settings
 from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
 from harness.model.texts import nearest
@@ -31,7 +32,7 @@ def parse(text: str, path: Path) -> Scenario:
     scenario = header.scenario(path)
     signature.check(text, scenario, header.findings)
     header.findings.check()
-    return scenario
+    return replace(scenario, uses_keras=signature.uses_keras(text))
 
 
 def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
@@ -49,7 +50,9 @@ class _Header:
         self.sweeps: dict[str, Sweep] = {}
         #: Every axis with its values; without one where these cannot be read.
         self.environ = self._axes("env")
-        self.axes = self._axes("axes") | self.environ
+        own = self._axes("axes") | self.environ
+        self.settings = self._settings(own)
+        self.axes = own | self.settings
 
     def scenario(self, path: Path) -> Scenario:
         """What the header says."""
@@ -74,6 +77,7 @@ class _Header:
             sweeps=self.sweeps,
             expect=[self._expectation(entry) for entry in table.tables("expect")],
             data_handling=profile.texts("data"),
+            settings=list(self.settings),
         )
 
     def _tool_harness(self) -> Table:
@@ -103,6 +107,18 @@ class _Header:
             else:
                 found[axis] = _axis(axis, table)
         return found
+
+    def _settings(self, own: Collection[str]) -> dict[str, list[str]]:
+        """The settings that the header gives a default or compares along, with their values: axes like the others."""
+        default, compare = (self.table.values.get(name) for name in ("default", "compare"))
+        given = list(default) if isinstance(default, dict) else []
+        entries = [entry for entry in compare if isinstance(entry, dict)] if isinstance(compare, list) else []
+        along = [entry.get("along") for entry in entries]
+        return {
+            name: list(settings.values(name) if name in given else settings.SETTINGS[name].values)
+            for name in settings.SETTINGS
+            if name not in own and name in [*given, *along]
+        }
 
     def _sweep(self, axis: str, table: Table) -> list[str]:
         """The values of a numeric axis, as texts."""

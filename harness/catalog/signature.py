@@ -34,6 +34,27 @@ def check(text: str, scenario: Scenario, findings: Findings) -> None:
         _check_parameters(last, scenario, findings)
 
 
+def uses_keras(text: str) -> bool:
+    """Whether a file's Python, as far as it can be read, names Keras: imports it, or takes it from TensorFlow."""
+    if "keras" not in text:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    return any(_is_keras(node) for node in ast.walk(tree))
+
+
+def _is_keras(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="keras" | "tf_keras") | ast.Attribute(attr="keras"):
+            return True
+        case ast.Import():
+            return any("keras" in alias.name.partition(".")[0] for alias in node.names)
+        case ast.ImportFrom():
+            return "keras" in (node.module or "")
+    return False
+
+
 def oldest_python(requires: str) -> tuple[int, int]:
     """The oldest Python from 3.6 on that `requires-python` admits, 3.6 where it admits none."""
     from packaging.specifiers import SpecifierSet
@@ -52,7 +73,7 @@ def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
 
 def _arguments(scenario: Scenario) -> list[str]:
     """The axes that are arguments."""
-    return [axis for axis in scenario.axes if axis not in scenario.environ]
+    return [axis for axis in scenario.axes if axis not in (*scenario.environ, *scenario.settings)]
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

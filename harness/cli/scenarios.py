@@ -10,6 +10,7 @@ import typer
 from harness import session
 from harness.cli import completion
 from harness.cli.messages import columns, say_broken
+from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.texts import counted
 
@@ -93,6 +94,7 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from columns([fact for fact in facts if fact[1]])
     yield from _section("axes", columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
+    yield from _section("settings, where -a names them", columns(_settings(scenario)))
     yield from _section("not combined", map(_point, scenario.exclude))
     on_one = ((_point(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices)
     yield from _section("work of one device", columns(list(on_one)))
@@ -115,10 +117,17 @@ def _values(scenario: "Scenario", axis: str) -> str:
     notes = [
         "a sweep" if sweep else "",
         "a process variable" if axis in scenario.environ else "",
+        "a setting" if axis in scenario.settings else "",
         f"{scenario.default[axis] or 'unset'} unless selected" if axis in scenario.default else "",
     ]
     told = "; ".join(filter(None, notes))
     return f"{listed} ({told})" if told else listed
+
+
+def _settings(scenario: "Scenario") -> list[tuple[str, str]]:
+    """Those that the header does not use, with their values and what they are."""
+    free = [name for name in settings.open_to(scenario) if name not in scenario.axes]
+    return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in free]
 
 
 def _point(axes: "Axes") -> str:

@@ -84,9 +84,9 @@ class Job:
     """One launch to be done.
 
     `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
-    `environ` holds the axes that are process variables: the scenario does not get them as arguments. `thorough`: it
-    also looks, untimed, at what need be seen only once. With `profile_calls` nothing is timed: the first call is
-    profiled, and so many later ones.
+    `environ` holds the axes that are process variables, `settings` those that the kit applies: the scenario does not
+    get them as arguments. `thorough`: it also looks, untimed, at what need be seen only once. With `profile_calls`
+    nothing is timed: the first call is profiled, and so many later ones.
     """
 
     cell: Cell
@@ -97,15 +97,16 @@ class Job:
     environ: Mapping[str, str]
     thorough: bool = False
     profile_calls: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
         """The JSON document that the worker reads."""
-        sampling = self.sampling
+        sampling, beside = self.sampling, {*self.environ, *self.settings}
         return {
             "schema": JOB_SCHEMA,
             "cell": {
                 "scenario": self.cell.scenario,
-                "axes": {axis: value for axis, value in self.cell.axes.items() if axis not in self.environ},
+                "axes": {axis: value for axis, value in self.cell.axes.items() if axis not in beside},
                 "environment": self.cell.environment,
                 "device": self.cell.device.value,
             },
@@ -121,6 +122,7 @@ class Job:
             "limits": {"die_with_parent": die_with_parent},
             "artifacts": artifacts,
             "thorough": self.thorough,
+            "settings": dict(self.settings),
             "profile": {"calls": self.profile_calls} if self.profile_calls else None,
         }
 

@@ -17,6 +17,9 @@ DEFAULT_SUITE = "headline"
 
 Axes = Mapping[str, str]
 
+# values that say nothing without the name of their axis
+_BARE = {"on", "off", "default"}
+
 
 def matches(when: Axes, axes: Axes) -> bool:
     """Whether `axes` has every value that `when` names."""
@@ -91,7 +94,8 @@ class Scenario:
     `axes` maps each axis to its values in order; `default` maps an axis to the one value it takes unless it is
     selected; `environ` names those axes that become process variables rather than arguments (an empty value: unset).
     `sweeps` are those axes whose values are numbers, in increasing order; in `axes` and in cells they are texts.
-    `data_handling` are globs of the functions that a profile counts as such, by module and name.
+    `data_handling` are globs of the functions that a profile counts as such, by module and name. `settings` names those
+    axes that the kit applies (harness/model/settings.py), `uses_keras` says whether the file names Keras anywhere.
     """
 
     name: str
@@ -110,6 +114,8 @@ class Scenario:
     sweeps: Mapping[str, Sweep] = field(default_factory=dict)
     expect: Sequence[Expectation] = ()
     data_handling: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    uses_keras: bool = False
 
     @cached_property
     def compared_axes(self) -> tuple[str, ...]:
@@ -151,7 +157,8 @@ class Cell:
         return self is other or (isinstance(other, Cell) and self.key == other.key)
 
     def __str__(self) -> str:
-        return " ".join([self.scenario, self.environment, *self.axes.values()])
+        told = (f"{axis}={value}" if value in _BARE else value for axis, value in self.axes.items())
+        return " ".join([self.scenario, self.environment, *told])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from harness.model.environment import Device, Environment, Requirement, unmet
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario, matches
+from harness.plan import settings
 from harness.plan.gpus import Fit, Support, fit
 
 #: Why a cell cannot run, in a clause, and what to do, in a sentence or empty.
@@ -26,11 +27,11 @@ def split(
 ) -> tuple[list[Cell], list[Unavailable]]:
     """The cells that can run, and those that cannot, with the reason and what to do.
 
-    A cell needs work that is done on its device, an image for it, GPU code that runs on the cards, and the packages
-    that its scenario asks for; the cells are told in this order of the reasons. `environments` by name are the
-    catalogue's and those of the cells; `requirements` by environment are those that exist for the cells' device.
-    `cards` are the ones that every launch is given; without any, or where `host` knows nothing of the machine's GPUs,
-    nothing is judged by them.
+    A cell needs work that is done on its device, an image for it, GPU code that runs on the cards, the packages that
+    its scenario asks for, and what its settings need; the cells are told in this order of the reasons. `environments`
+    by name are the catalogue's and those of the cells; `requirements` by environment are those that exist for the
+    cells' device. `cards` are the ones that every launch is given; without any, or where `host` knows nothing of the
+    machine's GPUs, nothing is judged by them.
     """
 
     def work(cell: Cell) -> Reason | None:
@@ -50,8 +51,11 @@ def split(
     def packages(cell: Cell) -> Reason | None:
         return _no_packages(cell, scenarios[cell.scenario], requirements[cell.environment])
 
+    def setting(cell: Cell) -> Reason | None:
+        return settings.refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
+
     able, unable = list(cells), []
-    for check in (work, device, gpu, packages):
+    for check in (work, device, gpu, packages, setting):
         judged = [(cell, check(cell)) for cell in able]
         able = [cell for cell, reason in judged if reason is None]
         unable += [Unavailable(cell, *reason) for cell, reason in judged if reason is not None]

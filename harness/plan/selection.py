@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from harness.catalog.toml import Findings, Key, choices
+from harness.model import settings
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
+from harness.model.settings import open_to
 from harness.model.texts import nearest, plain
 
 Point = tuple[str, tuple[tuple[str, str], ...]]
@@ -162,7 +164,8 @@ def _filters(axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]) -
     for axis, patterns in axes.items():
         values = {value: None for scenario in scenarios for value in scenario.axes.get(axis, ())}
         if not values:
-            raise unknown(axis, list({name: None for scenario in scenarios for name in scenario.axes}), "axis")
+            known = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario))}
+            raise unknown(axis, list(known), "axis")
         filters[axis] = resolve(patterns, list(values), f"value of the axis {axis}")
     return filters
 
@@ -179,7 +182,7 @@ def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dic
             values[axis] = list(known)
     for axis in part.axes:
         if axis not in scenario.axes:
-            raise unknown(axis, list(scenario.axes), f"axis of {scenario.name}")
+            raise unknown(axis, [*scenario.axes, *open_to(scenario)], f"axis of {scenario.name}")
     return scenario.combinations(values)
 
 
@@ -243,10 +246,13 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
     _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
     values = {axis: list(known) for axis, known in scenario.axes.items()}
     for axis, patterns in part.axes.items():
-        if axis in values:
+        if axis in open_to(scenario):
+            _check((*key, axis), patterns, settings.values(axis), f"value of the setting {axis}", findings)
+        elif axis in values:
             values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
         else:
-            findings.add((*key, axis), f"{scenario.name} has no axis {axis!r}.", choices(axis, scenario.axes, "axes"))
+            known = [*scenario.axes, *settings.SETTINGS]
+            findings.add((*key, axis), f"{scenario.name} has no axis {axis!r}.", choices(axis, known, "axes"))
     if not scenario.combinations(values):
         fix = "Remove it, or select other values."
         findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)

@@ -8,6 +8,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
+from harness.model.settings import AS_IT_COMES
 
 # values that say nothing without the name of their axis
 _BARE = {"on", "off", "true", "false", "yes", "no", "none", "default"}
@@ -18,6 +19,12 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
     shared = any(value in values for name, values in scenario.axes.items() if name != axis)
     clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
+
+
+def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
+    """The labels of these values by axis, but for settings that are left as they come."""
+    told = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
+    return [label(scenario, *pair) for pair in told]
 
 
 def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False) -> dict[Cell, list[str]]:
@@ -37,10 +44,13 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
             *([cell.scenario] if several else []),
             cell.environment,
             *([cell.device.value] if devices else []),
-            *(
-                label(known[cell.scenario], axis, value)
-                for axis, value in cell.axes.items()
-                if len(values[cell.scenario, axis]) > 1 or (compared and axis in known[cell.scenario].compared_axes)
+            *labels(
+                known[cell.scenario],
+                {
+                    axis: value
+                    for axis, value in cell.axes.items()
+                    if len(values[cell.scenario, axis]) > 1 or (compared and axis in known[cell.scenario].compared_axes)
+                },
             ),
         ]
         for cell in cells
@@ -59,7 +69,7 @@ def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
 
 def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
     told = [device.value] if table.several_devices else []
-    return ", ".join([*told, *(label(table.scenario, axis, facts[axis]) for axis in axes)])
+    return ", ".join([*told, *labels(table.scenario, {axis: facts[axis] for axis in axes})])
 
 
 def varying(table: ScenarioTable) -> list[str]:
@@ -74,7 +84,7 @@ def side_name(table: ScenarioTable, side: Side) -> str:
 
 def values(table: ScenarioTable, side: Side) -> str:
     """A column's values of the compared axes: `graph`; empty where nothing but environments is compared."""
-    return " ".join(label(table.scenario, axis, side.axes[axis]) for axis in table.column_axes)
+    return " ".join(labels(table.scenario, {axis: side.axes[axis] for axis in table.column_axes}))
 
 
 def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
@@ -102,15 +112,13 @@ def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
     """What the two sides of a comparison are called, and what they share: `graph`, `eager`, `tf1.14`."""
     one, other = map(_facts, _both(head))
     known = (ENVIRONMENT, *table.column_axes)
+    differing = [axis for axis in known if one[axis] != other[axis]]
     subject, base = (
-        " ".join(label(table.scenario, axis, facts[axis]) for axis in known if one[axis] != other[axis])
+        " ".join(labels(table.scenario, {axis: facts[axis] for axis in differing})) or AS_IT_COMES
         for facts in (one, other)
     )
-    return (
-        subject,
-        base,
-        ", ".join(label(table.scenario, axis, one[axis]) for axis in known if one[axis] == other[axis]),
-    )
+    shared = {axis: one[axis] for axis in known if axis not in differing}
+    return subject, base, ", ".join(labels(table.scenario, shared))
 
 
 def change(scenario: Scenario, of: Change) -> str:

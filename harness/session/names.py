@@ -12,6 +12,7 @@ from harness.catalog import header, toml
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_suites, scenario_files
+from harness.model import settings
 from harness.model.errors import FileError
 
 
@@ -31,9 +32,9 @@ def suites() -> dict[str, str]:
 
 
 def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
-    """The values of each axis of the selected scenarios (names, globs and files), else the suite's, else all.
+    """The values of each setting, and of each axis of the selected scenarios, else the suite's, else all.
 
-    A scenario whose file is wrong has none.
+    Scenarios are selected by names, globs and files. A scenario whose file is wrong has none.
     """
     project = Project.find()
     if not selected and suite:
@@ -45,4 +46,4 @@ def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
         with suppress(FileError):
             for axis, found in header.axes(toml.read_file(path), path).items():
                 values[axis] = list(dict.fromkeys([*values.get(axis, ()), *found]))
-    return values
+    return {**{name: list(settings.values(name)) for name in settings.SETTINGS}, **values}

@@ -23,6 +23,7 @@ from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
 from harness.model.run import Plan, StandIn
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
 from harness.model.texts import joined
+from harness.plan import settings
 from harness.plan.availability import names_on, split
 from harness.plan.gpus import Support, fit
 from harness.plan.groups import group
@@ -124,6 +125,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _spared(selection, catalog, broken)
+    catalog = settings.with_asked(selection, catalog)
     device = Device.GPU if limits.gpus else Device.CPU
     cells, environments = select(selection, catalog, device)
     # what was typed is measured or told to be missing; a suite's question is asked of what runs
@@ -133,16 +135,16 @@ def plan(request: Request | ProfileRequest) -> Planned:
         check_stand_ins(asked, resolve(asked.environments, list(known), ENVIRONMENT), list(known), findings)
         findings.check()
         locked = cache(lambda name: load_lock(project, known[name], device))
-        taken = stand_ins(asked.instead, cells, scenarios, known, locked, cards=cards, host=gpu_host)
+        taken = stand_ins(asked.instead, cells, catalog.scenarios, known, locked, cards=cards, host=gpu_host)
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
     requirements = {
         name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
     }
-    runnable, unavailable = split(cells, scenarios, requirements, known, cards=cards, host=gpu_host)
+    runnable, unavailable = split(cells, catalog.scenarios, requirements, known, cards=cards, host=gpu_host)
     reference = _reference(named, environments, runnable)
     made = Plan(
-        groups=group(runnable, scenarios, reference),
+        groups=group(runnable, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
@@ -162,7 +164,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
         plan=made,
         environments=[known[name] for name in environments],
         requirements=requirements,
-        scenarios={cell.scenario: scenarios[cell.scenario] for cell in cells},
+        scenarios={cell.scenario: catalog.scenarios[cell.scenario] for cell in cells},
         reference=reference,
         gpu_host=gpu_host,
         cards=cards,

@@ -145,6 +145,7 @@ class JobMaker:
             sampling=sampling,
             limits=self._limits,
             environ={axis: cell.axes[axis] for axis in scenario.environ},
+            settings={axis: cell.axes[axis] for axis in scenario.settings},
         )
 
 

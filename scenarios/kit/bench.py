@@ -10,6 +10,7 @@ from . import placement
 from .fetching import fetch, fetch_one
 from .outcome import CpuFallback
 from .ptx import CompiledCode
+from .settings import Settings
 
 GPU = "gpu"
 
@@ -23,7 +24,7 @@ class Bench:
     telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
     or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something;
     thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for; words: what
-    the launch is told while it runs, where it takes turns.
+    the launch is told while it runs, where it takes turns; settings: what is set beside the axes.
 
     `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
     need be seen only once: in a cell's first launch, and by hand.
@@ -43,6 +44,7 @@ class Bench:
         thorough=True,
         profiler=None,
         words=None,
+        settings=None,
     ):
         self.axes = axes
         self.environment = environment
@@ -58,6 +60,8 @@ class Bench:
         self._compiled = compiled or CompiledCode()
         self._profiler = profiler
         self._words = words
+        self._settings = settings or Settings()
+        self._settings_told = False
         self._placed = set()
         self._fetch = fetch_one if device_name == GPU else fetch
         self._zero = perf_counter()
@@ -83,10 +87,12 @@ class Bench:
         """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built.
 
         On a GPU that is new to this image, what the driver compiles then is the phase "first fill". Raises CpuFallback
-        where a GPU is asked for and TensorFlow has none.
+        where a GPU is asked for and TensorFlow has none. Settings are applied right after it, in no phase: raises
+        NotAvailable where they cannot be.
         """
         with self.phase("device"):
             tensorflow_device.initialise()
+        self._settings.apply(tensorflow_device.imported())
         if self.device_name != GPU:
             return
         tf = tensorflow_device.imported()
@@ -134,6 +140,15 @@ class Bench:
         if peak is not None:
             self._emit("resources", gpu_peak_bytes=peak)
 
+    def tell_settings(self):
+        """Observe, once, what of TensorFlow's settings was on. Raises NotAvailable where that was not asked for."""
+        tf = tensorflow_device.imported()
+        if tf is not None and not self._settings_told:
+            self._settings_told = True
+            found = self._settings.observe(tf, self.device_name)
+            if found:
+                self._emit("observation", name="settings", value=found)
+
     def measure(self, step, steps=1, document=1):
         """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
 
@@ -161,6 +176,7 @@ class Bench:
             self._tell("samples", samples, measurement.calls, steps, name="step")
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
+        self.tell_settings()  # while what was traced is there still
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def _look_at_device(self, step, steps):
@@ -181,6 +197,7 @@ class Bench:
         self.measured = True
         for path in self._profiler.write(self._artifacts):
             self.artifact(path)
+        self.tell_settings()
         return taken * steps
 
     def observe(self, name, value):

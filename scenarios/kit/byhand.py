@@ -7,6 +7,7 @@ import sys
 from .bench import Bench
 from .outcome import CpuFallback, NotAvailable
 from .sampling import Document, TimeBounded
+from .settings import AS_IT_COMES, VALUES, Settings
 from .telemetry import Telemetry
 
 WARMUP_SECONDS = 0.5
@@ -27,9 +28,12 @@ def main(scenario, arguments=None):
     if options.pop("sampling") == TimeBounded.mode:
         sampling = TimeBounded(WARMUP_SECONDS, seconds, SAMPLE_SECONDS)
     device = options.pop("device")
-    bench = Bench(show, sampling, Telemetry(), axes=options, device_name=device)
+    settings = Settings({name: options.pop(name) for name in free_settings(scenario)})
+    settings.prepare(thorough=True)
+    bench = Bench(show, sampling, Telemetry(), axes=options, device_name=device, settings=settings)
     try:
         scenario(bench, **options)
+        bench.tell_settings()
         bench.prove_gpu()
     except CpuFallback as reason:
         sys.exit("cpu fallback: {}".format(reason))
@@ -62,6 +66,8 @@ def parser(scenario):
             default=None if required else default,
             help="the axis '{}'".format(axis),
         )
+    for name in free_settings(scenario):
+        result.add_argument("--" + name, choices=VALUES[name], default=AS_IT_COMES, help="a setting of the kit")
     result.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="what the scenario is to run on")
     result.add_argument(
         "--sampling",
@@ -71,6 +77,11 @@ def parser(scenario):
     )
     result.add_argument("--seconds", type=positive, default=2.0, help="how long to measure")
     return result
+
+
+def free_settings(scenario):
+    """The settings that the scenario has no axis of its own for."""
+    return [name for name in VALUES if name not in inspect.signature(scenario).parameters]
 
 
 def choices(values):
@@ -117,9 +128,16 @@ def show(event, **fields):
         label, line = event, ", ".join("{name} ({capability})".format(**gpu) for gpu in fields["gpus"])
     elif event == "artifact":
         label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
+    elif fields["name"] == "settings":
+        label, line = "settings", ", ".join("{} {}".format(*pair) for pair in sorted(told(fields["value"]).items()))
     else:
         label, line = fields["name"], fields["value"]
     print("{:<16} {}".format(label, line), flush=True)
+
+
+def told(settings):
+    """Observed settings as a person reads them."""
+    return {name: (" and ".join(value) or "nothing") if name == "xla" else value for name, value in settings.items()}
 
 
 def brief(value):

@@ -8,8 +8,11 @@ from .sampling import Document, TimeBounded
 SCHEMA = 1
 
 # script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path; thorough: see
-# Bench.thorough; profile_calls: how many later calls are profiled, None where times are measured.
-Job = namedtuple("Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls")
+# Bench.thorough; profile_calls: how many later calls are profiled, None where times are measured; settings: values by
+# name, see settings.py.
+Job = namedtuple(
+    "Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls settings"
+)
 
 
 class JobError(Exception):
@@ -37,6 +40,7 @@ def read_job(path):
             artifacts=data.get("artifacts", "artifacts"),
             thorough=bool(data.get("thorough", False)),
             profile_calls=read_profile(data.get("profile")),
+            settings=dict(data.get("settings") or {}),
         )
     except KeyError as missing:
         raise JobError("the job {} lacks {}".format(path, missing)) from None

@@ -13,6 +13,7 @@ from .job import SCHEMA, JobError, read_job
 from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
 from .profiling import Profiler
 from .ptx import VARIABLE, CompiledCode
+from .settings import Settings
 from .telemetry import Telemetry
 from .words import Words, take_standard_input
 
@@ -68,6 +69,8 @@ def report(path, emit, words, telemetry):
 
 def perform(job, emit, words, telemetry, compiled):
     """Run the job's scenario and say how it ended."""
+    settings = Settings(job.settings)
+    settings.prepare(job.thorough)
     bench = Bench(
         emit,
         job.sampling,
@@ -80,6 +83,7 @@ def perform(job, emit, words, telemetry, compiled):
         thorough=job.thorough,
         profiler=None if job.profile_calls is None else Profiler(job.profile_calls),
         words=words,
+        settings=settings,
     )
     with Attempt() as loading:
         scenario = load(job.script)
@@ -96,6 +100,7 @@ def perform(job, emit, words, telemetry, compiled):
     if attempt.outcome.status == OK:
         # after everything that is timed
         with Attempt() as attempt:
+            bench.tell_settings()
             bench.prove_gpu()
     return attempt.outcome
 

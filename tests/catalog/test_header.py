@@ -218,3 +218,59 @@ def test_whatever_a_header_says_is_a_scenario_or_a_list_of_problems(outer: objec
     lines = ["# /// script", f"# requires-python = {toml(outer)}", "# [tool.harness]", *keys, "# ///"]
     with suppress(FileError):
         read("\n".join([*lines, "def scenario(bench, mode=1, **axes): pass", ""]))
+
+
+SETTING = """\
+# /// script
+# [tool.harness]
+# title = "A step"
+#
+# [tool.harness.axes]
+# mode = ["graph", "eager"]
+#
+{more}# ///
+{code}"""
+
+
+def with_lines(*lines: str, code: str = "def scenario(bench, mode): ...") -> Scenario:
+    return parse(SETTING.format(more="".join(f"# {line}\n" for line in lines), code=code), Path("step.py"))
+
+
+def test_a_setting_with_a_default_is_an_axis_that_the_function_does_not_get() -> None:
+    made = with_lines("[tool.harness.default]", 'xla = "off"')
+    assert (made.axes["xla"], made.settings, made.default) == (["on", "off", "default"], ["xla"], {"xla": "off"})
+
+
+def test_a_setting_that_is_compared_is_an_axis_of_its_two_values() -> None:
+    made = with_lines("[[tool.harness.compare]]", 'along = "precision"', 'plus = "mixed_float16"')
+    assert (made.axes["precision"], made.compared_axes) == (["mixed_float16", "float32"], ("precision",))
+
+
+def test_a_setting_that_the_header_does_not_use_is_no_axis() -> None:
+    assert (list(with_lines().axes), with_lines().settings) == (["mode"], [])
+    with pytest.raises(FileError, match="tf32"):
+        with_lines("[[tool.harness.exclude]]", 'tf32 = "on"')
+
+
+def test_a_value_that_a_setting_does_not_have_is_wrong() -> None:
+    with pytest.raises(FileError, match="The values are on, off, default"):
+        with_lines("[tool.harness.default]", 'xla = "fast"')
+
+
+def test_an_axis_of_a_settings_name_is_the_scenarios_own() -> None:
+    made = parse(SETTING.format(more="", code="def scenario(bench, xla): ...").replace("mode =", "xla ="), Path("a.py"))
+    assert (made.axes["xla"], made.settings) == (["graph", "eager"], [])
+
+
+@pytest.mark.parametrize(
+    ("code", "uses"),
+    [
+        ("import keras", True),
+        ("from tensorflow.keras import layers", True),
+        ("layers = tf.keras.layers", True),
+        ("import tensorflow as tf", False),
+        ('"""Without keras."""', False),
+    ],
+)
+def test_whether_a_file_uses_keras_is_read_in_its_code(code: str, uses: bool) -> None:
+    assert with_lines(code=f"{code}\ndef scenario(bench, mode): ...").uses_keras is uses

@@ -10,6 +10,7 @@ from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
 from harness.model.scenario import SuitePart
 from harness.plan.selection import Catalog, Selection, select
+from harness.plan.settings import with_asked
 
 
 def test_part_a_is_there_whole(project: Project) -> None:
@@ -29,7 +30,8 @@ def test_every_suite_selects_cells_that_exist(project: Project) -> None:
     catalog = Catalog(environments=environments, scenarios=found.scenarios, suites=load_suites(project))
     assert {"headline", "releases"} <= set(catalog.suites)
     for suite in catalog.suites:
-        assert select(Selection(suite=suite), catalog, Device.CPU)[0]
+        selection = Selection(suite=suite)
+        assert select(selection, with_asked(selection, catalog), Device.CPU)[0]
 
 
 def test_the_kit_goes_in_beside_the_script(project: Project) -> None:

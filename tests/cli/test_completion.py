@@ -74,8 +74,10 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness matrix -s ./scenarios/", ["./scenarios/kit/", "./scenarios/ways.py"]),
         ("harness scenarios show ", ["ways"]),
         ("harness matrix --suite ", ["fast"]),
-        ("harness matrix -a ", ["way=", "speed="]),
-        ("harness matrix -s none -a ", []),
+        ("harness matrix -a ", ["tf32=", "xla=", "precision=", "deterministic=", "way=", "speed="]),
+        ("harness matrix -s none -a w", []),
+        ("harness matrix -a xla=", ["xla=on", "xla=off", "xla=default"]),
+        ("harness matrix -a xla=on,", ["xla=on,off", "xla=on,default"]),
         ("harness matrix -s 'w*' -a sp", ["speed="]),
         ("harness matrix --suite fast -a speed=", ["speed=fast", "speed=slow"]),
         ("harness matrix -a way=fine,ex", ["way=fine,exits"]),
@@ -107,8 +109,8 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
     (here.root / "docker-bake.hcl").write_text("variable {")
     (here.root / "scenarios" / "suites.toml").write_text("[")
     (here.root / "scenarios" / "ways.py").write_text("")
-    for option in ("-e", "--suite", "-a"):
-        assert answer(app, f"harness matrix {option} ") == ""
+    for option in ("-e ", "--suite ", "-a w"):
+        assert answer(app, f"harness matrix {option}") == ""
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,18 @@ def test_not_available_is_one_sentence(by_hand):
         (["--length", "middling"], "invalid choice: 'middling'"),
         (["--seconds", "0"], "invalid positive value"),
         (["--sampling", "guess"], "invalid choice: 'guess'"),
+        (["--xla", "fast"], "invalid choice: 'fast' (choose from"),
     ],
 )
 def test_a_wrong_option_is_refused(by_hand, options, complaint):
     done = by_hand(*options)
     assert done.returncode == 2
     assert complaint in done.stderr
+
+
+def test_settings_are_options_too(by_hand):
+    done = by_hand("--seconds", "0.05", "--xla", "off", "--precision", "default")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_names_the_axes_and_the_title(by_hand):

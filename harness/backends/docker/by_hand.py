@@ -10,6 +10,7 @@ from harness.model.environment import Device, Environment
 from harness.model.launch import Protocol
 from harness.model.run import ByHand, Run
 from harness.model.scenario import Cell, Scenario
+from harness.model.settings import AS_IT_COMES
 
 #: Where a container sees the scenarios.
 _FOLDER = "/scenarios"
@@ -57,7 +58,8 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
 
 def _options(run: Run, scenario: Scenario, cell: Cell) -> list[str]:
     """The cell's axes, and how it was measured, as a scenario run by hand takes them."""
-    axes = [(f"--{axis}", value) for axis, value in cell.axes.items() if axis not in scenario.environ]
+    unset = [axis for axis in scenario.settings if cell.axes.get(axis) == AS_IT_COMES]
+    axes = [(f"--{axis}", value) for axis, value in cell.axes.items() if axis not in (*scenario.environ, *unset)]
     options = [word for pair in axes for word in pair]
     if run.plan.limits.gpus:
         options += ["--device", Device.GPU.value]

@@ -15,13 +15,14 @@ from harness.analysis.control import Control
 from harness.analysis.disturbance import Disturbance
 from harness.analysis.observations import Statement
 from harness.analysis.results import Results
+from harness.analysis.settings import SettingDifference
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.turns import Turns
 from harness.model.run import Run
 from harness.model.scenario import Scenario
 from harness.report.comparisons import lines
 from harness.report.escape import dumps
-from harness.report.sections import answer, attribution, scenarios
+from harness.report.sections import answer, attribution, scenarios, settings
 
 #: 2: what is told is told as `harness.analysis` has it.
 SCHEMA = 2
@@ -62,6 +63,14 @@ class Accounted:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """A setting of TensorFlow's that differs between compared cells though nobody asked for it."""
+
+    text: str
+    difference: SettingDifference
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """Everything that a report says, as data. Keys may be added within a version of `schema`."""
 
@@ -77,6 +86,7 @@ class Document:
     missing: Sequence[Missing]
     disturbance: Disturbance
     turns: Turns | None
+    settings: Sequence[Hidden] = ()
 
 
 def render(results: Results) -> str:
@@ -110,6 +120,7 @@ def build(results: Results) -> Document:
         missing=results.missing,
         disturbance=results.disturbance,
         turns=results.turns,
+        settings=[Hidden(settings.sentence(each), each) for each in results.settings],
     )
 
 

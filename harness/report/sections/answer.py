@@ -17,7 +17,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT
-from harness.report.sections import course, on_device, statements, turns
+from harness.report.sections import course, on_device, settings, statements, turns
 from harness.report.sentences import environments, in_clock
 
 #: How many sentences the answer has at most.
@@ -45,6 +45,7 @@ def sections(results: Results) -> Iterator[Section]:
         conditions(results),
         *([control(results)] if results.compares else []),
         *turns.warnings(results),
+        *settings.sentences(results),
         *on_device.warnings(results),
     ]
     yield Section(title(results), "answer", [*blocks, *(Text(each, True, where=REPORT) for each in beside)])
@@ -184,7 +185,7 @@ def _where(answer: Answer) -> str:
     """The scenario's name and what all rows share; after that, what an entry that picks is called."""
     scenario = answer.table.scenario
     shared: Mapping[str, str] = {**answer.context, **answer.common}
-    words = ", ".join([scenario.name, *(names.label(scenario, axis, value) for axis, value in shared.items())])
+    words = ", ".join([scenario.name, *names.labels(scenario, shared)])
     return f"{words}; {answer.comparison.name}" if answer.comparison.pick else words
 
 

@@ -123,7 +123,7 @@ def cells(made: Attribution) -> str:
     """Which cells the effects are of, and what holds of them all."""
     left, untold = made.of - made.cells, made.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in made.axes.items()])
-    held = ", ".join(names.label(made.scenario, axis, value) for axis, value in made.held.items())
+    held = ", ".join(names.labels(made.scenario, made.held))
     others = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
     rounds = counted(made.rounds, "round") + (" that all of them have" if made.rounds > 1 else "")
     told = [

@@ -1,0 +1,75 @@
+"""TensorFlow's settings that differ between compared cells though nobody asked for it: a hidden cause of a ratio."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.lookup import Lookup
+from harness.analysis.observations import SETTINGS_SEEN, alike, observations
+from harness.analysis.tables import ScenarioTable
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSeen:
+    """One value of a setting, and where it was seen: `tf2.15`, or the values of axes where environments are the same.
+
+    `value` is what the kit observes: of `xla` a list of what XLA compiles, else a word.
+    """
+
+    value: Any
+    places: Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """A setting that differs between compared cells of a scenario, its values in the order of the cells."""
+
+    setting: str
+    scenario: Scenario
+    seen: Sequence[SettingSeen]
+
+
+def differences(table: ScenarioTable, found: Lookup) -> list[SettingDifference]:
+    """What differs in a table's compared cells without having been asked for, setting by setting.
+
+    A setting that two cells were asked to have differently is no difference of theirs.
+    """
+    places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
+    for cell, other in _compared(table):
+        one, two = (_seen(each, found) for each in (other, cell))
+        for name in one:
+            if name in two and not alike(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
+                seen = places.setdefault((name, cell.environment != other.environment), [])
+                seen += [(one[name], _place(other, cell)), (two[name], _place(cell, other))]
+    return [SettingDifference(name, table.scenario, _by_value(seen)) for (name, _), seen in places.items()]
+
+
+def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
+    values = [value.compared for row in table.rows for value in row.values if value.compared]
+    return dict.fromkeys((each.cell, each.other) for each in values)
+
+
+def _seen(cell: Cell, found: Lookup) -> Mapping[str, Any]:
+    """What a cell's launches saw of settings; nothing where they disagree."""
+    seen = observations(cell, found).get(SETTINGS_SEEN)
+    told = seen.values[0] if seen and not seen.varies else {}
+    return told if isinstance(told, Mapping) else {}
+
+
+def _place(cell: Cell, other: Cell) -> dict[str, str]:
+    """What tells a cell from the one beside it: its environment, else the axes in which they differ."""
+    if cell.environment != other.environment:
+        return {ENVIRONMENT: cell.environment}
+    return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}
+
+
+def _by_value(seen: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
+    made: list[tuple[Any, list[dict[str, str]]]] = []
+    for value, place in seen:
+        places = next((places for known, places in made if alike(known, value)), None)
+        if places is None:
+            made.append((value, [place]))
+        elif place not in places:
+            places.append(place)
+    return [SettingSeen(value, places) for value, places in made]

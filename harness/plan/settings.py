@@ -1,0 +1,146 @@
+"""Settings: which scenarios get an axis of them, and in which cells one cannot be, known before any image is built.
+
+What a release has is read in its sources; scenarios/kit/settings.py applies it, and looks at whether that worked.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from harness.model.environment import Device, Environment
+from harness.model.gpu import Card, shown
+from harness.model.scenario import Cell, Scenario, Suite, SuitePart
+from harness.model.settings import AS_IT_COMES, SETTINGS, in_order, open_to, values, with_settings
+from harness.plan.gpus import AMPERE
+from harness.plan.selection import Catalog, Selection, resolve
+
+#: From which release on TensorFlow has what a setting needs: the switch of TF32, Keras's policies, and a switch that
+#: makes the operations of a CPU deterministic too.
+_TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
+
+
+def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
+    """The catalogue in which scenarios have the settings that were typed, or that the suite asks for, as axes.
+
+    What was typed is set in each part of a suite that does not name the setting itself; where it does, it selects. A
+    part of a scenario that asks for nothing, beside one that does, has the value `default`. Raises UsageError for a
+    value that a setting does not have.
+    """
+    suite = catalog.suites.get(selection.suite)
+    chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
+    meant = [catalog.scenarios[name] for name in chosen]
+    typed = {name: _meant(name, patterns, meant) for name, patterns in selection.axes.items() if name in SETTINGS}
+    typed = {name: found for name, found in typed.items() if found}
+    if suite is None:
+        return replace(
+            catalog, scenarios={**catalog.scenarios, **_extended({name: [typed] for name in chosen}, catalog)}
+        )
+    parts = [_asking(part, typed, catalog) for part in suite.parts]
+    asked: dict[str, list[Mapping[str, Sequence[str]]]] = {}
+    for part in parts:
+        asked.setdefault(part.scenario, []).append(part.axes)
+    extended = _extended(asked, catalog)
+    return replace(
+        catalog,
+        scenarios={**catalog.scenarios, **extended},
+        suites={**catalog.suites, suite.name: _complete(replace(suite, parts=parts), catalog.scenarios, extended)},
+    )
+
+
+def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
+    """The values of a setting that the patterns mean; they may also mean those of a scenario's own axis of its name."""
+    own = [value for each in scenarios if name not in open_to(each) for value in each.axes[name]]
+    return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
+
+
+def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
+    """A suite's part with the settings that were typed and that it does not name, its own as their values."""
+    scenario = catalog.scenarios.get(part.scenario)
+    free = open_to(scenario) if scenario else []
+    named = {name: _meant(name, given) if name in free else given for name, given in part.axes.items()}
+    return replace(part, axes={**{name: given for name, given in typed.items() if name in free}, **named})
+
+
+def _extended(asked: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog) -> dict[str, Scenario]:
+    """The scenarios with an axis for each setting that a part of them asks for; `default` where not all parts do."""
+    made = {}
+    for scenario in (catalog.scenarios[name] for name in asked if name in catalog.scenarios):
+        wanted: dict[str, list[str]] = {}
+        for name in open_to(scenario):
+            given = [part[name] for part in asked[scenario.name] if name in part]
+            if given:
+                lacking = len(given) < len(asked[scenario.name]) and name not in scenario.axes
+                wanted[name] = [value for each in given for value in each] + [AS_IT_COMES] * lacking
+        made[scenario.name] = with_settings(scenario, wanted)
+    return made
+
+
+def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
+    """The suite, each part with the value `default` of what other parts of its scenario ask for."""
+
+    def complete(part: SuitePart) -> SuitePart:
+        scenario = scenarios.get(part.scenario)
+        if scenario is None:
+            return part
+        new = [name for name in scenario.settings if name not in before[part.scenario].axes]
+        return replace(part, axes={**{name: [AS_IT_COMES] for name in new}, **part.axes})
+
+    return replace(suite, parts=[complete(part) for part in suite.parts])
+
+
+def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]) -> tuple[str, str] | None:
+    """Why the cell cannot have one of its settings, in a clause, and what to do, in a sentence; None where it can."""
+    judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic}
+    for name in scenario.settings:
+        value = cell.axes[name]
+        found = judges[name](value, cell, scenario, environment, cards) if name in judges else None
+        if found and value != AS_IT_COMES:
+            return found
+    return None
+
+
+def _tf32(
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+) -> tuple[str, str] | None:
+    if cell.device is Device.CPU:
+        return "TF32 is a format of NVIDIA's GPUs, and this run is on a CPU", "Add --gpu, or leave out tf32."
+    if value == "off":
+        return None
+    if _release(environment) < _TF32 and not environment.gpu_image:
+        reason = f"TensorFlow has TF32 from 2.4 on, whose CUDA 11 knows it, and {environment.name} is older"
+        return reason, "Choose a newer environment."
+    older = next((card for card in cards if card.capability < AMPERE), None)
+    if older:
+        return (
+            f"TF32 needs a GPU of compute capability 8.0 or higher, and {older.name} has {shown(older.capability)}",
+            "",
+        )
+    return None
+
+
+def _precision(
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+) -> tuple[str, str] | None:
+    if not scenario.uses_keras:
+        return f"the precision is a policy of Keras, and {scenario.name} does not use Keras", "Leave out precision."
+    if value == "mixed_float16" and _release(environment) < _POLICIES:
+        reason = f"Keras has policies of mixed precision from TensorFlow 2.1 on, and {environment.name} is older"
+        return reason, "Choose a newer environment."
+    return None
+
+
+def _deterministic(
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+) -> tuple[str, str] | None:
+    if value == "on" and cell.device is Device.CPU and _release(environment) < _CPU_DETERMINISM:
+        return (
+            f"up to TensorFlow 2.7 what makes operations deterministic is for GPUs, and {environment.name} is on a CPU",
+            "Add --gpu, or choose an environment of TensorFlow 2.8 or newer.",
+        )
+    return None
+
+
+def _release(environment: Environment) -> tuple[int, int]:
+    from packaging.version import Version
+
+    version = Version(environment.tensorflow)
+    return version.major, version.minor

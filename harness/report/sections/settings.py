@@ -1,0 +1,54 @@
+"""What of TensorFlow's settings differs between compared cells though nobody asked for it, in sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.analysis.results import Results
+from harness.analysis.settings import SettingDifference
+from harness.model.scenario import ENVIRONMENT
+from harness.model.texts import joined
+from harness.report import names
+
+#: So many functions are named that XLA compiles.
+FUNCTIONS = 3
+
+#: What Keras has XLA compile by itself, by the function's name.
+_OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
+
+#: How a sentence on a setting begins, and the value that every release and GPU can have.
+_SUBJECTS = {
+    "tf32": ("TF32 is", "off"),
+    "xla": ("XLA compiles", "off"),
+    "precision": ("Keras computes in", "float32"),
+    "deterministic": ("determinism of operations is", "off"),
+}
+
+
+def sentences(results: Results) -> list[str]:
+    """A sentence for each setting that differs: `XLA compiles Keras's optimizer in tf2.15 and nothing in tf2.0; …`."""
+    several = len({each.scenario.name for each in results.settings}) > 1
+    told = [(each.scenario.name if several else "", sentence(each)) for each in results.settings]
+    return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in told]
+
+
+def sentence(of: SettingDifference) -> str:
+    """How a setting differs, and what makes it the same."""
+    subject, same = _SUBJECTS.get(of.setting, (f"{of.setting} is", ""))
+    told = joined([f"{_value(of.setting, seen.value)} {_places(of, seen.places)}" for seen in of.seen])
+    return f"{subject} {told}{f'; -a {of.setting}={same} makes that the same' if same else ''}."
+
+
+def _value(setting: str, value: Any) -> str:
+    if setting != "xla":
+        return str(value)
+    listed = [_OF_KERAS.get(each, str(each)) for each in value] if isinstance(value, list | tuple) else [str(value)]
+    more = [f"{len(listed) - FUNCTIONS} more"] if len(listed) > FUNCTIONS else []
+    return joined([*listed[:FUNCTIONS], *more]) or "nothing"
+
+
+def _places(of: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
+    """Where a value was seen: in environments, or with values of axes."""
+    if ENVIRONMENT in places[0]:
+        return f"in {joined([place.get(ENVIRONMENT, '') for place in places])}"
+    told = [" ".join(names.label(of.scenario, *pair) for pair in place.items()) for place in places]
+    return f"with {joined(told)}"

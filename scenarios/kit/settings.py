@@ -1,0 +1,244 @@
+"""Settings: what any scenario can be run with and without, and knows nothing of. Applied, and looked at afterwards.
+
+What is asked for is set before TensorFlow is imported, or before anything is built; what was on is read from
+TensorFlow and Keras after the work, in every launch. Where it is not what was asked for, there is no such cell.
+"""
+
+import os
+import re
+import shutil
+import sys
+
+from .outcome import NotAvailable
+from .releases import version
+
+AS_IT_COMES = "default"
+
+# As in harness/model/settings.py.
+VALUES = {
+    "tf32": ("on", "off", AS_IT_COMES),
+    "xla": ("on", "off", AS_IT_COMES),
+    "precision": ("mixed_float16", "float32", AS_IT_COMES),
+    "deterministic": ("on", "off", AS_IT_COMES),
+}
+
+# XLA compiles what it can of each graph; on a CPU it has to be asked twice. -1: it does not, whatever a session asks.
+XLA_ON = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
+XLA_OFF = "--tf_xla_auto_jit=-1"
+# Has TensorFlow write each graph that it looks for work for XLA in, here.
+XLA_SHOWN, XLA_FOLDER = "--tf_xla_clustering_debug", "TF_DUMP_GRAPH_PREFIX"
+# What a node of such a graph has that XLA compiles.
+CLUSTER = b"_XlaCluster"
+AUTO_JIT = re.compile(r"--tf_xla_auto_jit=(\S+)")
+# What is observed where XLA compiles what it can, beside the names of functions.
+CLUSTERS = "what it can"
+
+TF32_OVERRIDE = "NVIDIA_TF32_OVERRIDE"
+DETERMINISTIC, CUDNN_DETERMINISTIC = "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"
+# Deterministic operations refuse to draw numbers without one.
+SEED = 1
+
+# GPUs from this compute capability on have TF32.
+AMPERE = (8, 0)
+# A traced function's name, in front of the Python function's name and behind it.
+TRACED = re.compile(r"^__(?:inference|forward|backward)_|(?:_\d+)+$")
+
+# Where the optimizers of Keras 2.9 to 2.15 live, which have XLA compile their step on a GPU.
+OPTIMIZERS = (
+    "keras.src.optimizers.optimizer",
+    "keras.optimizers.optimizer",
+    "keras.optimizers.optimizer_experimental.optimizer",
+    "tf_keras.src.optimizers.optimizer",
+)
+# Where Keras 3 decides whether XLA compiles a model's steps.
+TRAINER = "keras.src.trainers.trainer"
+
+
+class Settings:
+    """What is asked for, by name; a setting that is left as it comes is not in it."""
+
+    def __init__(self, asked=None):
+        self._asked = {name: value for name, value in (asked or {}).items() if value != AS_IT_COMES}
+        self._folder = None
+
+    def prepare(self, thorough):
+        """Set the process variables, before TensorFlow is imported. thorough: look at whether XLA finds anything."""
+        xla = self._asked.get("xla")
+        if xla == "on" and thorough:
+            import tempfile  # here, because the import of what every launch needs is timed
+
+            self._folder = os.environ[XLA_FOLDER] = tempfile.mkdtemp()
+        flags = {"on": XLA_ON, "off": XLA_OFF}.get(xla)
+        if flags:
+            # of a flag that is there twice, the last counts
+            words = [os.environ.get("TF_XLA_FLAGS"), flags, XLA_SHOWN if self._folder else None]
+            os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, words))
+        if self._asked.get("tf32") == "off":
+            os.environ[TF32_OVERRIDE] = "0"
+        elif self._asked.get("tf32") == "on":
+            os.environ.pop(TF32_OVERRIDE, None)
+        if "deterministic" in self._asked:
+            on = "1" if self._asked["deterministic"] == "on" else "0"
+            os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = on
+
+    def apply(self, tf):
+        """Set what TensorFlow and Keras are told by calls, before anything is built. Raises NotAvailable."""
+        if not self._asked:
+            return
+        if "tf32" in self._asked and hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
+            tf.config.experimental.enable_tensor_float_32_execution(self._asked["tf32"] == "on")
+        if "deterministic" in self._asked:
+            tf.compat.v1.set_random_seed(SEED)
+        if self._asked.get("xla") == "off":
+            have_keras_compile_nothing()
+        if "precision" in self._asked:
+            set_policy(tf, self._asked["precision"])
+
+    def observe(self, tf, device_name):
+        """What was on, by name. Raises NotAvailable, with what was on in its place, where that was not asked for."""
+        readers = {"xla": compiled, "precision": policy, "deterministic": deterministic}
+        if device_name == "gpu":
+            readers["tf32"] = tf32
+        found = {}
+        for name, read in readers.items():
+            value = told(read, tf)
+            if value is not None:
+                found[name] = value
+        self._check(found)
+        return found
+
+    def _check(self, found):
+        for name in sorted(set(self._asked).difference(found)):
+            raise NotAvailable("what became of {}={} cannot be told here".format(name, self._asked[name]))
+        xla = found.get("xla")
+        if self._asked.get("xla") == "off" and xla:
+            raise NotAvailable("XLA compiles {} all the same: the work itself asks for it".format(", ".join(xla)))
+        if self._folder and xla == [CLUSTERS]:
+            clustered = has_clusters(self._folder)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            if not clustered:
+                raise NotAvailable("XLA finds nothing to compile in this work: it compiles graphs and functions")
+        for name in sorted(set(self._asked) - {"xla"}):
+            asked, is_found = self._asked[name], found[name]
+            if is_found != asked and not (asked == "on" and is_found == "of cuDNN"):
+                raise NotAvailable("{}={} was asked for, and it is {} here".format(name, asked, is_found))
+
+
+def told(read, tf):
+    """What `read` tells of TensorFlow, None where it cannot: no launch fails for want of it."""
+    try:
+        return read(tf)
+    except Exception:  # noqa: BLE001, each release has its own
+        return None
+
+
+def compiled(tf):
+    """What XLA compiles: CLUSTERS, and the functions that ask for it (jit_compile), by their names in Python.
+
+    Functions are known from 2.5 on; before that, nothing asks by itself.
+    """
+    return ([CLUSTERS] if auto_jit(tf) else []) + sorted(
+        {TRACED.sub("", function.signature.name) for function in functions(tf) if function.attr["_XlaMustCompile"].b}
+    )
+
+
+def auto_jit(tf):
+    """Whether XLA compiles what it can of every graph: as the process was told, else as TensorFlow was."""
+    told = AUTO_JIT.findall(os.environ.get("TF_XLA_FLAGS", ""))
+    if told and told[-1] != "0":
+        return told[-1] != "-1"
+    return bool(tf.executing_eagerly() and tf.config.optimizer.get_jit())
+
+
+def functions(tf):
+    """The definitions (FunctionDef) of the functions that were traced and are there still."""
+    if not tf.executing_eagerly():
+        return tf.compat.v1.get_default_graph().as_graph_def().library.function
+    from tensorflow.python.eager import context
+
+    known = context.context()
+    if not hasattr(known, "list_function_names"):
+        return []
+    return [known.get_function_def(name) for name in known.list_function_names()]
+
+
+def has_clusters(folder):
+    """Whether XLA compiles something of the graphs that TensorFlow wrote to a folder."""
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as file:
+            if CLUSTER in file.read():
+                return True
+    return False
+
+
+def have_keras_compile_nothing():
+    """Have the Keras that was imported ask for XLA nowhere by itself; who asks for it by name still gets it."""
+    never = property(lambda _: False, lambda _, value: None)
+    for name in OPTIMIZERS:
+        for each in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():
+            if isinstance(each, type) and "_update_step_xla" in vars(each):
+                each.jit_compile = never
+    if TRAINER in sys.modules:
+        sys.modules[TRAINER].Trainer._resolve_auto_jit_compile = lambda _: False
+
+
+def set_policy(tf, name):
+    """Have Keras compute with a policy of that name, also after it has forgotten its state. Raises NotAvailable."""
+    package = sys.modules.get("keras")
+    if package is not None and version(getattr(package, "__version__", "3.0")) < (2, 4):
+        raise NotAvailable("the package keras {} has no policies of precision".format(package.__version__))
+    if version(tf.__version__) < (2, 1):
+        return  # the harness asks for none but float32
+    mixed = tf.keras.mixed_precision
+    setter = mixed.set_global_policy if hasattr(mixed, "set_global_policy") else mixed.experimental.set_policy
+    setter(name)
+    forget = getattr(sys.modules.get("keras.src.backend.common.global_state"), "clear_session", None)
+    if forget is None:
+        return
+
+    # Keras 3 keeps the policy among what it forgets.
+    def clear_session(*arguments, **named):
+        forget(*arguments, **named)
+        setter(name)
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get("clear_session") is forget:
+            module.clear_session = clear_session
+
+
+def policy(tf):
+    """The name of Keras's policy, None where no Keras was imported."""
+    if version(tf.__version__) < (2, 1):
+        return "float32"
+    # up to 2.5 TensorFlow's own Keras comes with it
+    if version(tf.__version__) >= (2, 6) and "keras" not in sys.modules:
+        return None
+    mixed = tf.keras.mixed_precision
+    getter = mixed.global_policy if hasattr(mixed, "global_policy") else mixed.experimental.global_policy
+    return getter().name
+
+
+def deterministic(tf):
+    """Whether operations are deterministic: on, off, or "of cuDNN" where only its algorithms are."""
+    from tensorflow.python.framework import config
+
+    if hasattr(config, "is_op_determinism_enabled"):
+        return "on" if config.is_op_determinism_enabled() else "off"
+    told = {name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")}
+    # 1.15 is of NVIDIA where it knows the first
+    if DETERMINISTIC in told and (version(tf.__version__) >= (2, 1) or "nv" in tf.__version__):
+        return "on"
+    return "of cuDNN" if told else "off"
+
+
+def tf32(tf):
+    """Whether the first GPU multiplies float32 in TF32."""
+    if os.environ.get(TF32_OVERRIDE) == "0":
+        return "off"
+    config = tf.config.experimental
+    if not hasattr(config, "tensor_float_32_execution_enabled"):
+        # before 2.4 only NVIDIA's own builds have it, where it is on
+        return "on" if "nv" in tf.__version__ else "off"
+    gpus = tf.config.list_physical_devices("GPU")
+    capability = config.get_device_details(gpus[0]).get("compute_capability", AMPERE) if gpus else AMPERE
+    return "on" if config.tensor_float_32_execution_enabled() and tuple(capability) >= AMPERE else "off"

@@ -1,0 +1,83 @@
+"""Settings that differ between compared cells though nobody asked for it."""
+
+from typing import Any
+
+from harness.analysis.results import Results
+from harness.model.launch import Launch
+from harness.model.scenario import Cell
+from harness.model.settings import with_settings
+from harness.report.formats import json_
+from harness.report.sections import answer, settings
+from tests.factories import cell, cells, launch, run, scenario
+
+OFF = {"xla": [], "precision": "float32", "deterministic": "off"}
+OPTIMIZER = {**OFF, "xla": ["_update_step_xla"]}
+
+
+def results(seen: dict[Cell, dict[str, Any]], **changes: Any) -> Results:
+    """A run in which each cell's launches saw these settings."""
+    launches: list[Launch] = []
+    for of, value in seen.items():
+        launches += [launch(of, number=number, observations={"settings": value}) for number in range(6)]
+    return Results(run(seen, **changes), launches)
+
+
+def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
+    return results({each: one if each.environment == "tf1.14" else other for each in cells()})
+
+
+def test_what_xla_compiles_is_said_where_it_differs() -> None:
+    (told,) = settings.sentences(by_release(OFF, OPTIMIZER))
+    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; -a xla=off makes that the same.")
+
+
+def test_the_same_settings_are_not_told() -> None:
+    assert settings.sentences(by_release(OPTIMIZER, OPTIMIZER)) == []
+
+
+def test_what_one_release_does_not_tell_is_no_difference() -> None:
+    assert settings.sentences(by_release({**OFF, "tf32": "on"}, OFF)) == []
+
+
+def test_tf32_precision_and_determinism_are_said_too() -> None:
+    told = settings.sentences(
+        by_release(
+            {**OFF, "tf32": "off"}, {"xla": [], "tf32": "on", "precision": "mixed_float16", "deterministic": "on"}
+        )
+    )
+    assert [each.partition(";")[0] for each in told] == [
+        "Keras computes in float32 in tf1.14 and mixed_float16 in tf2.0",
+        "Determinism of operations is off in tf1.14 and on in tf2.0",
+        "TF32 is off in tf1.14 and on in tf2.0",
+    ]
+
+
+def asked(of: str) -> Cell:
+    return Cell("step", "tf2.0", cell().device, {**cell().axes, "deterministic": of})
+
+
+def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
+    made = results(
+        {asked("on"): {**OFF, "deterministic": "on"}, asked("off"): OPTIMIZER},
+        scenarios=[with_settings(scenario(), {"deterministic": ["on", "off"]})],
+        reference="tf2.0",
+    )
+    assert settings.sentences(made) == [
+        "XLA compiles Keras's optimizer with deterministic off and nothing with deterministic on; -a xla=off makes "
+        "that the same."
+    ]
+
+
+def test_the_sentence_stands_with_the_answer_and_in_the_report_as_data() -> None:
+    made = by_release(OFF, OPTIMIZER)
+    (sentence,) = settings.sentences(made)
+    (section,) = answer.sections(made)
+    assert any(getattr(block, "words", "") == sentence for block in section.blocks)
+    (hidden,) = json_.build(made).settings
+    assert hidden.text[0].lower() + hidden.text[1:] == sentence[0].lower() + sentence[1:]
+    assert [seen.value for seen in hidden.difference.seen] == [[], ["_update_step_xla"]]
+
+
+def test_runs_of_before_tell_nothing() -> None:
+    launches = [launch(each, number=number) for each in cells() for number in range(6)]
+    assert settings.sentences(Results(run(), launches)) == []

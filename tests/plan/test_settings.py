@@ -1,0 +1,129 @@
+"""Settings in a selection: which cells get them, and in which they cannot be."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.model.environment import Device
+from harness.model.errors import UsageError
+from harness.model.gpu import Card
+from harness.model.scenario import Cell, Scenario, Suite, SuitePart
+from harness.plan.selection import Catalog, Selection, select
+from harness.plan.settings import refusal, with_asked
+from tests.conftest import ROOT
+
+STEP = Scenario("step", Path("step.py"), "", "", [], {"call": ["fit", "batch"]}, "", (), uses_keras=True)
+OWN = Scenario("own", Path("own.py"), "", "", [], {"xla": ["fast", "on"]}, "", ())
+SUITES = {
+    "both": [SuitePart("step", {"call": ["fit"], "xla": ["on", "off"]}), SuitePart("step", {"call": ["batch"]})],
+    "plain": [SuitePart("step", {"call": ["fit"]}), SuitePart("own", {})],
+}
+CATALOG = Catalog(
+    ["tf2.0"],
+    {"step": STEP, "own": OWN},
+    {name: Suite(name, name, ["*"], parts) for name, parts in SUITES.items()},
+)
+
+
+def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
+    asked = Selection(**selection)  # type: ignore[arg-type]
+    cells, _ = select(asked, with_asked(asked, catalog), Device.CPU)
+    return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
+
+
+def test_nobody_has_a_setting_that_was_not_asked_for() -> None:
+    assert chosen(scenarios=["step"]) == ["step fit", "step batch"]
+
+
+def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
+    cells = chosen(scenarios=["step"], axes={"xla": ["off", "on"], "call": ["fit"]})
+    assert cells == ["step fit on", "step fit off"]
+    assert chosen(scenarios=["step"], axes={"xla": ["*"], "call": ["fit"]})[-1] == "step fit default"
+
+
+def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_asks_for_it_itself() -> None:
+    assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
+    assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]
+
+
+def test_what_only_some_parts_of_a_suite_ask_for_is_as_it_comes_in_the_others() -> None:
+    assert chosen(suite="both") == ["step fit on", "step fit off", "step batch default"]
+
+
+def test_an_axis_of_a_scenarios_own_is_selected_as_before() -> None:
+    assert chosen(scenarios=["own"], axes={"xla": ["fast"]}) == ["own fast"]
+    assert chosen(scenarios=["*"], axes={"xla": ["on"]}) == ["step fit on", "step batch on", "own on"]
+
+
+def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
+    given = replace(STEP, axes={"call": ["fit"], "xla": ["on", "off", "default"]}, default={"xla": "off"})
+    catalog = replace(CATALOG, scenarios={"step": replace(given, settings=["xla"])}, suites={})
+    assert chosen(catalog, scenarios=["step"]) == ["step fit off"]
+    assert chosen(catalog, scenarios=["step"], axes={"xla": ["on"]}) == ["step fit on"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "told"),
+    [
+        ({"xla": ["fast"]}, ("There is no value of the setting xla 'fast'", "There are: on, off, default.")),
+        ({"precision": ["float16"]}, ("no value of the setting precision", "mixed_float16, float32, default")),
+        ({"tf23": ["on"]}, ("There is no axis 'tf23'. Did you mean tf32?", "tf32, xla, precision, deterministic")),
+    ],
+)
+def test_what_does_not_exist_is_said_with_what_does(axes: dict[str, list[str]], told: tuple[str, str]) -> None:
+    with pytest.raises(UsageError) as raised:
+        chosen(scenarios=["step"], axes=axes)
+    assert told[0] in raised.value.message
+    assert told[1] in raised.value.advice
+
+
+ENVIRONMENTS = load_environments(Project(ROOT))
+T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
+A100 = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
+
+
+def why(environment: str, device: Device = Device.GPU, card: Card = A100, keras: bool = True, **axes: str) -> str:
+    """Why a cell with these settings cannot be; empty where it can."""
+    scenario = replace(
+        STEP, axes={name: [value] for name, value in axes.items()}, settings=list(axes), uses_keras=keras
+    )
+    cell = Cell("step", environment, device, axes)
+    found = refusal(cell, scenario, ENVIRONMENTS[environment], [card] if device is Device.GPU else [])
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "reason"),
+    [
+        ("tf2.15", {"tf32": "on"}, ""),
+        (
+            "tf2.15",
+            {"tf32": "on", "card": T4},
+            "TF32 needs a GPU of compute capability 8.0 or higher, and Tesla T4 has 7.5",
+        ),
+        ("tf2.15", {"tf32": "off", "card": T4}, ""),
+        ("tf2.3", {"tf32": "on", "card": T4}, "TensorFlow has TF32 from 2.4 on"),
+        ("tf2.3", {"tf32": "off", "card": T4}, ""),
+        ("tf1.15-ngc", {"tf32": "on"}, ""),
+        ("tf2.15", {"tf32": "off", "device": Device.CPU}, "TF32 is a format of NVIDIA's GPUs"),
+        ("tf2.15", {"tf32": "default", "device": Device.CPU}, ""),
+        ("tf1.14", {"xla": "on", "device": Device.CPU}, ""),
+        ("tf2.1", {"precision": "mixed_float16"}, ""),
+        ("tf2.0", {"precision": "mixed_float16"}, "from TensorFlow 2.1 on, and tf2.0 is older"),
+        ("tf2.0", {"precision": "float32"}, ""),
+        ("tf2.15", {"precision": "float32", "keras": False}, "step does not use Keras"),
+        ("tf2.15", {"precision": "default", "keras": False}, ""),
+        ("tf1.14", {"deterministic": "on"}, ""),
+        ("tf2.8", {"deterministic": "on", "device": Device.CPU}, ""),
+        ("tf2.7", {"deterministic": "on", "device": Device.CPU}, "up to TensorFlow 2.7"),
+        ("tf2.7", {"deterministic": "off", "device": Device.CPU}, ""),
+    ],
+)
+def test_what_a_setting_needs_is_known_before_anything_is_built(
+    environment: str, options: dict[str, object], reason: str
+) -> None:
+    told = why(environment, **options)  # type: ignore[arg-type]
+    assert reason in told if reason else told == ""

@@ -1,0 +1,234 @@
+"""The kit's settings, without TensorFlow: the process's variables, what is looked at, and what is refused."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from kit import settings
+from kit.outcome import NotAvailable
+from kit.settings import CLUSTERS, Settings
+
+from harness.model.settings import SETTINGS, values
+
+VARIABLES = ["TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"]
+
+
+@pytest.fixture
+def environ(monkeypatch):
+    """The process's variables, which the test may change."""
+    monkeypatch.setattr(os, "environ", {"PATH": "/bin"})
+    return os.environ
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """A function that has the kit read these settings from TensorFlow."""
+
+    def see(**found):
+        for reader, name in {"compiled": "xla", "policy": "precision", "deterministic": "deterministic"}.items():
+            monkeypatch.setattr(settings, reader, lambda _, name=name: found.get(name))
+
+    return see
+
+
+def test_the_kit_and_the_harness_know_the_same_settings():
+    assert {name: tuple(each) for name, each in settings.VALUES.items()} == {name: values(name) for name in SETTINGS}
+
+
+@pytest.mark.parametrize(
+    ("asked", "variables"),
+    [
+        ({}, {}),
+        ({"xla": "default", "tf32": "default", "deterministic": "default"}, {}),
+        ({"xla": "on"}, {"TF_XLA_FLAGS": "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"}),
+        ({"xla": "off"}, {"TF_XLA_FLAGS": "--tf_xla_auto_jit=-1"}),
+        ({"tf32": "off"}, {"NVIDIA_TF32_OVERRIDE": "0"}),
+        ({"tf32": "on"}, {}),
+        ({"deterministic": "on"}, {"TF_DETERMINISTIC_OPS": "1", "TF_CUDNN_DETERMINISTIC": "1"}),
+        ({"deterministic": "off"}, {"TF_DETERMINISTIC_OPS": "0", "TF_CUDNN_DETERMINISTIC": "0"}),
+        ({"precision": "mixed_float16"}, {}),
+    ],
+)
+def test_variables_are_set_before_tensorflow_is_imported(environ, asked, variables):
+    Settings(asked).prepare(thorough=False)
+    assert {name: environ[name] for name in VARIABLES if name in environ} == variables
+
+
+def test_flags_of_a_headers_own_stay_and_the_settings_come_last(environ):
+    environ["TF_XLA_FLAGS"] = "--tf_xla_min_cluster_size=1"
+    Settings({"xla": "off"}).prepare(thorough=True)
+    assert environ["TF_XLA_FLAGS"] == "--tf_xla_min_cluster_size=1 --tf_xla_auto_jit=-1"
+
+
+def test_tf32_that_is_asked_for_is_not_overridden_from_outside(environ):
+    environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    Settings({"tf32": "on"}).prepare(thorough=False)
+    assert "NVIDIA_TF32_OVERRIDE" not in environ
+
+
+FOUND = {"xla": [], "precision": "float32", "deterministic": "off"}
+
+
+def test_what_was_on_is_told_in_every_launch(seen):
+    seen(**FOUND)
+    assert Settings().observe(None, "cpu") == FOUND
+
+
+def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
+    def fails(_):
+        raise AttributeError("a release has another name for it")
+
+    seen(**FOUND)
+    monkeypatch.setattr(settings, "compiled", fails)
+    monkeypatch.setattr(settings, "policy", lambda _: None)
+    assert Settings().observe(None, "cpu") == {"deterministic": "off"}
+    with pytest.raises(NotAvailable, match="what became of precision=float32 cannot be told"):
+        Settings({"precision": "float32"}).observe(None, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "reason"),
+    [
+        ({"xla": "off"}, {"xla": ["step"]}, "XLA compiles step all the same"),
+        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was asked for, and it is float32 here"),
+        ({"deterministic": "on"}, {}, "deterministic=on was asked for, and it is off here"),
+        ({"tf32": "on"}, {}, "what became of tf32=on cannot be told here"),
+    ],
+)
+def test_a_setting_that_does_nothing_is_no_cell(seen, asked, found, reason):
+    seen(**{**FOUND, **found})
+    with pytest.raises(NotAvailable, match=reason):
+        Settings(asked).observe(None, "cpu")
+
+
+def test_what_is_as_asked_is_a_cell(seen):
+    seen(xla=[], precision="mixed_float16", deterministic="of cuDNN")
+    asked = {"xla": "off", "precision": "mixed_float16", "deterministic": "on"}
+    assert Settings(asked).observe(None, "cpu")["deterministic"] == "of cuDNN"
+
+
+@pytest.mark.parametrize(("written", "runs"), [("attr { key: '_XlaCluster' }", True), ("node { op: 'MatMul' }", False)])
+def test_xla_that_finds_nothing_to_compile_is_no_cell(environ, seen, written, runs):
+    seen(**{**FOUND, "xla": [CLUSTERS]})
+    asked = Settings({"xla": "on"})
+    asked.prepare(thorough=True)
+    folder = Path(environ["TF_DUMP_GRAPH_PREFIX"])
+    assert "--tf_xla_clustering_debug" in environ["TF_XLA_FLAGS"]
+    (folder / "mark_for_compilation.pbtxt").write_text(written)
+    if runs:
+        assert asked.observe(None, "cpu")["xla"] == [CLUSTERS]
+    else:
+        with pytest.raises(NotAvailable, match="XLA finds nothing to compile"):
+            asked.observe(None, "cpu")
+    assert not folder.exists()
+
+
+def tensorflow(*definitions, eager=True, jit=False):
+    """A TensorFlow that knows functions by name and whether each asks for XLA."""
+    known = [
+        SimpleNamespace(signature=SimpleNamespace(name=name), attr={"_XlaMustCompile": SimpleNamespace(b=asks)})
+        for name, asks in definitions
+    ]
+    graph = SimpleNamespace(as_graph_def=lambda: SimpleNamespace(library=SimpleNamespace(function=known)))
+    return SimpleNamespace(
+        executing_eagerly=lambda: eager,
+        config=SimpleNamespace(optimizer=SimpleNamespace(get_jit=lambda: jit)),
+        compat=SimpleNamespace(v1=SimpleNamespace(get_default_graph=lambda: graph)),
+    )
+
+
+def test_functions_that_ask_for_xla_are_told_by_their_names_in_python(environ):
+    traced = ("__inference__update_step_xla_123", True), ("__forward_step_4_56", True), ("__inference_other_7", False)
+    assert settings.compiled(tensorflow(*traced, eager=False)) == ["_update_step_xla", "step"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "jit", "on"),
+    [
+        (None, False, False),
+        (None, True, True),
+        ("--tf_xla_auto_jit=2", False, True),
+        ("--tf_xla_auto_jit=fusible", False, True),
+        ("--tf_xla_auto_jit=0", True, True),
+        ("--tf_xla_auto_jit=2 --tf_xla_auto_jit=-1", True, False),
+    ],
+)
+def test_whether_xla_compiles_what_it_can(environ, flags, jit, on):
+    if flags:
+        environ["TF_XLA_FLAGS"] = flags
+    assert settings.auto_jit(tensorflow(jit=jit)) is on
+
+
+def gpu(capability, *, enabled=True):
+    config = SimpleNamespace(
+        tensor_float_32_execution_enabled=lambda: enabled,
+        get_device_details=lambda _: {"compute_capability": capability},
+    )
+    return SimpleNamespace(
+        __version__="2.15.1",
+        config=SimpleNamespace(experimental=config, list_physical_devices=lambda _: ["GPU:0"]),
+    )
+
+
+def test_tf32_is_on_where_the_card_has_it_and_nothing_turns_it_off(environ):
+    assert settings.tf32(gpu((8, 6))) == "on"
+    assert settings.tf32(gpu((7, 5))) == "off"
+    assert settings.tf32(gpu((8, 6), enabled=False)) == "off"
+    older = SimpleNamespace(__version__="2.3.4", config=SimpleNamespace(experimental=SimpleNamespace()))
+    assert settings.tf32(older) == "off"
+    environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    assert settings.tf32(gpu((8, 6))) == "off"
+
+
+def test_keras_asks_for_xla_no_more(monkeypatch):
+    class Optimizer:
+        def __init__(self):
+            self.jit_compile = True
+
+        def _update_step_xla(self):
+            pass
+
+    class Trainer:
+        def _resolve_auto_jit_compile(self):
+            return True
+
+    module = "keras.src.optimizers.optimizer"
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(_BaseOptimizer=Optimizer, version="2.15"))
+    monkeypatch.setitem(sys.modules, "keras.src.trainers.trainer", SimpleNamespace(Trainer=Trainer))
+    settings.have_keras_compile_nothing()
+    assert Optimizer().jit_compile is False
+    assert Trainer()._resolve_auto_jit_compile() is False
+
+
+def test_a_keras_that_forgets_its_state_keeps_the_policy(monkeypatch):
+    policies = []
+
+    def clear_session():
+        policies.append("forgotten")
+
+    state = SimpleNamespace(clear_session=clear_session)
+    backend = SimpleNamespace(clear_session=clear_session)
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(__version__="3.3.3"))
+    monkeypatch.setitem(sys.modules, "keras.src.backend.common.global_state", state)
+    monkeypatch.setitem(sys.modules, "keras.backend", backend)
+    mixed = SimpleNamespace(set_global_policy=policies.append)
+    tf = SimpleNamespace(__version__="2.16.1", keras=SimpleNamespace(mixed_precision=mixed))
+    settings.set_policy(tf, "mixed_float16")
+    backend.clear_session()
+    assert policies == ["mixed_float16", "forgotten", "mixed_float16"]
+
+
+def test_a_package_keras_without_policies_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(__version__="2.3.1"))
+    with pytest.raises(NotAvailable, match=r"the package keras 2\.3\.1 has no policies"):
+        settings.set_policy(SimpleNamespace(__version__="2.1.0"), "mixed_float16")
+
+
+def test_a_job_hands_its_settings_to_the_kit(launch):
+    source = (
+        "import os\ndef scenario(bench):\n    bench.observe('flags', [os.environ.get('TF_XLA_FLAGS'), bench.axes])\n"
+    )
+    (seen,) = launch(source, settings={"xla": "off", "tf32": "default"}).of("observation")
+    assert seen["value"] == ["--tf_xla_auto_jit=-1", {}]
