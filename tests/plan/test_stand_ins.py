@@ -19,6 +19,7 @@ from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
 from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
+from harness.plan.settings import with_asked
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from tests.conftest import ROOT
 
@@ -43,7 +44,12 @@ def locked(name: str) -> Requirement:
 
 @cache
 def selected(suite: str) -> tuple[list[Cell], list[str]]:
-    return select(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES), Device.GPU)
+    return select(Selection(suite=suite), catalog(suite), Device.GPU)
+
+
+@cache
+def catalog(suite: str) -> Catalog:
+    return with_asked(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES))
 
 
 def host(card: Card, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
@@ -51,17 +57,17 @@ def host(card: Card, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4))
 
 
 def taken(suite: str, known: GpuHost) -> list[StandIn]:
-    cells, _ = selected(suite)
-    return stand_ins(SUITES[suite].instead, cells, SCENARIOS, KNOWN, locked, cards=known.cards, host=known)
+    (cells, _), scenarios = selected(suite), catalog(suite).scenarios
+    return stand_ins(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
 
 
 def places(suite: str, known: GpuHost) -> dict[str, str]:
     return {each.role: each.environment for each in taken(suite, known)}
 
 
-def able(cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
+def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
-    return split(cells, SCENARIOS, requirements, KNOWN, cards=known.cards, host=known)[0]
+    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=known.cards, host=known)[0]
 
 
 @pytest.mark.parametrize("suite", ["quick", "headline", "training", "seed", "once"])
@@ -95,7 +101,7 @@ def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice
     cells, environments = selected("releases")
     found = taken("releases", host(card))
     assert in_place(environments, found)[:2] == ["tf1.15-ngc", "tf2.0"]
-    measured = able(cells_in_place(cells, found), host(card))
+    measured = able("releases", cells_in_place(cells, found), host(card))
     assert len(measured) == len({cell.environment for cell in measured})
     assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
 
@@ -160,10 +166,10 @@ def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost
         assert not fit(KNOWN[each.environment], known.cards, known).is_impossible
         assert each.environment in resolve(SUITES[suite].instead[each.role], list(KNOWN), "environment")
     moved = cells_in_place(cells, found)
-    assert set(able(cells, known)) <= set(able(moved, known))
+    assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
     for each in found:
         its = [cell for cell in moved if cell.environment == each.environment]
-        assert able(its, known), "one that measures nothing is no stand-in"
+        assert able(suite, its, known), "one that measures nothing is no stand-in"
     assert set(in_place(environments, found)) >= {cell.environment for cell in moved}
 
 
