@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness import session
+from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
@@ -17,7 +18,10 @@ from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import machine_to_itself
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.gpu import Card, GpuHost
-from harness.model.launch import Launch, Role
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
+from harness.session.reporting import Written
+from harness.session.running import Ended
+from tests import runs
 from tests.cli.conftest import Harness
 
 
@@ -210,3 +214,10 @@ def test_an_outlook_passes_over_damaged_runs_and_keeps_to_the_budget(request_: d
     (damaged / "run.json").write_text("{")
     planned = session.plan(session.Request(**{**request_, "rounds": 100, "budget": 60.0}))
     assert session.outlook(planned).seconds == 60.0
+
+
+def test_a_launch_that_ended_under_tensorflow_s_profiler_and_was_made_again_is_no_failure(tmp_path: Path) -> None:
+    lost = runs.launch(status=Status.FAILED, role=Role.PILOT, round=0)
+    under = replace(lost, observations={ON_DEVICE: UNDER_WAY})
+    results = Results(runs.run(), [under, runs.launch(), lost])
+    assert Ended(tmp_path, results, Written((), ()), interrupted=False, refused={}).broken == [lost]
