@@ -1,9 +1,11 @@
 """GPU images, built for real from stand-ins: no GPU, and none of the gigabytes."""
 
+import dataclasses
 import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from harness.backends.docker.cuda import check_cuda
 from harness.model.environment import Environment
+from tests.fatbinaries import library
 from tests.shared_objects import shared_object
 
 pytestmark = pytest.mark.docker
@@ -64,12 +67,13 @@ class Builder:
         self.tags.append(f"harness/{environment.name}:gpu")
         return self.tags[-1]
 
-    def stand_in(self, files: dict[str, str], *lines: str) -> str:
-        """An image with these shared objects, and with further lines of a Dockerfile."""
+    def stand_in(self, files: Mapping[str, str | bytes], *lines: str) -> str:
+        """An image with these shared objects, or files of this content, and with further lines of a Dockerfile."""
         folder = self.root / secrets.token_hex(4)
-        for path, soname in files.items():
+        for path, wanted in files.items():
             (folder / "files" / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "files" / path).write_bytes(shared_object(soname))
+            content = wanted if isinstance(wanted, bytes) else shared_object(wanted)
+            (folder / "files" / path).write_bytes(content)
         copied = ["COPY files /"] if files else []
         (folder / "Dockerfile").parent.mkdir(exist_ok=True)
         (folder / "Dockerfile").write_text("\n".join([f"FROM {BASE}", *copied, *lines, ""]))
@@ -100,7 +104,9 @@ def builder(engine, tmp_path_factory):
 def copied(builder):
     """An image whose CUDA is copied, and its environment."""
     links = "RUN ln -s cuda-10.0 /usr/local/cuda && ldconfig /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64"
-    environment = builder.environment(cuda_image=builder.stand_in(OFFICIAL, links))
+    cudnn = "usr/lib/x86_64-linux-gnu/libcudnn.so.7.4.1"
+    files = {**OFFICIAL, cudnn: shared_object(OFFICIAL[cudnn]) + library([["sm_30", "sm_60"], ["sm_70", "ptx_70"]])}
+    environment = builder.environment(cuda_image=builder.stand_in(files, links))
     return builder.build(environment), environment
 
 
@@ -137,6 +143,29 @@ def test_an_image_without_tensorflow_is_not_complete(engine, copied):
     report = check_cuda(engine, *copied)
     assert not report.is_complete
     assert "No module named 'tensorflow'" in report.disagreements[0]
+
+
+def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, builder, copied):
+    image, environment = copied
+    modules = [["sm_60", "sm_70", "ptx_70"], ["sm_60", "ptx_70"]]
+    files = {
+        "tf/__init__.py": b"from . import sysconfig",
+        "tf/sysconfig.py": b"",
+        "tf/libtensorflow_framework.so.1": shared_object("libtensorflow_framework.so.1") + library(modules),
+    }
+    # a launch starts in this folder, so it is where the package is found
+    with_tensorflow = builder.stand_in(files, f"FROM {image}", "COPY --from=0 /tf /harness/tensorflow")
+    known = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
+    report = check_cuda(engine, with_tensorflow, known)
+    assert (
+        "GPU code: TensorFlow sm_60 compute_70 (compute_70 as PTX alone in some kernels), cuDNN sm_30 sm_60 sm_70"
+        in (report.notes)
+    )
+    assert [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence] == [
+        "TensorFlow's libraries have the GPU code sm_60 compute_70; `gpu_code` in docker-bake.hcl is compute_70.",
+        "Some of TensorFlow's kernels have PTX alone for compute_70; `ptx_alone` in docker-bake.hcl is not given.",
+        "cuDNN has machine code for sm_30 sm_60 sm_70; `cudnn_code` in docker-bake.hcl is sm_60.",
+    ]
 
 
 def test_without_xlas_tools_a_copied_cuda_says_so(engine, copied):

@@ -1,24 +1,28 @@
 """The proof, without a GPU, that a GPU image has every CUDA library its TensorFlow will load.
 
 `cuda_probe.py` runs in a container: TensorFlow's own loader opens what it will ask for, then each library is opened by
-itself and asked for its version. Here that is set against the catalogue: what TensorFlow was built with.
+itself and asked for its version. Then `fatbins.py` reads which GPU code TensorFlow, cuDNN and cuBLAS hold. Here that is
+set against the catalogue: what TensorFlow was built with, and for which GPUs.
 
 TensorFlow links no CUDA library: it opens each by name when it needs it, so that one wheel starts without a GPU too.
 The names are those of its own loader (`GetCublasDsoHandle` and so on).
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.backends.docker import cuda_probe
+from harness.backends.docker import cuda_probe, fatbins
 from harness.backends.docker.container import printed
 from harness.backends.docker.engine import Engine
+from harness.backends.docker.gpu_code import Held, held
 from harness.backends.text import one_line
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
+from harness.model.gpu import GpuCode, shown
 
 #: From this CUDA on, the number in each library's name, in the order of _NAMES: each counts its own binary interface.
 _NUMBERS = {
@@ -99,19 +103,24 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
     """
     expected = libraries(environment.cuda, environment.cudnn).values()
     sonames = [*(soname for names in expected for soname in names), *parts(environment.cudnn)]
-    probe = Path(cuda_probe.__file__).read_bytes()
-    stdout, stderr, ending = printed(engine, image, probe, sonames, run="images", seconds=_SECONDS)
-    try:
-        found = json.loads(stdout)
-    except ValueError:
-        raise CannotRunHereError(
-            f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
-        ) from None
-    return judge(environment, found)
+
+    def answer(script: str, arguments: Sequence[str]) -> dict[str, Any]:
+        source = Path(script).read_bytes()
+        stdout, stderr, ending = printed(engine, image, source, arguments, run="images", seconds=_SECONDS)
+        try:
+            return dict(json.loads(stdout))
+        except ValueError:
+            raise CannotRunHereError(
+                f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
+            ) from None
+
+    found = answer(cuda_probe.__file__, sonames)
+    libraries_to_read = [path for path in found["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
+    return judge(environment, found, answer(fatbins.__file__, [*found["folders"], *libraries_to_read]))
 
 
-def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
-    """Set what the probe printed against the catalogue."""
+def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
+    """Set what the probe printed, and what `fatbins.py` read, against the catalogue."""
     asked: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
     expected = libraries(environment.cuda, environment.cudnn)
     # where TensorFlow's own loader could not be asked, the catalogue's CUDA says what is needed
@@ -120,6 +129,7 @@ def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
     wanted = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
     opened, missing = _split(wanted, found["opened"], words)
     xla = [sentence for what, sentence in _XLA.items() if not found[what]]
+    read = held({path: [code for *_, code in of["modules"]] for path, of in code.items()})
     # TensorFlow's own images, which CUDA is copied from where it has no packages, came without XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
@@ -131,9 +141,10 @@ def judge(environment: Environment, found: Mapping[str, Any]) -> CudaReport:
             *_other_names(needed, expected),
             *_too_old(environment, opened),
             *_drifted(environment, found["build"]),
+            *_other_code(environment, read),
             *(xla if needs_xla else ()),
         ],
-        notes=() if needs_xla else xla,
+        notes=[*_code(read), *(() if needs_xla else xla)],
     )
 
 
@@ -189,6 +200,42 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
         for what, (says, known) in pairs.items()
         if says and says != known
     ]
+
+
+def _code(read: Held) -> list[str]:
+    """What was read, in one line; none where nothing was."""
+    alone = f" ({read.ptx_alone} as PTX alone in some kernels)" if read.ptx_alone else ""
+    parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
+    told = [f"{name} {code}" for name, code in parts if code]
+    return [f"GPU code: {', '.join(told)}"] if told else []
+
+
+def _other_code(environment: Environment, read: Held) -> list[str]:
+    """Where the GPU code that was read is not what the catalogue says.
+
+    What cuDNN holds is no mistake where the catalogue does not say; cuBLAS is not in it, and must serve what is.
+    """
+    pairs = {
+        "TensorFlow's libraries have the GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
+        "Some of TensorFlow's kernels have PTX alone for": ("ptx_alone", read.ptx_alone, bool(read.gpu_code)),
+        "cuDNN has machine code for": ("cudnn_code", read.cudnn_code, bool(read.cudnn_code and environment.cudnn_code)),
+    }
+    wrong = [
+        f"{words} {says or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not given'}."
+        for words, (key, says, is_known) in pairs.items()
+        if is_known and says != getattr(environment, key)
+    ]
+    wheel, cudnn, cublas = (
+        GpuCode.parse(text) for text in (environment.gpu_code, environment.cudnn_code, read.cublas_code)
+    )
+    lacking = [
+        shown(each)
+        for each in wheel.machine
+        if cublas.machine and not cublas.runs_on(each) and (not cudnn.machine or cudnn.runs_on(each))
+    ]
+    if lacking:
+        wrong.append(f"cuBLAS has no code for {', '.join(lacking)}, which the catalogue says that it runs on.")
+    return wrong
 
 
 def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:

@@ -5,9 +5,11 @@
     {"asked":  {NAME: [[SONAME, WORDS], ...]},   what TensorFlow's own loader tried, by the loader's name; WORDS are
                                                  the system's, empty where the library opened
      "opened": {SONAME: VERSION},                what opens, of the SONAMEs and of what TensorFlow opened
+     "files":  {SONAME: PATH},                   the file of what opens
      "closed": {SONAME: WORDS},                  what does not, of the SONAMEs
      "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty where there is none
-     "build": {...}, "trouble": WORDS}           TensorFlow's build info; why it could not be asked
+     "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and where its own libraries are
+     "trouble": WORDS}                           why it could not be asked
 
 No GPU and no driver is needed. It knows nothing of the harness, and runs on every Python from 3.7 on, the catalogue's
 oldest.
@@ -43,30 +45,34 @@ TRIED = re.compile(
 
 def main(sonames: list[str]) -> None:
     """Ask TensorFlow in a process of its own, open the libraries in this one."""
-    log, build, trouble = ask()
+    log, said, trouble = ask()
     asked = attempts(log)
     wanted = [*sonames, *(soname for tried in asked.values() for soname, words in tried if not words)]
     opened: dict[str, str] = {}
+    files: dict[str, str] = {}
     closed: dict[str, str] = {}
     for soname in dict.fromkeys(wanted):
         try:
             opened[soname] = version(soname, ctypes.CDLL(soname))
+            files[soname] = str(mapped(soname) or "")
         except OSError as error:
             closed[soname] = str(error)
     found = {
         "asked": asked,
         "opened": opened,
+        "files": files,
         "closed": closed,
         "ptxas": ptxas(),
         "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
-        "build": build,
+        "build": said.get("build", {}),
+        "folders": said.get("folders", []),
         "trouble": trouble,
     }
     print(json.dumps(found))
 
 
 def ask() -> tuple[str, dict[str, Any], str]:
-    """What TensorFlow's loader wrote to its log when it was called, its build info, and what went wrong."""
+    """What TensorFlow's loader wrote to its log when it was called, what else it told, and what went wrong."""
     done = subprocess.run(
         [sys.executable, "-u", __file__, "--tensorflow"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=2"},
@@ -76,12 +82,12 @@ def ask() -> tuple[str, dict[str, Any], str]:
     log = done.stderr.decode("utf-8", "replace")
     last = " ".join(log.split("\n")[-2:]).strip()
     try:
-        build = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
+        told = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
     except (IndexError, ValueError):
         return log, {}, f"TensorFlow does not start: {last}"
     if done.returncode:
-        return log, build, f"TensorFlow's loader ended with code {done.returncode}: {last}"
-    return log, build, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
+        return log, told, f"TensorFlow's loader ended with code {done.returncode}: {last}"
+    return log, told, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
 
 
 def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
@@ -98,7 +104,7 @@ def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def tensorflow() -> None:
-    """Print TensorFlow's build info, then call its loader for each library; the log goes to stderr."""
+    """Print TensorFlow's build info and folders, then call its loader for each library; the log goes to stderr."""
     tf: Any = importlib.import_module("tensorflow")
     folder = Path(tf.__file__).parent
     # some releases keep their libraries in another package than the one that is imported
@@ -107,7 +113,8 @@ def tensorflow() -> None:
     paths = [path for each in folders for pattern in patterns for path in sorted(each.glob(pattern))]
     loaded = [ctypes.CDLL(str(path)) for path in paths]
     build = getattr(tf.sysconfig, "get_build_info", dict)  # from 2.3 on
-    print(json.dumps(dict(build())), flush=True)
+    told = {"build": dict(build()), "folders": sorted({str(each.resolve()) for each in folders if each.is_dir()})}
+    print(json.dumps(told), flush=True)
     for name in NAMES:
         function = find(loaded, name)
         if function is not None:
@@ -155,16 +162,21 @@ def number(function: Any, *arguments: int) -> int:
 
 def filed(name: str, soname: str) -> str:
     """The version in the name of the file that was opened, or of the package that it came with."""
-    mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    match = re.search(rf"\S+/{re.escape(name)}\.so[.\d]*$", mapped, flags=re.MULTILINE)
-    if match is None:
+    path = mapped(soname)
+    if path is None:
         return ""
-    path = Path(match.group())
     if path.name != soname:
         return path.name.partition(".so.")[2]
     # .../site-packages/nvidia/cuda_runtime/lib/libcudart.so.11.0
     packages = path.parents[3].glob(f"nvidia_{path.parents[1].name}_cu*.dist-info") if len(path.parents) > 4 else ()
     return next((package.stem.split("-")[1] for package in packages), "")
+
+
+def mapped(soname: str) -> Path | None:
+    """The file of a library that this process has opened."""
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    match = re.search(rf"\S+/{re.escape(soname.partition('.so')[0])}\.so[.\d]*$", maps, flags=re.MULTILINE)
+    return Path(match.group()) if match else None
 
 
 def ptxas() -> str:

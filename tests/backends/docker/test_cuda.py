@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.cuda import is_enough, judge, libraries, parts
+from harness.backends.docker.cuda import is_enough, libraries, parts
+from harness.backends.docker.cuda import judge as judge_all
 from harness.catalog.environments import load_environments
 from harness.model.environment import Environment
 
@@ -15,6 +16,24 @@ ENVIRONMENT = Environment(
 ABSENT = "libcupti.so.11.2: cannot open shared object file: No such file or directory"
 PARTS = {f"libcudnn_{part}.so.8": "" for part in ("ops_infer", "ops_train", "cnn_infer", "cnn_train")}
 PARTS |= {"libcudnn_adv_infer.so.8": "", "libcudnn_adv_train.so.8": ""}
+
+
+#: What fatbins.py read there.
+CODE = {
+    "/s/tensorflow/libtensorflow_cc.so.2": [["sm_70", "sm_80", "ptx_80"]],
+    "/s/libcudnn_ops_infer.so.8": [["sm_50", "sm_70", "sm_80", "sm_90", "ptx_90"]],
+    "/s/libcublas.so.11": [["sm_50", "sm_70", "sm_80", "sm_90"]],
+}
+
+
+def read(**changes):
+    """What fatbins.py prints; `changes` by the start of a library's name."""
+    code = {path: changes.get(re.sub(r".*/lib|\W.*", "", path), modules) for path, modules in CODE.items()}
+    return {path: {"modules": [[1, 64, each] for each in modules], "unread": 0} for path, modules in code.items()}
+
+
+def judge(environment, what, code=None):
+    return judge_all(environment, what, {} if code is None else code)
 
 
 def found(**changes):
@@ -76,6 +95,51 @@ def test_what_the_catalogue_does_not_describe_disagrees(part, key, value, senten
     report = judge(ENVIRONMENT, found(**{part: {**found()[part], key: value}}))
     assert not report.is_complete
     assert report.disagreements == [sentence]
+
+
+def test_the_gpu_code_that_was_read_takes_a_line():
+    report = judge(ENVIRONMENT, found(), read())
+    assert report.is_complete
+    assert report.lines()[1:] == [
+        "GPU code: TensorFlow sm_70 compute_80, cuDNN sm_50 sm_70 sm_80 sm_90, cuBLAS sm_50 sm_70 sm_80 sm_90"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "changes", "sentence"),
+    [
+        (
+            {},
+            {"tensorflow_cc": [["sm_70", "sm_80"]]},
+            "TensorFlow's libraries have the GPU code sm_70 sm_80; `gpu_code` in docker-bake.hcl is sm_70 compute_80.",
+        ),
+        (
+            {},
+            {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80"]]},
+            "Some of TensorFlow's kernels have PTX alone for compute_80; `ptx_alone` in docker-bake.hcl is not given.",
+        ),
+        (
+            {"ptx_alone": "compute_80"},
+            {},
+            "Some of TensorFlow's kernels have PTX alone for nothing; `ptx_alone` in docker-bake.hcl is compute_80.",
+        ),
+        (
+            {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},
+            {"cudnn_ops_infer": [["sm_75", "sm_80"], ["sm_80"]]},
+            "cuDNN has machine code for sm_80; `cudnn_code` in docker-bake.hcl is sm_50 sm_70 sm_80 sm_90.",
+        ),
+        ({}, {"cublas": [["sm_80"]]}, "cuBLAS has no code for 7.0, which the catalogue says that it runs on."),
+    ],
+)
+def test_gpu_code_that_the_catalogue_does_not_tell_disagrees(catalogue, changes, sentence):
+    report = judge(dataclasses.replace(ENVIRONMENT, **catalogue), found(), read(**changes))
+    assert not report.is_complete
+    assert report.disagreements == [sentence]
+
+
+def test_where_the_catalogue_does_not_know_cudnns_code_that_is_no_mistake():
+    assert ENVIRONMENT.cudnn_code == ""
+    assert judge(ENVIRONMENT, found(), read(cudnn_ops_infer=[["sm_120"]])).is_complete
 
 
 @pytest.mark.parametrize("build", [{"cuda_version": "11.2.1"}, {}], ids=["a patch release", "no build info"])

@@ -48,6 +48,8 @@ def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
     command = [sys.executable, cuda_probe.__file__, "libc.so.6", "libnone.so.1"]
     found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert found["opened"] == {"libc.so.6": ""}
+    assert Path(found["files"]["libc.so.6"]).name == "libc.so.6"
+    assert found["folders"] == []
     assert "cannot open shared object file" in found["closed"]["libnone.so.1"]
     assert "No module named 'tensorflow'" in found["trouble"]
 

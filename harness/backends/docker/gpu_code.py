@@ -1,0 +1,84 @@
+"""What a wheel and its libraries hold for which GPU, from their fat binaries, in the catalogue's words.
+
+Each group of alike modules is given by its code, as `fatbins.py` tells it: `sm_80` is machine code, `ptx_90` PTX.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import PurePath
+
+Code = Collection[str]
+
+#: The parts of cuDNN that every use needs, in which each module has the same code, and those that have kernels for
+#: single architectures besides. Its engines are such kernels alone: it looks for one that the GPU has.
+_ALIKE = re.compile(r"libcudnn_(ops|adv)")
+_MIXED = re.compile(r"libcudnn(_cnn\w*)?\.so")
+_CUBLAS = re.compile(r"libcublas(Lt)?\.so")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The GPU code in an image, in the words of docker-bake.hcl; empty where nothing was found.
+
+    `gpu_code` and `ptx_alone` are TensorFlow's own libraries', `cudnn_code` and `cublas_code` the machine code in these
+    libraries.
+    """
+
+    gpu_code: str = ""
+    ptx_alone: str = ""
+    cudnn_code: str = ""
+    cublas_code: str = ""
+
+
+def held(libraries: Mapping[str, Iterable[Code]]) -> Held:
+    """Of the libraries of an image or of wheels, by path, what the catalogue tells."""
+    named = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
+    cudnn = {path: modules for path, modules in named.items() if _of(_ALIKE, path) or _of(_MIXED, path)}
+    cublas = {path: modules for path, modules in named.items() if _of(_CUBLAS, path)}
+    own = [code for path, modules in named.items() if not PurePath(path).name.startswith("libcu") for code in modules]
+    return Held(*_wheel(own), _in_all(cudnn), _in_all(cublas))
+
+
+def _of(pattern: re.Pattern[str], path: str) -> bool:
+    return pattern.match(PurePath(path).name) is not None
+
+
+def _wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
+    """`gpu_code`: the machine code of any module, `compute_` where there is PTX too; and `ptx_alone`."""
+    machine, ptx = (_numbers(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
+    alone = [each for each in machine if any(_has_ptx_alone(code, each) for code in modules)]
+    return _text(f"{'compute' if each in ptx else 'sm'}_{each}" for each in machine), _text(
+        f"compute_{each}" for each in alone
+    )
+
+
+def _has_ptx_alone(code: Code, architecture: int) -> bool:
+    """Whether a module has PTX that can be compiled for an architecture, and machine code for others only.
+
+    One without any machine code has no kernel of its own (NCCL's, which are linked, have their machine code elsewhere).
+    """
+    machine, ptx = _numbers(code, "sm"), _numbers(code, "ptx")
+    runs = any(own // 10 == architecture // 10 and own <= architecture for own in machine)
+    return bool(machine) and not runs and any(own <= architecture for own in ptx)
+
+
+def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
+    """The machine code that all parts of a library have."""
+    found = [
+        reduce(frozenset.intersection if _of(_ALIKE, path) else frozenset.union, modules)
+        for path, modules in parts.items()
+        if modules
+    ]
+    common = reduce(frozenset.intersection, found) if found else frozenset()
+    return _text(f"sm_{each}" for each in _numbers(common, "sm"))
+
+
+def _numbers(code: Code, kind: str) -> list[int]:
+    """The architectures of one kind of code, in order."""
+    return sorted({int(each.partition("_")[2]) for each in code if each.startswith(f"{kind}_")})
+
+
+def _text(words: Iterable[str]) -> str:
+    return " ".join(words)

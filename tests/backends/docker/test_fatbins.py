@@ -1,0 +1,99 @@
+"""What a library holds for which GPU, read from fat binaries that the tests make."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.docker import fatbins
+from harness.backends.docker.fatbins import MAGIC, Module, modules, summary
+from tests.fatbinaries import entry, fat_binary, library, wrapped
+
+CODE = st.builds("{}_{}".format, st.sampled_from(["sm", "ptx"]), st.integers(20, 130))
+MODULES = st.lists(st.lists(CODE, min_size=1, max_size=6), max_size=5)
+#: Bytes between modules that do not begin one.
+BETWEEN = st.binary(max_size=40).filter(lambda data: MAGIC[:1] not in data)
+
+
+@given(MODULES, st.integers(0, 300), st.sampled_from([64, 80, 128]), BETWEEN)
+def test_what_was_written_is_read(written: list[list[str]], size: int, header: int, between: bytes) -> None:
+    made = [fat_binary(*code, size=size, header=header) for code in written]
+    read = list(modules(between + between.join(made) + between))
+    assert read == [Module(tuple(code), len(one)) for code, one in zip(written, made, strict=True)]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_nothing_is_read_of_what_is_no_fat_binary(before: bytes, after: bytes) -> None:
+    # the compiler's own programs hold the magic number too
+    header = MAGIC + b"\x02\x00"
+    assert not [module for module in modules(before + header + after) if module]
+
+
+@given(MODULES.filter(bool), st.data())
+def test_a_file_that_was_cut_off_has_whole_modules_only(written: list[list[str]], data: st.DataObject) -> None:
+    whole = library(written)
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    read = [module.code for module in modules(cut) if module]
+    assert read == [tuple(code) for code in written][: len(read)]
+
+
+@given(MODULES.filter(bool), st.data())
+def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.DataObject) -> None:
+    broken = bytearray(library(written))
+    at = data.draw(st.integers(0, len(broken) - 1))
+    broken[at] = data.draw(st.integers(0, 255))
+    for module in modules(bytes(broken)):
+        assert module is None or module.size <= len(broken)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        wrapped(entry("sm_80")[:-1]),  # shorter than its entry says
+        wrapped(entry("sm_80") + b"rest"),
+        wrapped(entry("sm_80", header=8)),  # a header too short to have an architecture
+        wrapped(b""),
+        fat_binary("sm_80")[:-1],  # the file ends first
+    ],
+)
+def test_what_only_begins_like_one_is_counted_and_not_believed(broken: bytes, tmp_path: Path) -> None:
+    assert [*modules(broken)] == [None]
+    file = tmp_path / "library.so"
+    file.write_bytes(fat_binary("sm_70") + broken)
+    assert summary(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
+
+
+def test_an_entry_of_another_kind_is_passed_over() -> None:
+    assert [*modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
+
+
+def test_alike_modules_are_counted_together(tmp_path: Path) -> None:
+    file = tmp_path / "library.so"
+    file.write_bytes(library([["sm_70"], ["sm_70", "ptx_80"], ["sm_70"], ["sm_70"]]))
+    small, large = 16 + 128, 16 + 2 * 128
+    assert summary(file)["modules"] == [[3, 3 * small, ["sm_70"]], [1, large, ["sm_70", "ptx_80"]]]
+
+
+def test_it_runs_on_the_catalogues_oldest_python() -> None:
+    ast.parse(Path(fatbins.__file__).read_text(), feature_version=(3, 7))
+
+
+def test_files_and_folders_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "package" / "python"
+    folder.mkdir(parents=True)
+    (folder / "_pywrap.so").write_bytes(library([["sm_70"]]))
+    (folder / "libtwo.so.2").write_bytes(library([["sm_80"]]))
+    (folder / "libtwo.so").symlink_to("libtwo.so.2")
+    (folder / "empty.so").touch()
+    (folder / "none.so").write_bytes(b"no GPU code")
+    alone = tmp_path / "libalone.so.1"
+    alone.write_bytes(library([["ptx_90"]]))
+    command = [sys.executable, fatbins.__file__, str(tmp_path / "package"), str(alone), str(tmp_path / "absent.so")]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert sorted(Path(path).name for path in found) == ["_pywrap.so", "libalone.so.1", "libtwo.so.2"]
+    assert found[str(alone)] == {"modules": [[1, 144, ["ptx_90"]]], "unread": 0}

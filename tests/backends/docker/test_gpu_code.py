@@ -1,0 +1,86 @@
+"""The catalogue's words for what fat binaries hold."""
+
+import json
+
+import pytest
+
+from bench import gpu_code
+from harness.backends.docker.gpu_code import Held, held
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.model.gpu import GpuCode
+from tests.conftest import ROOT
+
+TENSORFLOW = "/packages/tensorflow/libtensorflow_cc.so.2"
+OPS, ADV, CNN = (f"/packages/nvidia/libcudnn_{part}.so.9" for part in ("ops", "adv", "cnn"))
+
+
+def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
+    assert held({TENSORFLOW: [["sm_35", "ptx_35", "sm_70", "ptx_70"], ["sm_35", "sm_70"]]}).gpu_code == (
+        "compute_35 compute_70"
+    )
+    assert held({TENSORFLOW: [["sm_70", "sm_100", "sm_80", "ptx_80"]]}).gpu_code == "sm_70 compute_80 sm_100"
+    assert held({}) == Held()
+
+
+@pytest.mark.parametrize(
+    ("module", "alone"),
+    [
+        (["sm_60", "sm_70", "ptx_90"], "compute_90"),
+        (["sm_60", "sm_70", "sm_90", "ptx_90"], ""),
+        (["sm_70", "ptx_70"], "compute_90"),  # PTX of an older capability will do
+        (["ptx_90"], ""),  # what is linked has its machine code elsewhere
+        (["sm_60"], ""),  # a kernel for an old GPU alone: no newer one asks for it
+    ],
+)
+def test_where_a_module_has_ptx_for_what_others_have_machine_code_for(module: list[str], alone: str) -> None:
+    others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
+    assert held({TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}).ptx_alone == alone
+
+
+def test_code_that_runs_on_newer_gpus_of_its_kind_is_no_ptx_alone() -> None:
+    assert held({TENSORFLOW: [["sm_80", "sm_86"], ["sm_80", "ptx_80"]]}).ptx_alone == ""
+
+
+def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() -> None:
+    libraries = {
+        OPS: [["sm_75", "sm_80", "sm_90", "ptx_90"], ["sm_75", "sm_80", "sm_90"]],
+        ADV: [["sm_70", "sm_75", "sm_80", "sm_90"]],
+        CNN: [["sm_75", "sm_80", "sm_90"], ["sm_75"]],
+        "/packages/nvidia/libcudnn_engines_precompiled.so.9": [["sm_50"]],
+        TENSORFLOW: [["sm_60"]],
+    }
+    assert held(libraries).cudnn_code == "sm_75 sm_80 sm_90"
+    assert held({**libraries, ADV: [["sm_80"], ["sm_80", "sm_90"]]}).cudnn_code == "sm_80"
+    assert held({"/usr/lib/libcudnn.so.7.6.4": [["sm_30", "sm_70"], ["sm_75"]]}).cudnn_code == "sm_30 sm_70 sm_75"
+
+
+def test_cublas_is_two_libraries() -> None:
+    libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
+    assert held(libraries) == Held(cublas_code="sm_90")
+
+
+KEPT = json.loads(gpu_code.KEPT.read_text())
+CATALOG = load_environments(Project(ROOT))
+READ = [name for name, each in CATALOG.items() if (wheels := gpu_code.wheels(each)) and KEPT.keys() >= set(wheels)]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) -> None:
+    environment = CATALOG[name]
+    found = held(
+        {
+            library: [line.split()[2:] for line in modules]
+            for wheel in gpu_code.wheels(environment)
+            for library, modules in KEPT[wheel].items()
+        }
+    )
+    assert (environment.gpu_code, environment.ptx_alone) == (found.gpu_code, found.ptx_alone)
+    # CUDA that is copied from an image is in no wheel
+    assert found.cudnn_code == ("" if environment.cuda_image else environment.cudnn_code)
+    needed = [each for each in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(each)]
+    assert all(GpuCode.parse(found.cublas_code).runs_on(each) for each in needed)
+
+
+def test_all_releases_from_2_5_to_2_21_were_read() -> None:
+    assert {f"tf2.{minor}" for minor in range(5, 22)} <= set(READ)
