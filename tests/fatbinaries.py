@@ -16,9 +16,16 @@ def wrapped(entries: bytes) -> bytes:
 
 
 def entry(code: str, size: int = 64, header: int = 64) -> bytes:
+    """One entry; of `ptx_90:8.5` the PTX tells its version."""
+    code, _, version = code.partition(":")
     kind, _, architecture = code.partition("_")
-    start = struct.pack("<HHIQ12xI", _KINDS.get(kind, 99), 0x101, header, size, int(architecture))
-    return start.ljust(header, b"\0") + b"\x90" * size
+    held = f"//\n.version {version}\n.target sm_90a".encode() if version else b"\x90" * size
+    return plain(kind, int(architecture), held, header)
+
+
+def plain(kind: str, architecture: int, held: bytes, header: int = 64, flags: int = 0) -> bytes:
+    start = struct.pack("<HHIQ12xI8xQ", _KINDS.get(kind, 99), 0x101, header, len(held), architecture, flags)
+    return start.ljust(header, b"\0") + held
 
 
 def library(modules: Iterable[Iterable[str]]) -> bytes:

@@ -39,7 +39,7 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "as_of": _INSTANT,
     "cuda_as_of": _INSTANT,
     "gpu_code": _CODE,
-    "ptx_alone": _CODE,
+    "ptx_alone": (re.compile(r"compute_\d{2,3} of PTX \d+\.\d+").fullmatch, "such as `compute_90 of PTX 8.5`"),
     "cudnn_code": _CODE,
 }
 

@@ -39,6 +39,7 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
         "stand_ins": [
             {"environment": each.environment, "for": each.role, "reason": each.reason} for each in plan.stand_ins
         ],
+        "compiled": dict(plan.compiled),
         "refused": list(planned.refused),
         "outlook": asdict(outlook),
         "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],

@@ -28,11 +28,11 @@ class Environment:
     wheel appeared.
 
     Of its GPU: `cuda` and `cudnn` are the versions that TensorFlow was built with; `gpu_code` is the GPU code in its
-    wheel (`sm_70 compute_80`), `ptx_alone` that for which some of its kernels have PTX and no machine code, empty where
-    none has; `cudnn_code` is the machine code in its image's cuDNN, empty where that is not known; `cuda_as_of` is the
-    instant at which NVIDIA's packages are resolved (`as_of` where empty); `cuda_image` is the image that CUDA is copied
-    from, empty where it comes from packages; `gpu_image` is an image that has a TensorFlow of its own: then there is no
-    CPU image.
+    wheel (`sm_70 compute_80`), `ptx_alone` that for which some of its kernels have PTX and no machine code
+    (`compute_80 of PTX 7.1`), empty where none has; `cudnn_code` is the machine code in its image's cuDNN, empty where
+    that is not known; `cuda_as_of` is the instant at which NVIDIA's packages are resolved (`as_of` where empty);
+    `cuda_image` is the image that CUDA is copied from, empty where it comes from packages; `gpu_image` is an image that
+    has a TensorFlow of its own: then there is no CPU image.
 
     `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is.
     """

@@ -115,7 +115,8 @@ class Plan:
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
-    taken in place of a suite's own. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
+    taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
+    driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
     BASE_CLOCK; empty where the run does not lock them.
     """
 
@@ -132,7 +133,16 @@ class Plan:
     interleave: Interleave = Interleave.LAUNCHES
     clock: Clock = Clock.WALL
     stand_ins: Sequence[StandIn] = ()
+    compiled: Mapping[str, str] = field(default_factory=dict)
     lock_clocks: str = ""
+
+    @property
+    def compiled_code(self) -> str:
+        """Which environments run how, of whose GPU code the driver compiles some; empty without any."""
+        names: dict[str, list[str]] = {}
+        for name, way in self.compiled.items():
+            names.setdefault(way, []).append(name)
+        return "; ".join(f"{joined(alike)}: {way}" for way, alike in names.items())
 
     @property
     def cells(self) -> list[Cell]:

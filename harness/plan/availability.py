@@ -146,8 +146,18 @@ def nearest_on(
 def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
     """The environments that run on the cards, those that the driver compiles at the first start last, and told so."""
     fits = [(each.name, fit(each, cards, host)) for each in catalog if Device.GPU in each.devices]
-    able = sorted(((name, found) for name, found in fits if not found.is_impossible), key=lambda each: each[1].rank)
-    return [f"{name} ({found.support})" if found.support is Support.COMPILED else name for name, found in able]
+    able = sorted(
+        ((name, found) for name, found in fits if not found.is_impossible), key=lambda each: not each[1].is_native
+    )
+    return [name if found.is_native else f"{name} ({found.support})" for name, found in able]
+
+
+def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> dict[str, str]:
+    """How each environment runs on the cards of whose GPU code the driver compiles some or all, by name."""
+    fits = {each.name: fit(each, cards, host) for each in environments}
+    return {
+        name: found.support.value for name, found in fits.items() if found.support in {Support.PARTLY, Support.COMPILED}
+    }
 
 
 def release(environment: Environment) -> tuple[int, int, int]:

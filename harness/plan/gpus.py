@@ -33,6 +33,13 @@ _DRIVERS: Mapping[tuple[int, ...], str] = {
     (13,): "580.65.06",
 }
 
+#: The CUDA whose drivers first knew a version of PTX (PTX ISA, "Release Notes"), before 7.0 and after 8.5. Between
+#: them the minor versions are the same: PTX 8.3 came with CUDA 12.3.
+_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
+    **{(6, 3): (10, 0), (6, 4): (10, 1), (6, 5): (10, 2)},
+    **{(8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9), (9, 0): (13, 0)},
+}
+
 
 class Support(StrEnum):
     """How an environment runs on a GPU, best first."""
@@ -150,27 +157,37 @@ def _on_blackwell(environment: Environment) -> str:
 
 
 def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
-    made_by, where = _version(environment.cuda)[:2], f"compute capability {shown(capability)}"
+    where = f"compute capability {shown(capability)}"
+    if code_of(environment).runs_on(capability):
+        missing, made_by = f"some of its kernels have no code for {where}", _cuda_of_ptx(environment.ptx_alone)
+    else:
+        missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
+    if driver_cuda is not None and driver_cuda < made_by:
+        # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
+        cuda, known = shown((made_by[0], made_by[1])), f"the driver knows CUDA {shown(driver_cuda)} only"
+        return Fit(
+            Support.CANNOT,
+            f"{missing}, and {known}: too old to compile what CUDA {cuda} made",
+            f"Update the driver to one that knows CUDA {cuda} (`nvidia-smi` shows which one does).",
+        )
     if code_of(environment).runs_on(capability):
         return Fit(
             Support.PARTLY,
-            f"some of its kernels have no code for {where}: the driver compiles each when it is first needed",
+            f"{missing}: the driver compiles each when it is first needed",
             "Nothing is to be done: what was compiled is kept.",
-        )
-    missing = f"it has no code for {where}"
-    if driver_cuda is not None and driver_cuda < made_by:
-        # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
-        known = f"the driver knows CUDA {shown(driver_cuda)} only"
-        return Fit(
-            Support.CANNOT,
-            f"{missing}, and {known}: too old to compile what CUDA {environment.cuda} made",
-            f"Update the driver to one that knows CUDA {environment.cuda} (`nvidia-smi` shows which one does).",
         )
     return Fit(
         Support.COMPILED,
         f"{missing}: the driver compiles all of it at the first start, for 30 minutes or longer",
         "Let the first launch run to its end: what it compiled is kept, and later ones start as fast as any.",
     )
+
+
+def _cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
+    """The CUDA whose drivers first knew the PTX of the catalogue's `ptx_alone`; nothing where it tells no version."""
+    version = _version(ptx_alone.rpartition(" ")[2])
+    major, minor = version or (0, 0)
+    return _PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:

@@ -24,8 +24,8 @@ from harness.model.run import Plan, StandIn
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan import settings
-from harness.plan.availability import names_on, split
-from harness.plan.gpus import Support, fit
+from harness.plan.availability import compiled, names_on, split
+from harness.plan.gpus import Support
 from harness.plan.groups import group
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
@@ -79,10 +79,16 @@ class Planned:
 
     @property
     def first_starts(self) -> list[str]:
-        """A sentence on the environments that the driver compiles, which make a first start so long."""
-        needed = [each.environment for each in self.needed]
-        slow = [each.name for each in needed if fit(each, self.cards, self.gpu_host).support is Support.COMPILED]
-        return [f"The driver compiles {joined(slow)} at the first start, for 30 minutes or longer."] if slow else []
+        """Sentences on the environments of whose GPU code the driver compiles all or some."""
+
+        def those(way: Support) -> str:
+            return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
+
+        whole, some = those(Support.COMPILED), those(Support.PARTLY)
+        return [
+            *([f"The driver compiles {whole} at the first start, for 30 minutes or longer."] if whole else []),
+            *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
+        ]
 
     def refuse_nothing(self) -> None:
         """Raises CannotRunHereError where no cell can be launched: why most of them cannot, and what the GPUs run."""
@@ -151,6 +157,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
         limits=limits,
         unavailable=unavailable,
         stand_ins=taken,
+        compiled=compiled((known[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
     if isinstance(request, Request):
         made = _measured(made, request, suites.get(suite))

@@ -147,7 +147,7 @@ def test_an_image_without_tensorflow_is_not_complete(engine, copied):
 
 def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, builder, copied):
     image, environment = copied
-    modules = [["sm_60", "sm_70", "ptx_70"], ["sm_60", "ptx_70"]]
+    modules = [["sm_60", "sm_70", "ptx_70"], ["sm_60", "ptx_70:6.3"]]
     files = {
         "tf/__init__.py": b"from . import sysconfig",
         "tf/sysconfig.py": b"",
@@ -158,12 +158,12 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     known = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
     report = check_cuda(engine, with_tensorflow, known)
     assert (
-        "GPU code: TensorFlow sm_60 compute_70 (compute_70 as PTX alone in some kernels), cuDNN sm_30 sm_60 sm_70"
+        "GPU code: TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
         in (report.notes)
     )
     assert [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence] == [
         "TensorFlow's libraries have the GPU code sm_60 compute_70; `gpu_code` in docker-bake.hcl is compute_70.",
-        "Some of TensorFlow's kernels have PTX alone for compute_70; `ptx_alone` in docker-bake.hcl is not given.",
+        "In TensorFlow, PTX alone is compute_70 of PTX 6.3; `ptx_alone` in docker-bake.hcl is not given.",
         "cuDNN has machine code for sm_30 sm_60 sm_70; `cudnn_code` in docker-bake.hcl is sm_60.",
     ]
 

@@ -22,12 +22,12 @@ MIDDLE = Environment(
     "middle", "2.15.1", "3.11", "", cuda="12.2", cudnn="8.9", gpu_code="sm_50 sm_60 sm_70 sm_75 compute_80"
 )
 #: Some of its kernels have PTX alone for its newest GPUs, and its cuDNN has no code for its oldest ones.
-MIXED = replace(MIDDLE, ptx_alone="compute_80", cudnn_code="sm_60 sm_70 sm_80")
+MIXED = replace(MIDDLE, ptx_alone="compute_80 of PTX 8.1", cudnn_code="sm_60 sm_70 sm_80")
 
 
 def test_what_the_catalogue_says_of_a_wheel() -> None:
     assert GpuCode.parse("sm_35 compute_80 sm_120") == GpuCode(machine=((3, 5), (8, 0), (12, 0)), ptx=((8, 0),))
-    assert GpuCode.parse("sm_35 compute_80", "compute_80").ptx_alone == ((8, 0),)
+    assert GpuCode.parse("sm_35 compute_80", "compute_80 of PTX 7.1").ptx_alone == ((8, 0),)
     assert GpuCode.parse("") == GpuCode((), ())
 
 
@@ -59,6 +59,31 @@ def test_where_some_kernels_have_ptx_alone_these_are_compiled_at_first_use(capab
     assert judge(MIXED, (9, 0)).support is Support.CANNOT  # its cuDNN has none
 
 
+@pytest.mark.parametrize(
+    ("ptx", "knows", "does_not"),
+    [
+        ("6.3", (10, 0), (9, 2)),
+        ("7.1", (11, 1), (11, 0)),
+        ("8.1", (12, 1), (12, 0)),
+        ("8.5", (12, 5), (12, 4)),
+        ("8.8", (12, 9), (12, 8)),
+        ("9.0", (13, 0), (12, 9)),
+    ],
+)
+def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version(
+    ptx: str, knows: tuple[int, int], does_not: tuple[int, int]
+) -> None:
+    environment = replace(MIXED, ptx_alone=f"compute_80 of PTX {ptx}")
+    assert judge(environment, (8, 0), knows).support is Support.PARTLY
+    found = judge(environment, (8, 0), does_not)
+    assert found.support is Support.CANNOT
+    cuda = f"{knows[0]}.{knows[1]}"
+    assert found.reason.startswith("some of its kernels have no code for compute capability 8.0, and the driver knows")
+    assert found.reason.endswith(f"too old to compile what CUDA {cuda} made")
+    assert found.advice.startswith(f"Update the driver to one that knows CUDA {cuda} ")
+    assert judge(environment, (7, 5), does_not).support is Support.NATIVE  # which has machine code in all of them
+
+
 @pytest.mark.parametrize(("capability", "runs"), [((5, 0), False), ((6, 1), True), ((8, 9), True), ((9, 0), False)])
 def test_an_environment_runs_only_where_its_cudnn_does(capability: tuple[int, int], runs: bool) -> None:
     found = judge(MIXED, capability)
@@ -80,6 +105,9 @@ def test_an_environment_runs_only_where_its_cudnn_does(capability: tuple[int, in
         ("tf2.10", (3, 7), Support.NATIVE),  # a K80; cuDNN 8.7 has its code, 8.9 dropped it
         ("tf2.14", (3, 7), Support.CANNOT),
         ("tf1.14", (5, 0), Support.COMPILED),  # it has PTX of 3.7
+        ("tf2.3", (5, 0), Support.CANNOT),  # it has PTX of 7.0 alone
+        ("tf2.7", (8, 0), Support.NATIVE),
+        ("tf2.8", (8, 0), Support.PARTLY),
         ("tf2.4", (8, 6), Support.NATIVE),
         ("tf2.4", (9, 0), Support.CANNOT),  # cuDNN 8.0 and CUDA 11.0 are older than an H100
         ("tf2.15", (8, 0), Support.PARTLY),

@@ -251,6 +251,23 @@ def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
     assert "not available: ways old fine fast" in capsys.readouterr().out
 
 
+def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_run(
+    plan: Plan, harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    text = BAKE.replace('"sm_70 sm_80 compute_90"', '"sm_70 sm_80 compute_90", ptx_alone = "compute_90 of PTX 8.3"')
+    (harness.root / "docker-bake.hcl").write_text(text)
+    some = "native, but some kernels are compiled at first use"
+    assert plan(H100, environments=["nvidias", "new"], gpu=True).plan.compiled == {"new": some}
+    asked = Request(scenarios=["ways"], axes={"way": ["fine"]}, environments=["nvidias", "new"], gpu=True)
+    show_plan(asked)
+    assert "The driver compiles some kernels of new when they are first needed." in capsys.readouterr().out.splitlines()
+    show_plan(asked, json=True)
+    assert json.loads(capsys.readouterr().out)["compiled"] == {"new": some}
+    assert plan(V100, environments=["new"], gpu=True).plan.compiled == {}
+    assert plan(environments=["new"]).plan.compiled == {}
+
+
 def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Plan) -> None:
     assert [each.name for each in plan().environments] == ["old", "new"]
 

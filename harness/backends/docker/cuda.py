@@ -204,7 +204,7 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
 
 def _code(read: Held) -> list[str]:
     """What was read, in one line; none where nothing was."""
-    alone = f" ({read.ptx_alone} as PTX alone in some kernels)" if read.ptx_alone else ""
+    alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
     told = [f"{name} {code}" for name, code in parts if code]
     return [f"GPU code: {', '.join(told)}"] if told else []
@@ -217,7 +217,11 @@ def _other_code(environment: Environment, read: Held) -> list[str]:
     """
     pairs = {
         "TensorFlow's libraries have the GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
-        "Some of TensorFlow's kernels have PTX alone for": ("ptx_alone", read.ptx_alone, bool(read.gpu_code)),
+        "In TensorFlow, PTX alone is": (
+            "ptx_alone",
+            read.ptx_alone,
+            bool(read.gpu_code),
+        ),
         "cuDNN has machine code for": ("cudnn_code", read.cudnn_code, bool(read.cudnn_code and environment.cudnn_code)),
     }
     wrong = [

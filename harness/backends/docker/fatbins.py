@@ -5,13 +5,15 @@
     {PATH: {"modules": [[NUMBER, BYTES, [CODE, ...]], ...],  how many modules have just this code, most bytes first
             "unread": NUMBER}}                               what begins like a fat binary and is none
 
-A CODE is `sm_XY`, machine code for the compute capability X.Y, or `ptx_XY`, which a driver compiles for X.Y and newer.
-Of a folder all shared objects are read; those without GPU code are left out. A gigabyte takes about a second.
+A CODE is `sm_XY`, machine code for the compute capability X.Y, or `ptx_XY`, which a driver compiles for X.Y and newer;
+`ptx_XY:V` says too which version of PTX a driver must know for that, where the module has other machine code but none
+that runs on X.Y. Of a folder all shared objects are read; those without GPU code are left out. A gigabyte takes about
+a second.
 
 The compiler puts each module into a *fat binary* of its own: a header (magic number, version 1, its own length of 16
 bytes, length of what follows), then for each architecture an entry: kind, version, length of the entry's header, length
-of what it holds, and from its 28th byte the architecture, 80 for 8.0. What an entry holds may be compressed; the
-headers are not. NVIDIA has not published the format.
+of what it holds, from its 28th byte the architecture, 80 for 8.0, and from its 40th the flags, of which 0x2000 says
+that what it holds is compressed by LZ4. The headers are never compressed. NVIDIA has not published the format.
 
 It knows nothing of the harness, and runs on every Python from 3.7 on, the catalogue's oldest.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 import struct
 import sys
 from collections import Counter
@@ -30,12 +33,16 @@ from typing import Any, NamedTuple
 MAGIC = b"\x50\xed\x55\xba"
 #: Magic number, version, length of this header, length of all entries.
 HEADER = struct.Struct("<IHHQ")
-#: Kind, version, length of this header, length of what follows it, nothing of interest, architecture.
-ENTRY = struct.Struct("<HHIQ12xI")
+#: Kind, version, length of this header, length of what follows it, architecture, flags.
+ENTRY = struct.Struct("<HHIQ12xI8xQ")
+COMPRESSED = 0x2000
 PTX, MACHINE = 1, 2
 KINDS = {PTX: "ptx", MACHINE: "sm"}
 #: The shortest and the longest header of an entry that is believed.
 SHORTEST, LONGEST = 64, 4096
+#: PTX begins with comments, and then its version.
+HEAD = 1024
+VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 
 
 class Module(NamedTuple):
@@ -69,8 +76,9 @@ def summary(path: Path) -> dict[str, Any]:
             if module is None:
                 unread += 1
             else:
-                number[module.code] += 1
-                size[module.code] += module.size
+                code = tuple(sorted(module.code, key=order))
+                number[code] += 1
+                size[code] += module.size
     return {"modules": [[number[code], size[code], list(code)] for code, _ in size.most_common()], "unread": unread}
 
 
@@ -95,16 +103,73 @@ def modules(data: Any) -> Iterator[Module | None]:
 def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
     """The code between two places; nothing where that is not all entries from the one to the other."""
     code: list[str] = []
+    ptx: dict[int, str] = {}
     if end > len(data):
         return ()
     while at + SHORTEST <= end:
-        kind, _, length, size, architecture = ENTRY.unpack_from(data, at)
+        kind, _, length, size, architecture, flags = ENTRY.unpack_from(data, at)
         if not SHORTEST <= length <= LONGEST or size > end - at - length:
             return ()
+        if kind == PTX:
+            ptx[len(code)] = version(data[at + length : at + length + min(size, HEAD)], compressed=flags & COMPRESSED)
         if kind in KINDS:  # CUDA's compilers know others, which are no code that runs
             code.append(f"{KINDS[kind]}_{architecture}")
         at += length + size
+    machine = [number(each) for each in code if each.startswith("sm_")]
+    for place, known in ptx.items():
+        wanted = number(code[place])
+        runs = any(own // 10 == wanted // 10 and own <= wanted for own in machine)
+        if known and machine and not runs:
+            code[place] += f":{known}"
     return tuple(code) if at == end else ()
+
+
+def number(code: str) -> int:
+    """The architecture of a code: 80 for 8.0."""
+    return int(code.partition("_")[2].partition(":")[0])
+
+
+def order(code: str) -> tuple[bool, int, str]:
+    """Machine code by its architecture, then PTX."""
+    return code.startswith("ptx"), number(code), code
+
+
+def version(start: bytes, *, compressed: int) -> str:
+    """Of PTX, by its start; empty where it does not tell it."""
+    match = VERSION.search(unpacked(start) if compressed else start)
+    return match.group(1).decode() if match else ""
+
+
+def unpacked(start: bytes) -> bytes:
+    """What a block that LZ4 compressed begins with, by its start.
+
+    The block is of sequences: a byte with two lengths, so many bytes as they are, how far back in what was unpacked
+    the bytes begin that come next, and these are as many as the second length says, and four ("LZ4 Block Format").
+    """
+    out, at = bytearray(), 0
+    try:
+        while at < len(start):
+            lengths = start[at]
+            plain, at = extended(start, at + 1, lengths >> 4)
+            out += start[at : at + plain]
+            at += plain
+            back = start[at] | start[at + 1] << 8
+            copied, at = extended(start, at + 2, lengths & 15)
+            for _ in range(copied + 4):
+                out.append(out[-back])
+    except IndexError:  # the start ends there, or is no such block
+        pass
+    return bytes(out)
+
+
+def extended(start: bytes, at: int, length: int) -> tuple[int, int]:
+    """A length, and where it ends: 15 goes on in the bytes that follow, each of which is added, up to one below 255."""
+    more = length == 15
+    while more:
+        length += start[at]
+        more = start[at] == 255
+        at += 1
+    return length, at
 
 
 if __name__ == "__main__":

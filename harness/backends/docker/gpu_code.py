@@ -1,6 +1,7 @@
 """What a wheel and its libraries hold for which GPU, from their fat binaries, in the catalogue's words.
 
-Each group of alike modules is given by its code, as `fatbins.py` tells it: `sm_80` is machine code, `ptx_90` PTX.
+Each group of alike modules is given by its code, as `fatbins.py` tells it: `sm_80` is machine code, `ptx_90` PTX,
+`ptx_90:8.5` PTX that stands alone.
 """
 
 import re
@@ -48,20 +49,16 @@ def _of(pattern: re.Pattern[str], path: str) -> bool:
 def _wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
     """`gpu_code`: the machine code of any module, `compute_` where there is PTX too; and `ptx_alone`."""
     machine, ptx = (_numbers(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
-    alone = [each for each in machine if any(_has_ptx_alone(code, each) for code in modules)]
-    return _text(f"{'compute' if each in ptx else 'sm'}_{each}" for each in machine), _text(
-        f"compute_{each}" for each in alone
+    alone = {each: version for code in modules for each, version in _ptx_alone(code) if each in machine}
+    return (
+        _text(f"{'compute' if each in ptx else 'sm'}_{each}" for each in machine),
+        _text(f"compute_{each} of PTX {version}" for each, version in alone.items()),
     )
 
 
-def _has_ptx_alone(code: Code, architecture: int) -> bool:
-    """Whether a module has PTX that can be compiled for an architecture, and machine code for others only.
-
-    One without any machine code has no kernel of its own (NCCL's, which are linked, have their machine code elsewhere).
-    """
-    machine, ptx = _numbers(code, "sm"), _numbers(code, "ptx")
-    runs = any(own // 10 == architecture // 10 and own <= architecture for own in machine)
-    return bool(machine) and not runs and any(own <= architecture for own in ptx)
+def _ptx_alone(code: Code) -> list[tuple[int, str]]:
+    """The architectures for which a module has PTX and no machine code that runs there, with the PTX's version."""
+    return [(int(match[1]), match[2]) for each in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", each))]
 
 
 def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
@@ -77,7 +74,7 @@ def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
 
 def _numbers(code: Code, kind: str) -> list[int]:
     """The architectures of one kind of code, in order."""
-    return sorted({int(each.partition("_")[2]) for each in code if each.startswith(f"{kind}_")})
+    return sorted({int(match[1]) for each in code if (match := re.match(rf"{kind}_(\d+)", each))})
 
 
 def _text(words: Iterable[str]) -> str:

@@ -53,6 +53,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Checks of the turns": turns.checks(results),
         "Machine": machine(run),
         "GPUs used": used_gpus(results),
+        "GPU code": run.plan.compiled_code,
         "GPU clocks": locked_clocks(results),
         "Run": origin(run),
         "Reference": run.reference,

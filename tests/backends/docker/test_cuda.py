@@ -115,13 +115,13 @@ def test_the_gpu_code_that_was_read_takes_a_line():
         ),
         (
             {},
-            {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80"]]},
-            "Some of TensorFlow's kernels have PTX alone for compute_80; `ptx_alone` in docker-bake.hcl is not given.",
+            {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]},
+            "In TensorFlow, PTX alone is compute_80 of PTX 7.1; `ptx_alone` in docker-bake.hcl is not given.",
         ),
         (
-            {"ptx_alone": "compute_80"},
+            {"ptx_alone": "compute_80 of PTX 7.1"},
             {},
-            "Some of TensorFlow's kernels have PTX alone for nothing; `ptx_alone` in docker-bake.hcl is compute_80.",
+            "In TensorFlow, PTX alone is nothing; `ptx_alone` in docker-bake.hcl is compute_80 of PTX 7.1.",
         ),
         (
             {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},

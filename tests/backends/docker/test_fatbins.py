@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.backends.docker import fatbins
 from harness.backends.docker.fatbins import MAGIC, Module, modules, summary
-from tests.fatbinaries import entry, fat_binary, library, wrapped
+from tests.fatbinaries import entry, fat_binary, library, plain, wrapped
 
 CODE = st.builds("{}_{}".format, st.sampled_from(["sm", "ptx"]), st.integers(20, 130))
 MODULES = st.lists(st.lists(CODE, min_size=1, max_size=6), max_size=5)
@@ -72,11 +72,44 @@ def test_an_entry_of_another_kind_is_passed_over() -> None:
     assert [*modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
 
 
+@pytest.mark.parametrize(
+    ("code", "read"),
+    [
+        (["sm_80", "ptx_90:8.5"], ["sm_80", "ptx_90:8.5"]),
+        (["sm_80", "ptx_90"], ["sm_80", "ptx_90"]),  # what is no PTX has no version
+        (["sm_90", "ptx_90:8.5"], ["sm_90", "ptx_90"]),  # nothing is compiled where there is machine code,
+        (["sm_86", "sm_80", "ptx_89:7.8"], ["sm_80", "sm_86", "ptx_89"]),  # or some that runs there
+        (["ptx_90:8.5"], ["ptx_90"]),
+    ],
+)
+def test_the_version_of_ptx_is_told_where_it_stands_alone(code: list[str], read: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "library.so"
+    file.write_bytes(fat_binary(*code))
+    ((_, _, found),) = summary(file)["modules"]
+    assert found == read
+
+
+#: As LZ4 writes `//////////\n.version 8.5\n.target sm_90a`, by hand: one slash, and nine more by a copy from one back.
+PACKED = b"\x15/\x01\x00" + b"\xf0\x0d\n.version 8.5\n.target sm_90a"
+
+
+def test_ptx_that_is_compressed_tells_its_version_too() -> None:
+    assert fatbins.unpacked(PACKED + b"\x05\x00").startswith(b"//////////\n.version 8.5\n.target sm_90a")
+    packed = plain("ptx", 90, PACKED, flags=fatbins.COMPRESSED)
+    (module,) = modules(wrapped(entry("sm_80") + packed))
+    assert module == Module(("sm_80", "ptx_90:8.5"), 144 + 64 + len(PACKED))
+
+
+@given(st.binary(max_size=600))
+def test_any_start_of_a_compressed_block_is_unpacked(start: bytes) -> None:
+    assert len(fatbins.unpacked(start)) <= 300 * len(start)
+
+
 def test_alike_modules_are_counted_together(tmp_path: Path) -> None:
     file = tmp_path / "library.so"
-    file.write_bytes(library([["sm_70"], ["sm_70", "ptx_80"], ["sm_70"], ["sm_70"]]))
-    small, large = 16 + 128, 16 + 2 * 128
-    assert summary(file)["modules"] == [[3, 3 * small, ["sm_70"]], [1, large, ["sm_70", "ptx_80"]]]
+    file.write_bytes(library([["sm_70", "sm_100"], ["ptx_80", "sm_70"], ["sm_100", "sm_70"], ["sm_70", "sm_100"]]))
+    size = 16 + 2 * 128  # in whatever order
+    assert summary(file)["modules"] == [[3, 3 * size, ["sm_70", "sm_100"]], [1, size, ["sm_70", "ptx_80"]]]
 
 
 def test_it_runs_on_the_catalogues_oldest_python() -> None:

@@ -26,20 +26,16 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
 @pytest.mark.parametrize(
     ("module", "alone"),
     [
-        (["sm_60", "sm_70", "ptx_90"], "compute_90"),
+        (["sm_60", "sm_70", "ptx_90:8.5"], "compute_90 of PTX 8.5"),
         (["sm_60", "sm_70", "sm_90", "ptx_90"], ""),
-        (["sm_70", "ptx_70"], "compute_90"),  # PTX of an older capability will do
         (["ptx_90"], ""),  # what is linked has its machine code elsewhere
         (["sm_60"], ""),  # a kernel for an old GPU alone: no newer one asks for it
+        (["sm_60", "ptx_100:8.6"], ""),  # nothing else has code for that one
     ],
 )
 def test_where_a_module_has_ptx_for_what_others_have_machine_code_for(module: list[str], alone: str) -> None:
     others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
     assert held({TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}).ptx_alone == alone
-
-
-def test_code_that_runs_on_newer_gpus_of_its_kind_is_no_ptx_alone() -> None:
-    assert held({TENSORFLOW: [["sm_80", "sm_86"], ["sm_80", "ptx_80"]]}).ptx_alone == ""
 
 
 def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() -> None:
@@ -78,7 +74,9 @@ def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) 
     assert (environment.gpu_code, environment.ptx_alone) == (found.gpu_code, found.ptx_alone)
     # CUDA that is copied from an image is in no wheel
     assert found.cudnn_code == ("" if environment.cuda_image else environment.cudnn_code)
-    needed = [each for each in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(each)]
+    needed = [
+        each for each in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(each)
+    ]
     assert all(GpuCode.parse(found.cublas_code).runs_on(each) for each in needed)
 
 

@@ -1,6 +1,7 @@
 """What was measured."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,18 @@ def test_the_gpus_that_launches_said_they_were_on_are_told_once_each():
         "GPUs used: NVIDIA H100 (compute capability 9.0, 0000:3b:00.0), NVIDIA T4 (compute capability 7.5)."
     )
     assert "GPUs used:" not in items(run([cell()]), [launch(cell())])
+
+
+def test_whose_gpu_code_the_driver_compiles_is_told():
+    asked = run([cell()])
+    ways = {
+        "tf2.5": "compiled at first start",
+        "tf2.8": "some kernels are compiled",
+        "tf2.9": "some kernels are compiled",
+    }
+    told = items(replace(asked, plan=replace(asked.plan, compiled=ways)))["GPU code:"]
+    assert told == "GPU code: tf2.5: compiled at first start; tf2.8 and tf2.9: some kernels are compiled."
+    assert "GPU code:" not in items(asked)
 
 
 def test_of_how_a_gpu_is_set_the_unusual_stands_out():
