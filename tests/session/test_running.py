@@ -17,7 +17,7 @@ from harness.cli.running import exit_code
 from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import machine_to_itself
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Card, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
 from harness.session.reporting import Written
 from harness.session.running import Ended
@@ -123,6 +123,32 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     _, _, first, *_ = (ended.folder / "report.md").read_text().splitlines()
     assert first.startswith(told)
     assert exit_code(ended, None) is Exit.CELLS_FAILED
+
+
+def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (harness.root / "docker-bake.hcl").write_text(GPUS)
+    for name in ("gone", "there"):
+        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
+    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+
+    def limited(watts: float) -> None:
+        settings = Settings(power_limit_watts=watts, pcie_width=16)
+        card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30, settings=settings)
+        host = GpuHost([card], "550.54.15", (12, 4))
+        monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+
+    limited(350.0)
+    ended = session.run(session.plan(session.Request(**request_, gpu=True, environments=["there"])))
+    (told,) = ended.results.run.host["gpus"]
+    assert (told["power_limit_watts"], told["pcie_width"], told["locked_sm_clock_mhz"]) == (350.0, 16, None)
+    limited(250.0)
+    with pytest.raises(CannotRunHereError, match=r"another machine: GPU 0 power limit 350 W → 250 W\."):
+        session.resume(ended.folder)
+    limited(350.0)
+    assert not session.resume(ended.folder).interrupted
 
 
 def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(

@@ -134,7 +134,8 @@ def locked_clocks(results: Results) -> str:
     steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
     names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
     read = [told[name] for told in steady for name in names if name in told]
-    while_timed = f"; while steps were timed they were {min(read):.0f} to {max(read):.0f} MHz" if read else ""
+    ends = dict.fromkeys(f"{end:.0f}" for end in (min(read, default=0.0), max(read, default=0.0)))
+    while_timed = f"; while steps were timed they were {' to '.join(ends)} MHz" if read else ""
     return f"locked for the run, {clock(locked)}{while_timed}" if locked else ""
 
 

@@ -172,6 +172,8 @@ def test_locked_clocks_are_told_with_what_was_read_of_them():
     assert items(asked, launches)["GPU clocks:"] == (
         "GPU clocks: locked for the run, to 1410 MHz; while steps were timed they were 1395 to 1408 MHz."
     )
+    steady = {**seen, "gpu_sm_clock_mhz": 1395.0}
+    assert items(asked, [launch(cell(), resources=steady)])["GPU clocks:"].endswith("they were 1395 MHz.")
     base = items(run([cell()], asked={"lock_clocks": "base"}), [launch(cell())])
     assert base["GPU clocks:"] == "GPU clocks: locked for the run, to the base clock."
     assert "GPU clocks:" not in items(run([cell()]), launches)
