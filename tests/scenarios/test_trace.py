@@ -1,5 +1,6 @@
 """What a GPU did, from the Trace of TensorFlow's profiler: made as each release makes it, since there is no GPU."""
 
+import subprocess
 from contextlib import suppress
 
 import pytest
@@ -80,6 +81,14 @@ def test_up_to_2_0_each_event_is_once_more_in_the_device_of_all_streams():
 
 def test_without_a_gpu_nothing_is_seen():
     assert read(b"") == Seen([], [], None)
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.13"])
+def test_the_oldest_and_the_newest_interpreter_read_it(interpreter, scenarios, version):
+    data = trace({GPU: [("k", 1, 2, KERNEL)], THREADS: [("k", 0, 1, CALL)]})
+    code = f"from kit import on_device, trace; print(trace.read({data!r}))"
+    done = subprocess.run([interpreter(version), "-c", code], cwd=scenarios, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "Seen(kernels=[(1000, 3000)], copies=[], launching=[(0, 1000)])"
 
 
 def test_fields_of_a_newer_schema_are_passed_over():
