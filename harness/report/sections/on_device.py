@@ -13,7 +13,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Section, Text, tabulate
 from harness.report.comparisons import lines
-from harness.report.sentences import capital, headed, listed
+from harness.report.sentences import headed, listed
 
 #: So many cells are named in a sentence; more are counted.
 NAMED = 2
@@ -30,7 +30,7 @@ def sections(results: Results) -> Iterator[Section]:
     blocks = [block for table in results.tables for block in _blocks(results, table)]
     if results.on_device:
         legend = tabulate("", _columns(), list(results.on_device.values())).legend
-        blocks.append(Text(f"{_HOW} {legend}", True))
+        blocks.append(Text(f"{_HOW} {legend}", True, where=REPORT))
     if blocks:
         yield Section("Time on the device", "on-device", blocks)
 
@@ -136,11 +136,9 @@ def warnings(results: Results) -> Iterator[str]:
     if not bound:
         return
     if len(bound) <= NAMED:
-        told = [
-            f"in {_name(results, compared[cell], cell)} kernels ran in {_share(results.on_device[cell])} of a step"
-            for cell in bound
-        ]
-        yield f"{capital(joined(told))}: {_SO}."
+        first, *others = [(_name(results, compared[cell], cell), _share(results.on_device[cell])) for cell in bound]
+        more = "".join(f", in {name} in {share}" for name, share in others)
+        yield f"In {first[0]} kernels ran in {first[1]} of a step{more}: {_SO}."
     else:
         shares = sorted((results.on_device[cell] for cell in bound), key=lambda each: each.kernels)
         ends = " to ".join(dict.fromkeys(map(_share, (shares[0], shares[-1]))))

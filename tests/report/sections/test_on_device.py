@@ -65,10 +65,11 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled():
     ]
 
 
-def test_a_reader_of_the_report_has_the_table_and_the_page_explains_it():
+@pytest.mark.parametrize("where", [Where.PASTE, Where.PAGE, Where.TERMINAL])
+def test_a_reader_has_the_table_and_what_it_means(where):
     section = made(on_device.sections, RUN, BOUND)
-    assert all_tables(section, Where.PASTE)
-    (legend,) = told(section, Where.PAGE, notes=True)
+    assert all_tables(section, where)
+    (legend,) = told(section, where, notes=True)
     assert legend.startswith("From some untimed calls under TensorFlow's profiler")
     assert "Kernels: the share of a step in which one ran at least." in legend
 
@@ -109,6 +110,11 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new,
     assert (on_device.LEGEND in told(section, Where.PASTE, notes=True)) is bool(said)
     (compared,) = json_.build(results).comparisons
     assert said in compared.remarks
+
+
+def test_two_cells_are_named_in_the_answer():
+    (said,) = on_device.warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
+    assert said.startswith("In tf2.0 graph kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: ratios of such")
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
