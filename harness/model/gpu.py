@@ -139,7 +139,7 @@ def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[st
     """What differs between the GPUs of two run.json's hosts: what it is called, and both values.
 
     `GPU 0 power_limit_watts`, 400, 250. Only what both tell counts: older runs tell less. Of a GPU of another model
-    the name alone is given. Nothing is said of the keys `but`.
+    the name alone is given. Nothing is said of the keys `but`, and of what moves no time.
     """
     lists = [each if isinstance(each, Sequence) and not isinstance(each, str) else None for each in (first, second)]
     one, other = lists
@@ -154,7 +154,7 @@ def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[st
         found += [
             (f"GPU {index} {name}", old.get(name), new.get(name))
             for name in names
-            if name not in but and old.get(name) != new.get(name)
+            if name not in (*but, "ecc_pending") and old.get(name) != new.get(name)
         ]
     return found
 

@@ -38,6 +38,7 @@ def test_what_differs_between_gpus_is_told_one_by_one() -> None:
         ("GPU 3 power_limit_watts", 400.0, 250.0)
     ]
     assert differing([CARD], [{**CARD, "index": 1}], but=("index",)) == []
+    assert differing([{**CARD, "ecc_pending": True}], [{**CARD, "ecc_pending": False}]) == []
 
 
 def test_of_another_model_the_name_says_all() -> None:

@@ -125,7 +125,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     assert exit_code(ended, None) is Exit.CELLS_FAILED
 
 
-def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise(
+def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clocks_again(
     request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (harness.root / "docker-bake.hcl").write_text(GPUS)
@@ -140,35 +140,55 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise(
         host = GpuHost([card], "550.54.15", (12, 4))
         monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
 
+    around = held(monkeypatch)
     limited(350.0)
-    ended = session.run(session.plan(session.Request(**request_, gpu=True, environments=["there"])))
+    asked = session.Request(**request_, gpu=True, environments=["there"], lock_clocks="1410")
+    ended = session.run(session.plan(asked))
     (told,) = ended.results.run.host["gpus"]
-    assert (told["power_limit_watts"], told["pcie_width"], told["locked_sm_clock_mhz"]) == (350.0, 16, None)
+    assert (told["power_limit_watts"], told["pcie_width"], told["locked_sm_clock_mhz"]) == (350.0, 16, 1410)
     limited(250.0)
     with pytest.raises(CannotRunHereError, match=r"another machine: GPU 0 power limit 350 W → 250 W\."):
         session.resume(ended.folder)
     limited(350.0)
+    around.clear()
     assert not session.resume(ended.folder).interrupted
+    assert around == ["[0] kept up", "[0] locked to '1410'", "unlocked", "let go"]
 
 
-def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(
-    request_: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done to the GPUs around a run."""
     around: list[str] = []
 
     @contextmanager
+    def kept_open(cards: Sequence[Card]) -> Iterator[None]:
+        around.append(f"{[card.index for card in cards]} kept up")
+        try:
+            yield
+        finally:
+            around.append("let go")
+
+    @contextmanager
     def locked(cards: Sequence[Card], clock: str) -> Iterator[None]:
-        around.append(f"locked {[card.index for card in cards]} to {clock}")
+        around.append(f"{[card.index for card in cards]} locked to {clock!r}")
         try:
             yield
         finally:
             around.append("unlocked")
 
+    monkeypatch.setattr("harness.session.running.kept_open", kept_open)
+    monkeypatch.setattr("harness.session.running.clocks.locked", locked)
+    return around
+
+
+def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cannot_be(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around = held(monkeypatch)
+
     def refuse(*_: object, **__: object) -> None:
         around.append("asked for an engine")
         raise CannotRunHereError("No Docker Engine answers.")
 
-    monkeypatch.setattr("harness.session.running.clocks.locked", locked)
     monkeypatch.setattr("harness.session.running.registry.choose", refuse)
     planned = session.plan(session.Request(**request_))
     limits = replace(planned.plan.limits, gpus=("0",))
@@ -177,7 +197,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     ears = Ears()
     with pytest.raises(CannotRunHereError, match="No Docker Engine"):
         session.run(planned, ears)
-    assert around == ["locked [0] to base", "asked for an engine", "unlocked"]
+    assert around == ["[0] kept up", "[0] locked to 'base'", "asked for an engine", "unlocked", "let go"]
     assert ears.said == ["The clocks of the GPUs are locked for this run, to the base clock."]
     assert not Path("results").exists()
 

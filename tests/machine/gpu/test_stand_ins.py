@@ -20,9 +20,9 @@ for card in host.cards:
 """
 
 
-def said(machine: Machine) -> list[str]:
+def said(machine: Machine, script: str = SAYS) -> list[str]:
     environ = {**os.environ, **machine.environ()}
-    done = subprocess.run([sys.executable, "-c", SAYS], env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
 
@@ -52,3 +52,19 @@ def test_a_divided_card_has_an_instance(stand_ins: Path) -> None:
 )
 def test_a_machine_without_a_gpu_that_works_says_why(stand_ins: Path, faults: dict[str, str], words: str) -> None:
     assert said(Machine(stand_ins, [] if not faults else [T4], faults))[0].startswith(words)
+
+
+WATCHES = """
+import json, threading
+from harness.machine.gpu.host import kept_open, read
+from harness.machine.gpu.watch import Watch
+cards = read().cards
+with kept_open(cards), Watch(cards, every=0.0) as watching:
+    (thread,) = [each for each in threading.enumerate() if each.name == "gpu watch"]
+    thread.join(60)
+print(json.dumps(watching.resources({})))
+"""
+
+
+def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_said(stand_ins: Path) -> None:
+    assert said(Machine(stand_ins, [T4], {"STAND_IN_NVML_LOST_AFTER": "20"}), WATCHES) == ['{"gpu_lost": 1.0}']
