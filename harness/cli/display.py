@@ -97,7 +97,10 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     """What came of a launch, in a few words."""
     (launch,) = by_clock(clock, [launch])
     if launch.status is not Status.OK:
-        return f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
+        told = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
+        return (
+            f"{told}; TensorFlow's profiler ran, so it is made again without" if launch.ended_under_profiler else told
+        )
     if launch.samples:
         unit = "CPU ms" if clock is Clock.CPU else "ms"
         return f"{launch.centre * 1e3:.3g} {unit} a step"
@@ -128,7 +131,7 @@ class Count(WalkListener):
 
     def end(self, launch: Launch) -> None:
         """It has ended."""
-        self.done += 1
+        self.done += not launch.ended_under_profiler
         self._open -= 1
         self._begun = self._clock()
         self._spent += launch.seconds

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, preparing
 from harness.model.backend import Stage, Step
-from harness.model.launch import Clock, Role, Sample, Status
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from tests.runs import CELLS, launch, plan
 
 
@@ -157,6 +157,16 @@ def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -
     progress.begin(CELLS[0], 1)
     progress.end(launch(round=1, seconds=10.0))
     assert capsys.readouterr().err == "[1/4] round 1: step old graph: 10 ms a step (30 s left)\n"
+
+
+def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_counted(capsys):
+    progress = PlainLaunches(plan(rounds=1), lambda: 0.0)
+    progress.end(launch(status=Status.FAILED, round=0, error="exit code 142", observations={ON_DEVICE: UNDER_WAY}))
+    progress.end(launch(round=0))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("[0/4] ")
+    assert "failed: exit code 142; TensorFlow's profiler ran, so it is made again without" in first
+    assert second.startswith("[1/4] ")
 
 
 def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
