@@ -12,11 +12,11 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench simulate schema examples clean help
+.PHONY: matrix test lint format bench gpu-check simulate schema examples clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 15
 
 matrix: $(READY) ## TensorFlow 2.0 vs 1.14, from the images to the report
 	@$(BIN)/harness matrix $(ARGS)
@@ -37,6 +37,9 @@ format: $(READY) ## format and mend what can be mended
 
 bench: $(READY) ## the figures of docs/performance.md, on this machine
 	$(BIN)/python -m bench $(ARGS)
+
+gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for an issue
+	@$(BIN)/python -m bench.gpu_check $(ARGS)
 
 simulate: $(READY) ## the tables of docs/simulation.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)

@@ -1,0 +1,82 @@
+"""Takes out of a text what would tell whose machine it is from."""
+
+import getpass
+import json
+import re
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+_UUID = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+#: With the domain of four digits that the kernel writes, or of eight that NVML does.
+_PCI = re.compile(r"\b([0-9a-fA-F]{4}|[0-9a-fA-F]{8}):([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\b")
+#: A process as `harness doctor` and a run's warnings tell of it.
+_PROCESS = re.compile(r"[^\s,(]+ \(process \d+\)")
+_HOME = re.compile(r"/(?:home|Users)/[^/\s\"':,;]+")
+#: Of these nobody is the only one; and they are words of ordinary sentences.
+_COMMON = frozenset({"root", "localhost", "user", "harness", "docker", "ubuntu", "gpu", "cpu", "tensorflow"})
+
+
+class Mask:
+    """Numbers GPUs' UUIDs and PCI addresses in the order in which they come; names and folders become words.
+
+    `words` are what else is replaced, whole words, and by what: this machine's folders and names where left out.
+    One mask serves a whole bundle, so that a GPU has one name in it.
+    """
+
+    def __init__(self, words: Mapping[str, str] | None = None) -> None:
+        self._words = {word: mask for word, mask in (here() if words is None else words).items() if word}
+        self._uuids: dict[str, int] = {}
+        self._places: dict[tuple[int, str], int] = {}
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        # the longest first: a project's folder may be in the user's own
+        for word in sorted(self._words, key=len, reverse=True):
+            # no part of another word
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, word=word: self._words[word], text)
+        text = _HOME.sub("~", text)
+        text = _UUID.sub(lambda found: self._uuid(found[1], found[0].lower()), text)
+        text = _PCI.sub(lambda found: self._place(int(found[1], 16), found[2].lower()), text)
+        return _PROCESS.sub("program (process 1)", text)
+
+    def value(self, value: Any) -> Any:
+        """A JSON value with each of its texts masked; keys stay as they are, and so do process numbers."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self.value(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(each) for each in value]
+        return value
+
+    def file(self, path: Path) -> str:
+        """What is in a file, masked; in JSON the texts alone, so that it stays what it is."""
+        text = path.read_text(encoding="utf-8", errors="replace")
+        masks: Mapping[str, Callable[[str], str]] = {
+            ".json": lambda whole: json.dumps(self.value(json.loads(whole)), indent=2, ensure_ascii=False) + "\n",
+            ".jsonl": lambda lines: "".join(
+                json.dumps(self.value(json.loads(line)), ensure_ascii=False) + "\n" for line in lines.splitlines()
+            ),
+        }
+        try:
+            return masks.get(path.suffix, self.text)(text)
+        except ValueError:  # what was stopped may have left half a line
+            return self.text(text)
+
+    def _uuid(self, kind: str, uuid: str) -> str:
+        return f"{kind}-00000000-0000-0000-0000-{self._uuids.setdefault(uuid, len(self._uuids)):012x}"
+
+    def _place(self, domain: int, place: str) -> str:
+        return f"0000:{self._places.setdefault((domain, place), len(self._places) + 1):02x}:00.0"
+
+
+def here() -> dict[str, str]:
+    """This machine's folders and names, and what stands for them."""
+    name = socket.gethostname()
+    names = {name: "host", name.partition(".")[0]: "host", getpass.getuser(): "user"}
+    folders = {str(Path.home()): "~", str(Path(__file__).resolve().parents[2]): "PROJECT"}
+    # of a short name nobody is known, and it may be any word
+    kept = {each: mask for each, mask in names.items() if len(each) > 2 and each not in _COMMON}
+    return {**kept, **{folder: mask for folder, mask in folders.items() if folder != "/"}}

@@ -1,0 +1,186 @@
+"""`make gpu-check`, on stand-ins for GPUs and without any."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.gpu_check import __main__ as check
+from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Step, summary, walked, write
+from bench.gpu_check.masking import Mask, here
+from bench.gpu_check.recording import Replay
+from harness.machine.gpu import host
+from harness.model.gpu import Card, GpuHost
+from tests.conftest import ROOT
+from tests.stand_in.gpus import H100, Machine
+
+CARD = Card(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
+HOST = GpuHost(cards=[CARD], driver="550.54.15")
+
+
+def gpu_check(machine: Machine, results: Path, *typed: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **machine.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    command = [sys.executable, "-m", "bench.gpu_check", "--results", str(results), *typed]
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
+def contents(bundle: Path) -> dict[str, str]:
+    with zipfile.ZipFile(bundle) as archive:
+        return {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_without_a_card_it_says_what_is_missing_and_leaves_nothing_behind(stand_ins: Path, tmp_path: Path) -> None:
+    done = gpu_check(Machine(stand_ins), tmp_path / "results")
+    assert done.returncode == 4
+    assert "needs an NVIDIA GPU and its driver: the NVIDIA driver 550.54.15 sees no GPU" in done.stderr
+    assert "harness doctor --gpu" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_gpu_that_is_not_there_is_told_with_those_that_are(stand_ins: Path, tmp_path: Path) -> None:
+    done = gpu_check(Machine(stand_ins, [H100]), tmp_path / "results", "--gpus", "3")
+    assert done.returncode == 4
+    assert "It has 0: NVIDIA H100 80GB HBM3" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_card_without_an_engine_what_needs_none_passes_and_the_rest_says_why(
+    stand_ins: Path, tmp_path: Path
+) -> None:
+    done = gpu_check(Machine(stand_ins, [H100]), tmp_path, "--seconds", "0.3", "--only", "version,nvml,cdi")
+    assert done.returncode == 1, done.stderr
+    assert "This takes about " in done.stdout
+    (bundle,) = tmp_path.iterdir()
+    assert bundle.name.startswith("gpu-check-nvidia-h100-80gb-hbm3-")
+    files = contents(bundle)
+    outcomes = [line.split(" | ")[0::3] for line in files["summary.md"].splitlines() if line.startswith("| ")][2:]
+    assert [(name.removeprefix("| "), how.partition(":")[0]) for name, how in outcomes] == [
+        ("version", PASSED),
+        ("nvml", PASSED),
+        ("cdi", FAILED),
+    ]
+    assert "No Docker Engine answers" in outcomes[2][1]
+    # the recording is test data as it is
+    assert [card.name for card in host.read(Replay(files["nvml.jsonl"].splitlines())).cards] == [H100.name]
+    assert set(files) == {"summary.md", "version.txt", "nvml.txt", "nvml.jsonl", "cdi.txt"}
+    for name in here():
+        assert not any(name in text for text in files.values()), name
+
+
+def python(name: str, code: str, limit: float = 60.0, **more: object) -> Step:
+    return Step(name, (sys.executable, "-c", code), about=1, limit=limit, **more)  # type: ignore[arg-type]
+
+
+def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
+    return [(each.status, each.how.partition(",")[0]) for each in walked(steps, scratch)]
+
+
+ENDLESS = "import time; print('begun', flush=True); time.sleep(1000)"
+
+
+def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path: Path) -> None:
+    steps = [
+        python("raises", "raise SystemExit(4)"),
+        python("endless", ENDLESS, limit=0.5),
+        python("fine", "pass"),
+        python("second", "pass", after="raises"),
+        Step("none", (), left_out="only root may"),
+    ]
+    assert outcomes_of(steps, tmp_path) == [
+        (FAILED, "exit code 4"),
+        (FAILED, "stopped after 0 s"),
+        (PASSED, "0 s"),
+        (LEFT_OUT, "raises failed: mend what it says first"),
+        (LEFT_OUT, "only root may"),
+    ]
+
+
+def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "BUDGET", 5.0)
+    steps = [python("long", "pass"), python("images", "pass", counted=False)]
+    assert [status for status, _ in outcomes_of(steps, tmp_path)] == [LEFT_OUT, PASSED]
+
+
+def test_after_ctrl_c_the_rest_is_left_out_and_the_bundle_is_written(tmp_path: Path) -> None:
+    interrupts = f"import os; os.kill({os.getpid()}, {signal.SIGINT:d}); {ENDLESS}"
+    steps = [python("first", interrupts), python("second", "pass")]
+    assert outcomes_of(steps, tmp_path) == [(FAILED, "stopped by Ctrl-C"), (LEFT_OUT, "stopped by Ctrl-C")]
+
+
+def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Path) -> None:
+    uuid, place = "GPU-8a7ab9d1-4a7c-1111-2222-333344445555", "0000:65:00.0"
+    secrets = ["/home/somebody", "somebody", "box17.example.org", uuid, "65:00.0", "train.py"]
+    said = f"box17.example.org: somebody's /home/somebody/work: {uuid} at {place}, used by train.py (process 41)\n"
+    run = tmp_path / "quick" / "20261122-1"
+    run.mkdir(parents=True)
+    facts = {"host": {"gpus": [{"pci": place}]}, "path": "/home/somebody/work", "somebody": 1}
+    (run / "run.json").write_text(json.dumps(facts))
+    (run / "launches.jsonl").write_text(json.dumps({"gpus": [{"pci": f"0000{place}".upper()}]}) + "\n")
+    (run / "report.md").write_text(said * 100_000)
+    mask = Mask({"somebody": "user", "box17.example.org": "host"})
+    outcomes = [Outcome(Step("quick", ("x",)), PASSED, "3 s", said)]
+    bundle = tmp_path / "bundle.zip"
+    write(bundle, mask.text(summary(outcomes, CARD, HOST)), outcomes, tmp_path, mask)
+    assert bundle.stat().st_size < 10_000_000
+    files = contents(bundle)
+    # what a run's file is called, and its keys, stay; what is too large is named
+    assert json.loads(files["quick/run.json"]) == {
+        "host": {"gpus": [{"pci": "0000:01:00.0"}]},
+        "path": "~/work",
+        "somebody": 1,
+    }
+    assert json.loads(files["quick/launches.jsonl"]) == {"gpus": [{"pci": "0000:01:00.0"}]}
+    assert files["quick/report.md"].startswith("left out: ")
+    assert files["quick.txt"] == (
+        "host: user's ~/work: GPU-00000000-0000-0000-0000-000000000000 at 0000:01:00.0, used by program (process 1)\n"
+    )
+    del files["quick/run.json"]
+    for secret in secrets:
+        assert not any(secret in text for text in files.values()), secret
+
+
+def test_two_gpus_stay_two_and_one_stays_one() -> None:
+    mask = Mask({})
+    one, other = (mask.text(text) for text in ("00000001:00:00.0 and 0001:00:00.0", "0002:00:00.0"))
+    assert one == "0000:01:00.0 and 0000:01:00.0"
+    assert other == "0000:02:00.0"
+
+
+def test_names_of_this_machine_are_known() -> None:
+    assert here()[str(Path.home())] == "~" or Path.home() == Path("/")
+    assert here()[str(ROOT)] == "PROJECT"
+
+
+def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "launches.jsonl"
+    path.write_text('{"cell": 1}\n{"path": "/home/somebody/w')
+    assert Mask({}).file(path) == '{"cell": 1}\n{"path": "~/w'
+
+
+def test_what_is_planned_is_what_the_card_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(check, "_measured", lambda _: ["tf1.15-ngc", "tf2.16"])
+    steps = check.planned([CARD], HOST, "0", seconds=5, scratch=tmp_path)
+    assert [step.name for step in steps] == [
+        *("version", "doctor", "nvml", "images", "verify", "cdi", "runtime", "driver", "quick", "locked")
+    ]
+    typed = {step.name: step.typed for step in steps}
+    assert typed["images"] == "harness images build tf2.21 tf1.15-ngc tf2.16 --device gpu"
+    assert typed["cdi"].startswith("harness matrix --gpus 0 --gpu-via cdi -e tf2.21 ")
+    assert sum(step.about for step in steps if step.counted) < check.BUDGET
+
+
+def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(check, "_measured", lambda _: [])
+    blackwell = Card(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+    steps = check.planned([blackwell], GpuHost(cards=[blackwell], driver="580.1"), "0", seconds=5, scratch=tmp_path)
+    assert [step.name for step in steps if not step.left_out] == ["version", "doctor", "nvml"]
