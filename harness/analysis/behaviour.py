@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from harness.analysis.environments import pins
 from harness.analysis.lookup import Lookup
-from harness.analysis.observations import KIT, Observed, has_told, observations, tells_version
+from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_told, observations, tells_version
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
@@ -133,7 +133,7 @@ def _belonging(run: Run, scenario: Scenario, seen: _Seen, said: _Told, *, timed:
         return {name for name in told if _differs(scenario, name, said)} | {
             each.observation for each in scenario.expect
         }
-    return told or {name for observed in seen.values() for name in observed}
+    return told or {name for observed in seen.values() for name in observed if name != SETTINGS_SEEN}
 
 
 def _differs(scenario: Scenario, name: str, said: _Told) -> bool:
