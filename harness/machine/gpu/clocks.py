@@ -92,13 +92,18 @@ def _marked() -> list[str]:
 
 def _write(uuids: Sequence[str]) -> None:
     path = mark()
-    path.unlink(missing_ok=True)
-    if not uuids:
-        return
-    # never through a link that another user made
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
+    try:
+        path.unlink(missing_ok=True)
+        if uuids:
+            # never through a link that another user made
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
+    except OSError as error:
+        raise CannotRunHereError(
+            f"--lock-clocks: {path}, which says what is locked, cannot be written: {error.strerror}.",
+            f"Remove it: sudo rm {path}",
+        ) from None
 
 
 def _lock(cards: Sequence[Card], clock: str, library: Any) -> None:

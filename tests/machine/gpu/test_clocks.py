@@ -182,6 +182,17 @@ def test_a_mark_through_a_link_is_not_believed(tmp_path: Path) -> None:
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
 
 
+def test_without_a_mark_nothing_is_locked() -> None:
+    done: Done = []
+    clocks.mark().mkdir()
+    with (
+        pytest.raises(CannotRunHereError, match="cannot be written"),
+        clocks.locked([ONE], "1500", library(unlockable("GPU-one", done))),
+    ):
+        pytest.fail("the run began")
+    assert done == []
+
+
 def test_a_card_that_is_gone_has_no_clocks_to_unlock_and_one_that_is_forbidden_is_said() -> None:
     gone = {
         **K80,
