@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ BUDGET = 600.0
 #: Seconds in which a step that is stopped has to end, as after Ctrl-C.
 _GRACE = 30.0
 #: Bytes of an output, and of a run's file, that a bundle has at most. GitHub takes 25 MB; this keeps it below 10.
-_MOST = 500_000
+_MOST = 1_000_000
 
 HARNESS = (sys.executable, "-m", "harness")
 #: One cell, as short as a launch can be.
@@ -86,6 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
     parser.add_argument("--gpus", default=chosen.FIRST, help="the GPU to check, as --gpus of harness matrix has it")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to listen to the CPUs, and to watch GPUs")
+    parser.add_argument("--env", default="", help="the environment of single cells; else the newest that runs natively")
     parser.add_argument("--only", default="", help="steps by their names, such as nvml,cdi; all where left out")
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="where the bundle goes")
     arguments = parser.parse_args()
@@ -101,7 +102,10 @@ def main() -> int:
         return error.exit
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as scratch:
         names = arguments.only.split(",") if arguments.only else []
-        steps = planned(cards, host, arguments.gpus, seconds=arguments.seconds, scratch=Path(scratch), names=names)
+        settled = arguments.env or _newest(cards, host)
+        of_quick = _measured(("--suite", "quick", "--gpus", arguments.gpus)) if not names or "images" in names else []
+        every = planned(settled, of_quick, arguments.gpus, arguments.seconds, Path(scratch))
+        steps = [step for step in every if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
         outcomes = list(walked(steps, Path(scratch)))
@@ -113,35 +117,28 @@ def main() -> int:
     return Exit.CELLS_FAILED if any(each.status == FAILED for each in outcomes) else Exit.OK
 
 
-def planned(
-    cards: Sequence[Card], host: GpuHost, which: str, *, seconds: float, scratch: Path, names: Collection[str] = ()
-) -> list[Step]:
-    """The steps of these names, in order; all of them where none is named. `which` are the cards as they are typed."""
-    of_quick = _measured(("--suite", "quick", "--gpus", which)) if not names or "images" in names else []
-    every = _every(cards, host, which, seconds=seconds, scratch=scratch, of_quick=of_quick)
-    return [step for step in every if not names or step.name in names]
+def planned(environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path) -> Iterator[Step]:
+    """The steps, in order: single cells in the environment, if the card runs one, and the suite `quick` in its own.
 
-
-def _every(
-    cards: Sequence[Card], host: GpuHost, which: str, *, seconds: float, scratch: Path, of_quick: Sequence[str]
-) -> Iterator[Step]:
-    on, newest = ("--gpus", which), _newest(cards, host)
+    `which` are the cards as they are typed, `seconds` how long CPUs and cards are watched.
+    """
+    on = ("--gpus", which)
     yield Step("version", (*HARNESS, "--version"), 1, 30)
     yield Step("doctor", (*HARNESS, "doctor", *on, "--seconds", f"{seconds * 1000:.0f}ms"), 10 + seconds, 60 + seconds)
     recording = ("-m", "bench.gpu_check.recording", str(scratch / "nvml.jsonl"), "--seconds", f"{seconds:g}")
     yield Step("nvml", (sys.executable, *recording), 5 + seconds, 30 + seconds)
-    if not newest:
+    if not environment:
         why = "no environment of the catalogue runs natively on this GPU"
         for name in ("images", "verify", "cdi", "runtime", "driver", "quick", "locked"):
             yield Step(name, (), left_out=why)
         return
-    images = list(dict.fromkeys([newest, *of_quick]))
+    images = list(dict.fromkeys([environment, *of_quick]))
     build = (*HARNESS, "images", "build", *images, "--device", "gpu")
     # gigabytes are not fetched for containers that get no GPU
     yield Step("images", build, 900, 3600, counted=False, after="doctor")
-    yield Step("verify", (*HARNESS, "images", "verify", newest, "--device", "gpu"), 20, 90)
+    yield Step("verify", (*HARNESS, "images", "verify", environment, "--device", "gpu"), 20, 90)
     matrix = (*HARNESS, "matrix", *on)
-    cell = ("-e", newest, "-s", "keras_step", *(word for each in _CELL for word in ("-a", each)), *_SHORT)
+    cell = ("-e", environment, "-s", "keras_step", *(word for each in _CELL for word in ("-a", each)), *_SHORT)
     for way in gpus.GpuWay:
         results = ("--results", str(scratch / way.value))
         yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120)
