@@ -147,7 +147,8 @@ class LaunchRequest:
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's.",
+            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's; with --gpu, "
+            "what it names in place of those that the GPU cannot run.",
             ("-e", "--environment"),
             names,
         ),
