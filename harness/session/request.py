@@ -147,8 +147,8 @@ class LaunchRequest:
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's; with --gpu, "
-            "what it names in place of those that the GPU cannot run.",
+            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's; with --gpu "
+            "without those that the GPU cannot run, for which others stand in.",
             ("-e", "--environment"),
             names,
         ),
