@@ -24,6 +24,7 @@ from harness.catalog.scenarios import kit_files
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
+from harness.model.gpu import Card, GpuHost, UsedGpu
 from harness.model.launch import Job, Limits, Sampling, Status
 from harness.model.scenario import Cell
 from tests.backends.workers import job
@@ -236,6 +237,24 @@ def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_g
     assert backend.launch(image, on_gpus("", "0", **limits)).status is Status.OK
     ended = backend.launch(image, on_gpus("signal.pause()", "0", **limits))
     assert (ended.status, ended.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
+
+
+OTHER_CARD = "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci': '0000:00:1E.0'}])\n"
+
+
+def test_a_launch_on_another_gpu_than_it_was_to_be_on_has_a_status_of_its_own(backend, gpus, image, monkeypatch):
+    a100 = Card(0, "GPU-0", "NVIDIA A100", (8, 0), 40 * 2**30, pci="0000:3b:00.0")
+    monkeypatch.setattr(backend, "gpu_host", GpuHost(cards=[a100], driver="550.54.15"))
+    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
+    assert outcome.status is Status.OTHER_GPU, (outcome.error, outcome.stderr)
+    assert outcome.error == (
+        "it ran on Tesla T4 (compute capability 7.5, 0000:00:1e.0), and was to run on GPU 0: NVIDIA A100 (compute "
+        "capability 8.0, 0000:3b:00.0)"
+    )
+    # of a machine of which nothing is known, what the launch says is kept
+    monkeypatch.setattr(backend, "gpu_host", GpuHost(absent="the engine is on another machine", is_here=False))
+    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
+    assert (outcome.status, outcome.gpus) == (Status.OK, (UsedGpu("Tesla T4", (7, 5), "0000:00:1e.0"),))
 
 
 def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):
