@@ -1,7 +1,7 @@
 """Settings: axes that every scenario has where somebody asks for them."""
 
 from harness.model.settings import AS_IT_COMES, SETTINGS, open_to, values, with_settings
-from tests.factories import scenario
+from tests.factories import cell, scenario
 
 
 def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_settings_order() -> None:
@@ -31,3 +31,7 @@ def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself() -> None:
 
 def test_every_setting_can_be_left_as_it_comes() -> None:
     assert all(values(name)[-1] == AS_IT_COMES for name in SETTINGS)
+
+
+def test_a_cell_tells_bare_values_with_their_axis() -> None:
+    assert str(cell(xla="on", precision="mixed_float16")).endswith("graph xla=on mixed_float16")

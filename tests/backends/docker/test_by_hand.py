@@ -9,6 +9,7 @@ import pytest
 from harness.backends.docker.by_hand import by_hand
 from harness.model.backend import BackendFacts
 from harness.model.launch import Limits, Protocol, Sampling
+from harness.model.settings import with_settings
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
 
 
@@ -116,3 +117,10 @@ def test_untrusted_strings_are_words_of_the_command_and_nothing_else():
     members = dict.fromkeys(cells(calls=[evil]), 0.01)
     for line in again(members, scenarios=[scenario(axes=axes)]).cells:
         assert words(line)[-6:-4] == ["--call", evil]
+
+
+def test_settings_are_options_but_for_those_that_are_left_as_they_come():
+    asked = with_settings(scenario(), {"xla": ["on", "default"], "tf32": ["off", "default"]})
+    (line,) = again([cell(xla="on", tf32="default")], scenarios=[asked]).cells
+    assert words(line)[-2:] == ["--xla", "on"]
+    assert "--tf32" not in words(line)
