@@ -106,8 +106,8 @@ class Bench:
         """Wait until the work is done whose results the tensors in `values` are, however nested; returns `values`.
 
         A GPU's work goes on when the call that asked for it has returned, so a first call ends with this. It is done
-        when the results have reached the host: all of them on a CPU, where they are, and one element of each that is
-        in a GPU's memory.
+        when the results have reached the host: all of them on a CPU, where they are, and one element of each large one
+        that is in a GPU's memory.
         """
         self._fetch(values)
         return values

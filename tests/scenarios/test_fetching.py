@@ -3,7 +3,7 @@
 from types import SimpleNamespace as Thing
 
 import pytest
-from kit.fetching import fetch, fetch_one
+from kit.fetching import SMALL, fetch, fetch_one
 
 FULL = "/job:localhost/replica:0/task:0/device:"
 
@@ -42,25 +42,26 @@ class Holder:
 
 ON_GPU = [
     (Tensor((1000, 1000), "GPU:0", backing="GPU:0"), (0, 0)),
-    (Tensor((7,), "GPU:0"), (0,)),  # of a release that does not tell the memory
+    (Tensor((SMALL + 1,), "GPU:0"), (0,)),  # of a release that does not tell the memory
+    (Tensor((256, SMALL // 256), "GPU:0", backing="GPU:0"), "all"),
     (Tensor((), "GPU:0", backing="GPU:0"), "all"),
     (Tensor((1,), "GPU:0", backing="GPU:0"), "all"),
     (Tensor((0, 3), "GPU:0", backing="GPU:0"), "all"),
-    (Tensor((10, 10), "GPU:0", backing="CPU:0"), "all"),  # whole numbers are in the host's memory
-    (Tensor((10, 10), "CPU:0"), "all"),
+    (Tensor((1000, 1000), "GPU:0", backing="CPU:0"), "all"),  # whole numbers are in the host's memory
+    (Tensor((1000, 1000), "CPU:0"), "all"),
 ]
 
 
 @pytest.mark.parametrize("wrap", [lambda t: t, lambda t: [1.0, t], lambda t: (None, {"loss": t}), Holder])
 @pytest.mark.parametrize(("tensor", "copied"), ON_GPU)
-def test_of_what_is_in_a_gpus_memory_one_element_is_waited_for(wrap, tensor, copied):
+def test_of_much_in_a_gpus_memory_one_element_is_waited_for(wrap, tensor, copied):
     del tensor.log[:]
     fetch_one(wrap(tensor))
     assert tensor.log == [copied]
 
 
 def test_every_tensor_is_waited_for():
-    first, second = Tensor((2, 2), "GPU:0"), Tensor((3,), "GPU:1")
+    first, second = Tensor((300, 300), "GPU:0"), Tensor((SMALL * 2,), "GPU:1")
     fetch_one({"a": [first], "b": second})
     assert (first.log, second.log) == ([(0, 0)], [(0,)])
 
@@ -86,7 +87,7 @@ class Ragged:
 class Variable3(Ragged):
     """A variable of Keras 3, whose shape is a tuple."""
 
-    shape = (2, 2)
+    shape = (1000, 1000)
     device = FULL + "GPU:0"
 
 
