@@ -9,6 +9,7 @@ import pytest
 
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
+from harness.backends.docker.gpus import names_in
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from tests.docker.nvidia_engine import running, small
@@ -38,6 +39,17 @@ def nvidia(_nvidia):
     """An engine of the tests' own that gives GPUs by NVIDIA's hook and runtime, and by CDI once that describes some."""
     yield _nvidia
     _nvidia.mend()
+
+
+@pytest.fixture(scope="module")
+def no_gpus(engine):
+    """The folder of CDI specifications that tests may write to, on a machine without GPUs."""
+    folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
+    if not engine.is_here or not folders:
+        lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
+    if names_in(folders):
+        lacking("this machine has GPUs by CDI: a second specification of them would be refused")
+    return folders[-1]
 
 
 class Project:

@@ -15,7 +15,7 @@ import pytest
 
 from harness.backends.docker import gpus as code
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.gpus import KIND, GpuAccess, names_in
+from harness.backends.docker.gpus import KIND, GpuAccess
 from harness.backends.docker.images import Images
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -53,17 +53,6 @@ def scenario(bench, mode):
     {before}
     bench.measure(lambda: 1.0, document=3)
 """
-
-
-@pytest.fixture(scope="module")
-def no_gpus(engine):
-    """The folder of CDI specifications that tests may write to, on a machine without GPUs."""
-    folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
-    if not engine.is_here or not folders:
-        lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
-    if names_in(folders):
-        lacking("this machine has GPUs by CDI: a second specification of them would be refused")
-    return folders[-1]
 
 
 @pytest.fixture

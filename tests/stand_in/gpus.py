@@ -38,6 +38,9 @@ COMPILED: Mapping[str, tuple[str, int]] = {
     "libcudnn.so.7": ("libcudnn.c", 7401),
     "libcudnn.so.8": ("libcudnn.c", 8904),
     "libcudnn.so.9": ("libcudnn.c", 90300),
+    "libcupti.so.10.0": ("libcupti.c", 0),
+    "libcupti.so.11.2": ("libcupti.c", 0),
+    "libcupti.so.12": ("libcupti.c", 0),
 }
 
 #: Libraries that TensorFlow opens, and of which no scenario calls a function.
@@ -46,7 +49,6 @@ EMPTY = (
     *("libcurand.so.10.0", "libcurand.so.10"),
     *("libcusolver.so.10.0", "libcusolver.so.11"),
     *("libcusparse.so.10.0", "libcusparse.so.11", "libcusparse.so.12"),
-    "libcupti.so.10.0",
 )
 
 
@@ -105,7 +107,7 @@ class Machine:
         return {
             "cdiVersion": "0.5.0",
             "kind": KIND,
-            "devices": [*entries, {"name": "all", "containerEdits": {"env": every}}],
+            "devices": [*entries, {"name": "all", "containerEdits": {"env": every}}] if entries else [],
             "containerEdits": {
                 "env": [f"{name}={value}" for name, value in settings.items()],
                 "mounts": [{"hostPath": str(self.libraries), "containerPath": FOLDER, "options": ["ro", "bind"]}],
@@ -140,8 +142,8 @@ def build(folder: Path) -> Path:
     for soname in EMPTY:
         (folder / soname).write_bytes(shared_object(soname))
     for soname, (source, version) in COMPILED.items():
-        # the runtime stands upon the driver
-        driver = [str(folder / "libcuda.so.1")] if source == "libcudart.c" else []
+        # these stand upon the driver's
+        driver = [str(folder / "libcuda.so.1")] if source in ("libcudart.c", "libcupti.c") else []
         options = ["-std=gnu11", "-O1", "-w", "-shared", "-fPIC", f"-DVERSION={version}", f"-Wl,-soname,{soname}"]
         command = [compiler, *options, "-o", str(folder / soname), str(SOURCES / source), *driver]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

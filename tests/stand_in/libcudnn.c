@@ -51,6 +51,7 @@ DOES_NOTHING(cudnnSetConvolutionNdDescriptor)
 DOES_NOTHING(cudnnSetConvolutionGroupCount)
 DOES_NOTHING(cudnnSetConvolutionMathType)
 DOES_NOTHING(cudnnSetConvolutionReorderType)
+int cudnnGetConvolutionMathType(handle convolution, int *type) { *type = 0; return 0; }
 MAKES(cudnnCreateActivationDescriptor)
 FREES(cudnnDestroyActivationDescriptor)
 DOES_NOTHING(cudnnSetActivationDescriptor)
@@ -121,7 +122,7 @@ DOES_NOTHING(cudnnSoftmaxBackward)
 // The backend, from 8 on: descriptors of which each attribute that is read is 0, or empty. An engine configuration is
 // the heuristics' one result.
 
-enum { INT64 = 3, ENGINE_HEURISTICS_RESULTS = 202, ENGINE_CONFIG_ENGINE = 300 };
+enum { INT64 = 3, HEURISTICS_RESULTS = 202, CONFIGURATION_ENGINE = 300, PLAN_CONFIGURATION = 401 };
 
 int cudnnBackendCreateDescriptor(int type, handle *descriptor) { *descriptor = calloc(1, 64); return 0; }
 FREES(cudnnBackendDestroyDescriptor)
@@ -131,7 +132,7 @@ DOES_NOTHING(cudnnBackendSetAttribute)
 DOES_NOTHING(cudnnBackendExecute)
 
 int cudnnBackendGetAttribute(handle descriptor, int name, int type, long long wanted, long long *count, void *values) {
-    long long has = type == INT64 || name == ENGINE_HEURISTICS_RESULTS || name == ENGINE_CONFIG_ENGINE;
+    long long has = type == INT64 || name == HEURISTICS_RESULTS || name == CONFIGURATION_ENGINE || name == PLAN_CONFIGURATION;
     if (count) *count = has;
     if (type == INT64 && wanted > 0 && values) *(long long *)values = 0;
     return 0;

@@ -7,8 +7,9 @@
 //   STAND_IN_MAY_SET=1           whether clocks may be locked; else only root may
 //   STAND_IN_CLOCKS_LOG=FILE     gets a line for each clock that is locked: card and MHz, 0 where it is unlocked
 #include "cards.h"
+#include <time.h>
 
-enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, TOO_SMALL = 7, LOST = 15 };
+enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, TOO_SMALL = 7, LOST = 15, WATTS = 60 };
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -23,7 +24,6 @@ struct pci { char legacy[16]; u32 domain, bus, device, id, subsystem; char bus_i
 static struct card instances[MOST_CARDS];
 static int is_lost, locked[MOST_CARDS];
 static long readings;
-static u64 millijoules;
 
 static int is_instance(device d) { return d >= instances && d < instances + MOST_CARDS; }
 static device parent(device d) { return is_instance(d) ? cards + (d - instances) : d; }
@@ -150,11 +150,13 @@ int nvmlDeviceGetMaxClockInfo(device d, u32 kind, u32 *mhz) { return tell(mhz, k
 int nvmlDeviceGetApplicationsClock(device d, u32 kind, u32 *mhz) { return tell(mhz, kind == 2 ? 1215 : 1410); }
 int nvmlDeviceGetDefaultApplicationsClock(device d, u32 kind, u32 *mhz) { return nvmlDeviceGetApplicationsClock(d, kind, mhz); }
 int nvmlDeviceGetTemperature(device d, u32 sensor, u32 *celsius) { return tell(celsius, 50); }
-int nvmlDeviceGetPowerUsage(device d, u32 *milliwatts) { return tell(milliwatts, 60000); }
+int nvmlDeviceGetPowerUsage(device d, u32 *milliwatts) { return tell(milliwatts, WATTS * 1000); }
 
-int nvmlDeviceGetTotalEnergyConsumption(device d, u64 *found) {  // from Volta on, since the driver was loaded
+int nvmlDeviceGetTotalEnergyConsumption(device d, u64 *millijoules) {  // from Volta on
+    struct timespec now;
     if (parent(d)->major < 7) return NOT_SUPPORTED;
-    *found = millijoules += 6000;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *millijoules = WATTS * ((u64)now.tv_sec * 1000 + (u64)now.tv_nsec / 1000000);
     return state();
 }
 

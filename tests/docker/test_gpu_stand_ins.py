@@ -1,0 +1,148 @@
+"""`harness matrix --gpu` from end to end: real TensorFlow in real containers, on stand-ins for GPUs.
+
+The images are this project's own, without NVIDIA's libraries (`tests/stand_in/project.py`). Kernels compute nothing, so
+that no number here is a GPU's, and a cell's fingerprint is not that of its work.
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
+from tests.stand_in.project import StandInProject
+
+pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
+
+#: CUDA 11 and 12.
+ENVIRONMENTS = ("tf2.5", "tf2.15")
+
+#: One cell that is quick to start: what is measured means nothing.
+CELL = ("-e", "tf2.15", "-s", "numpy_sigmoid", "-a", "variant=compiled", "-a", "size=1")
+SHORT = ("--warmup", "10ms", "--measure", "20ms", "--rounds", "1")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a run: its exit code, what it said, its report, and its launches."""
+
+    code: int
+    said: str
+    report: str
+    launches: Sequence[dict[str, Any]]
+
+    @property
+    def statuses(self) -> set[str]:
+        return {launch["status"] for launch in self.launches}
+
+
+@pytest.fixture(scope="module")
+def stand_in_project(engine, stand_ins, tmp_path_factory):
+    project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", ENVIRONMENTS)
+    project.build(stand_ins)
+    yield project
+    project.remove()
+
+
+@pytest.fixture
+def matrix(stand_in_project, no_gpus, stand_ins, tmp_path):
+    """Runs `harness matrix` on a machine with these cards, and these faults."""
+
+    def run(cards: Sequence[StandIn], *arguments: str, without: str = "", **faults: str) -> Ran:
+        libraries = stand_ins
+        if without:
+            libraries = shutil.copytree(stand_ins, tmp_path / "libraries")
+            (libraries / without).unlink()
+        machine, results = Machine(libraries, cards, faults), tmp_path / "results"
+        with machine.offered(no_gpus):
+            done = stand_in_project.run(machine, "matrix", *arguments, *SHORT, "--results", str(results))
+        (folder,) = list(results.iterdir()) if results.is_dir() else [None]
+        if folder is None:
+            return Ran(done.returncode, done.stderr, "", ())
+        launches = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
+        return Ran(done.returncode, done.stderr, (folder / "report.md").read_text(), launches)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("cards", "gpus"),
+    [([T4], "0"), ([RTX_3090], "0"), ([H100], "0"), ([T4, T4], "0,1"), ([MIG], "0:0")],
+    ids=["T4", "RTX 3090", "H100", "two cards", "MIG"],
+)
+def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
+    ran = matrix(cards, "--gpus", gpus, *CELL)
+    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
+    assert cards[0].name in ran.report
+    for launch in ran.launches:
+        assert launch["observations"]["placed on"] == ["GPU:0"]
+        # the first is where TensorFlow puts work
+        assert [gpu["name"] for gpu in launch["gpus"]] == [cards[0].given().partition(";")[0]]
+
+
+def test_training_on_two_releases_of_cuda(matrix):
+    """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
+    step = ("-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "call=train_on_batch")
+    ran = matrix([T4], "--gpu", "-e", "tf2.5", "-e", "tf2.15", *step, "-a", "mode=eager", "-a", "inputs=numpy")
+    assert ran.statuses == {"ok"}, (ran.said, ran.launches)
+    # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
+    assert "the framework counted 0" in " ".join(ran.report.split())
+
+
+def test_a_machine_without_a_gpu_launches_nothing(matrix):
+    ran = matrix([], "--gpu", *CELL)
+    assert (ran.code, ran.launches) == (4, ())
+    assert "has no GPU for containers" in ran.said
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("100", "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"),
+        ("803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver / cuda driver combination"),
+        ("999", "CUDA_ERROR_UNKNOWN: unknown error"),
+    ],
+)
+def test_a_driver_that_does_not_start_has_no_number_and_its_own_words(matrix, error, words):
+    ran = matrix([T4], "--gpu", *CELL, STAND_IN_CUINIT=error)
+    assert (ran.code, ran.statuses) == (1, {"cpu fallback"})
+    assert f"TensorFlow 2.15.1 lists no GPU, only CPU:0: failed call to cuInit: {words}" in ran.said
+
+
+def test_a_missing_library_is_named(matrix):
+    ran = matrix([T4], "--gpu", *CELL, without="libcudnn.so.8")
+    assert (ran.code, ran.statuses) == (1, {"cpu fallback"})
+    assert "libcudnn.so.8" in ran.said
+
+
+def test_a_card_without_room_has_no_number(matrix):
+    ran = matrix([T4], "--gpu", *CELL, STAND_IN_TAKEN_GIB="15")
+    assert (ran.code, ran.statuses) == (1, {"failed"})
+    assert "Dst tensor is not initialized" in ran.said
+
+
+def test_a_card_that_is_lost_meanwhile_is_why_the_launch_failed(matrix):
+    ran = matrix([T4], "--gpu", *CELL, STAND_IN_LAUNCH_FAILS="719:20", STAND_IN_NVML_LOST_AFTER="10")
+    assert (ran.code, ran.statuses) == (1, {"failed"})
+    assert "The driver lost its GPU meanwhile" in ran.launches[0]["advice"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "value", "resource"),
+    [("STAND_IN_REASONS", "0x40", "gpu_throttled_share"), ("STAND_IN_PROCESS", "1", "gpu_foreign_processes")],
+    ids=["heat", "another process"],
+)
+def test_what_slows_a_card_down_disturbs_its_rounds(matrix, fault, value, resource):
+    ran = matrix([T4], "--gpu", *CELL, **{fault: value})
+    assert (ran.code, ran.statuses) == (0, {"ok"})
+    assert all(launch["resources"][resource] == 1 for launch in ran.launches)
+    assert "disturbed" in ran.said
+
+
+def test_a_driver_that_is_too_old_launches_nothing(matrix):
+    ran = matrix([T4], "--gpu", *CELL, STAND_IN_DRIVER="450.36.06", STAND_IN_CUDA="11000")
+    assert (ran.code, ran.launches) == (4, ())
+    assert "525.60.13" in ran.said

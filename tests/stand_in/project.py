@@ -1,0 +1,92 @@
+"""A project of the tests' own: its GPU images are this one's without NVIDIA's libraries, whose place stand-ins take.
+
+The Dockerfile, the scenarios and the catalogue's lines are the real ones, and TensorFlow's wheels. Of NVIDIA's packages
+only the compiler stays, whose assembler and device library XLA calls. Environments up to 2.4 are none of these: their
+CUDA is copied out of TensorFlow's own image.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stand_in.gpus import Machine
+
+ROOT = Path(__file__).parents[2]
+
+#: Images of these tests are apart from the user's: a registry that nothing answers for.
+REGISTRY = "127.0.0.1:9/stand-in/"
+
+
+@dataclass(frozen=True, slots=True)
+class StandInProject:
+    """The project in `root`, of these environments."""
+
+    root: Path
+    names: Sequence[str]
+
+    @classmethod
+    def make(cls, root: Path, names: Sequence[str]) -> "StandInProject":
+        """Make it of these environments of the catalogue."""
+        shutil.copytree(ROOT / "scenarios", root / "scenarios")
+        (root / "images" / "locks").mkdir(parents=True)
+        for path in (ROOT / "images").glob("*.*"):
+            shutil.copy(path, root / "images")
+        for name in names:
+            lock = f"{name}-gpu.txt"
+            text = without_nvidia((ROOT / "images" / "locks" / lock).read_text())
+            (root / "images" / "locks" / lock).write_text(text)
+        (root / "docker-bake.hcl").write_text(catalogue((ROOT / "docker-bake.hcl").read_text(), names))
+        return cls(root, names)
+
+    def run(self, machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `harness` with these arguments in the project, on this machine."""
+        return subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=self.root,
+            env={**self.environ(), **machine.environ()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def build(self, libraries: Path) -> None:
+        """Build the images one after another, since each is large."""
+        for name in self.names:
+            done = self.run(Machine(libraries), "images", "build", name, "--device", "gpu")
+            assert done.returncode == 0, done.stderr
+
+    def remove(self) -> None:
+        """Remove the images, and what launches left in volumes."""
+        ids = docker("image", "ls", "--no-trunc", "--quiet", f"{REGISTRY}harness/*").split()
+        prefixes = tuple(f"harness-ptx-{each.partition(':')[2][:12]}" for each in ids)
+        volumes = [each for each in docker("volume", "ls", "--quiet").split() if each.startswith(prefixes)]
+        if volumes:
+            docker("volume", "rm", *volumes)
+        docker("image", "rm", "--force", *ids)
+
+    def environ(self) -> Mapping[str, str]:
+        """The variables of a process that works in the project."""
+        return {**os.environ, "HARNESS_PROJECT": str(self.root), "PYTHONPATH": str(ROOT), "REGISTRY": REGISTRY}
+
+
+def catalogue(bake: str, names: Sequence[str]) -> str:
+    """A bake file with these environments alone."""
+    line = re.compile(r'^    \{ name = "([^"]+)".*\n', flags=re.MULTILINE)
+    return line.sub(lambda found: found.group() if found.group(1) in names else "", bake)
+
+
+def without_nvidia(lock: str) -> str:
+    """A lock without NVIDIA's packages, but for the compiler's."""
+    return re.sub(r"^nvidia-(?!cuda-nvcc)(?:.*\\\n)*.*\n", "", lock, flags=re.MULTILINE)
+
+
+def docker(*arguments: str) -> str:
+    """What `docker` says to these arguments."""
+    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
