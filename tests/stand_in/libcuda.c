@@ -1,5 +1,5 @@
 // A stand-in for libcuda.so.1, the driver: device memory is the host's, streams and events are done at once, and kernels
-// do nothing, but for one. Its cards are those in cards.h.
+// do nothing. Its cards are those in cards.h.
 //
 //   STAND_IN_CUINIT=803             the error with which it starts: 100 no device, 803 library and module differ
 //   STAND_IN_LAUNCH_FAILS=719:500   the error of the 500th kernel and of all that comes after it: 719, 700
@@ -39,27 +39,13 @@ static int drop(handle gone) { free(gone); return error; }
 // Of the stand-ins alone: what traces kernels (CUPTI), and what launches them (cudart).
 void (*stand_in_traced)(const char *kernel, int device);
 
-// One kernel computes: TensorFlow's DynamicStitch of 32-bit integers, because these are the shapes of gradients, and a
-// shape of whatever lies in memory ends the step. Each output takes its values from the input that is named for it.
-struct integers { int count, few[8]; const int *many; };
-struct inputs { int count; const int *few[8]; const int **many; };
-
-static void stitch(int length, int total, const struct integers *which, const struct inputs *from, int *to) {
-    const int *of = which->count > 8 ? which->many : which->few;
-    const int *const *inputs = from->count > 8 ? from->many : (const int *const *)from->few;
-    for (int each = 0; each < total; each++)
-        if (of[each / length] >= 0) to[each] = inputs[of[each / length]][each % length];
-}
-
-int stand_in_launch(const char *name, void **arguments) {
+int stand_in_launch(const char *name) {
     int code = 0;
     long at = 0;
     if (logs()) fprintf(stderr, "stand-in: kernel %.160s\n", name);
     if (stand_in_traced) stand_in_traced(name, current()->device);
     launches++;
     if (sscanf(setting("STAND_IN_LAUNCH_FAILS", ""), "%d:%ld", &code, &at) == 2 && launches >= at) error = code;
-    if (!error && arguments && strstr(name, "DynamicStitchKernelIi"))
-        stitch(*(int *)arguments[0], *(int *)arguments[1], arguments[2], arguments[3], *(int **)arguments[4]);
     return error;
 }
 
@@ -303,11 +289,11 @@ int cuLaunchKernel(
     char *function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z, u32 shared, handle stream,
     void **arguments, void **extra
 ) {
-    return stand_in_launch(function, arguments);
+    return stand_in_launch(function);
 }
 
 // `config` begins with the grid, the block and the shared memory, which nothing needs.
-int cuLaunchKernelEx(const void *config, char *function, void **arguments, void **extra) { return stand_in_launch(function, arguments); }
+int cuLaunchKernelEx(const void *config, char *function, void **arguments, void **extra) { return stand_in_launch(function); }
 
 // The rest: errors by name, and functions by name.
 

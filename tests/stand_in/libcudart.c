@@ -16,7 +16,7 @@ extern int cuDeviceTotalMem_v2(size_t *, int), cuDriverGetVersion(int *), cuDevi
 extern int cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address), cuMemGetInfo_v2(size_t *, size_t *);
 extern int cuGetErrorName(int, const char **), cuGetErrorString(int, const char **);
 extern int cuDevicePrimaryCtxRetain(handle *, int), cuCtxSetCurrent(handle), cuCtxGetCurrent(handle *), cuCtxGetDevice(int *);
-extern int stand_in_launch(const char *, void **), stand_in_state(void);
+extern int stand_in_launch(const char *), stand_in_state(void);
 
 static __thread struct { struct size grid, block; size_t shared; handle stream; } configured;
 
@@ -62,7 +62,7 @@ int __cudaPopCallConfiguration(struct size *grid, struct size *block, size_t *sh
 
 int cudaLaunchKernel(const void *function, struct size grid, struct size block, void **arguments, size_t shared, handle stream) {
     const char *name = kernels[place(function)].name;
-    return stand_in_launch(name ? name : "?", arguments);
+    return stand_in_launch(name ? name : "?");
 }
 
 // `config` has the grid, the block and the shared memory, which nothing needs.
