@@ -1,5 +1,6 @@
 """How a scenario ended, as data: what it raised becomes a status and a sentence."""
 
+import re
 import sys
 import traceback
 from collections import namedtuple
@@ -13,6 +14,9 @@ CPU_FALLBACK = "cpu fallback"
 
 REASON_CHARACTERS = 500
 TRACEBACK_CHARACTERS = 8000
+
+# Where the node that failed was made: above what went wrong, and longer than a reason may be.
+MADE_AT = re.compile(r"Detected at node .*defined at \(most recent call last\):\n(?:(?: +(?![ (]).*)?\n)*")
 
 # status: one of the four above; reason: one line, or None; traceback: its end, or None.
 Outcome = namedtuple("Outcome", "status reason traceback")
@@ -69,6 +73,6 @@ def failure(reason):
 def one_line(error):
     """What an exception says, on one line: TensorFlow puts the point of a message far down in it."""
     try:
-        return " ".join(str(error).split())[:REASON_CHARACTERS]
+        return " ".join(MADE_AT.sub("", str(error)).split())[:REASON_CHARACTERS]
     except Exception:  # noqa: BLE001, a stranger's __str__
         return "(its message cannot be read)"

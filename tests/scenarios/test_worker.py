@@ -216,6 +216,26 @@ def test_failures_are_told_in_one_line(launch, source, reason):
     assert "\n" not in done.end["reason"]
 
 
+GRAPH_ERRORS = {
+    "2.10": "Detected at node 'step/MatMul' defined at (most recent call last):\n"
+    '    File "x.py", line 8, in <module>\n      return fn(*args)\n'
+    "Node: 'step/MatMul'\n",
+    "2.15": "Detected at node step/MatMul defined at (most recent call last):\n"
+    '  File "x.py", line 8, in <module>\n\n  File "y.py", line 9, in call\n\n',
+}
+
+
+@pytest.mark.parametrize("made_at", GRAPH_ERRORS.values(), ids=GRAPH_ERRORS)
+@pytest.mark.parametrize("said", ["unspecified launch failure", "2 root error(s) found.\n  (0) INTERNAL: no room"])
+def test_of_a_graphs_error_what_went_wrong_is_told_and_not_where_its_node_was_made(launch, made_at, said):
+    message = f"Graph execution error:\n\n{made_at}{said}"
+    reason = launch(body(f"raise ValueError({message!r})")).end["reason"]
+    assert "Graph execution error: " in reason
+    assert " ".join(said.split()) in reason
+    assert ".py" not in reason
+    assert "Detected" not in reason
+
+
 def test_a_failure_keeps_the_end_of_its_traceback(launch):
     done = launch(body("raise ValueError('x' * 20000)"))
     assert done.end["traceback"].endswith("x\n")
