@@ -92,6 +92,17 @@ def test_training_on_two_releases_of_cuda(matrix):
     assert "the framework counted 0" in " ".join(ran.report.split())
 
 
+@pytest.mark.parametrize(
+    ("suite", "card", "environments"),
+    [("headline", T4, ENVIRONMENTS), ("seed", RTX_3090, ("tf2.15",))],
+    ids=["headline", "seed"],
+)
+def test_a_suite_has_no_broken_cell(matrix, suite, card, environments):
+    ran = matrix([card], "--gpu", "--suite", suite, *(f"-e{name}" for name in environments))
+    assert [launch for launch in ran.launches if launch["status"] != "ok"] == []
+    assert ran.code == 0, ran.said
+
+
 def test_a_machine_without_a_gpu_launches_nothing(matrix):
     ran = matrix([], "--gpu", *CELL)
     assert (ran.code, ran.launches) == (4, ())

@@ -60,8 +60,41 @@ int __cudaPopCallConfiguration(struct size *grid, struct size *block, size_t *sh
     return OK;
 }
 
+// The kernels that are computed: TensorFlow makes shapes of gradients with them, and a shape that is not true ends the
+// step. They are of int32, along the first axis.
+
+// tensorflow/core/kernels/dynamic_stitch_op_gpu.cu.cc; its arrays are gpu_device_array.h's.
+static void stitch(void **arguments) {
+    const int slice = *(int *)arguments[0], size = *(int *)arguments[1], many = 8;
+    const struct { int count, inside[8]; const int *outside; } *indices = arguments[2];
+    const struct { int count; const int *inside[8], **outside; } *parts = arguments[3];
+    const int *from = indices->count <= many ? indices->inside : indices->outside;
+    const int *const *data = parts->count <= many ? parts->inside : parts->outside;
+    int *to = *(int **)arguments[4];
+    for (int at = 0; at < size; at++)
+        if (from[at / slice] != -1) to[at] = data[from[at / slice]][at % slice];
+}
+
+// tensorflow/core/kernels/gather_functor_gpu.cu.h
+static void gather(void **arguments) {
+    const int *values = *(int **)arguments[0], *indices = *(int **)arguments[1];
+    const long rows = *(long *)arguments[3], slice = *(long *)arguments[5], size = *(long *)arguments[6];
+    int *to = *(int **)arguments[2];
+    for (long at = 0; at < size; at++) {
+        const long row = indices[at / slice];
+        to[at] = row >= 0 && row < rows ? values[row * slice + at % slice] : 0;
+    }
+}
+
+static const struct { const char *name; void (*compute)(void **); } computed[] = {
+    {"DynamicStitchKernelIi", stitch},
+    {"GatherOpKernelINS_13AlignedVectorIiLi1EEEiLb1E", gather},
+};
+
 int cudaLaunchKernel(const void *function, struct size grid, struct size block, void **arguments, size_t shared, handle stream) {
     const char *name = kernels[place(function)].name;
+    for (int at = 0; name && at < sizeof computed / sizeof *computed; at++)
+        if (strstr(name, computed[at].name)) computed[at].compute(arguments);
     return stand_in_launch(name ? name : "?");
 }
 
@@ -94,6 +127,8 @@ int cudaDriverGetVersion(int *version) { return cuDriverGetVersion(version); }
 // The structure is written as CUDA 10.0 has it, whose size no later one falls below.
 int cudaGetDeviceProperties(char *found, int device) {
     enum { NAME = 0, TOTAL = 288, SHARED = 296, WARP = 308, THREADS = 320, MAJOR = 360, MINOR = 364, PROCESSORS = 388 };
+    // of one processor: where there are none, TensorFlow launches no kernel
+    enum { MOST_THREADS = VERSION < 11000 ? 620 : 624 };
     memset(found, 0, 632);
     cuDeviceGetName(found + NAME, 256, device);
     cuDeviceTotalMem_v2((size_t *)(found + TOTAL), device);
@@ -103,6 +138,7 @@ int cudaGetDeviceProperties(char *found, int device) {
     cuDeviceGetAttribute((int *)(found + MAJOR), 75, device);
     cuDeviceGetAttribute((int *)(found + MINOR), 76, device);
     cuDeviceGetAttribute((int *)(found + PROCESSORS), 16, device);
+    cuDeviceGetAttribute((int *)(found + MOST_THREADS), 39, device);
     return OK;
 }
 
