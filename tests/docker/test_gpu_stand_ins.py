@@ -58,7 +58,7 @@ def matrix(stand_in_project, no_gpus, stand_ins, tmp_path):
             (libraries / without).unlink()
         machine, results = Machine(libraries, cards, faults), tmp_path / "results"
         with machine.offered(no_gpus):
-            done = stand_in_project.run(machine, "matrix", *arguments, *SHORT, "--results", str(results))
+            done = stand_in_project.run(machine, "matrix", *SHORT, *arguments, "--results", str(results))
         (folder,) = list(results.iterdir()) if results.is_dir() else [None]
         if folder is None:
             return Ran(done.returncode, done.stderr, "", ())
@@ -147,7 +147,8 @@ def test_a_card_that_is_lost_meanwhile_is_why_the_launch_failed(matrix):
     ids=["heat", "another process"],
 )
 def test_what_slows_a_card_down_disturbs_its_rounds(matrix, fault, value, resource):
-    ran = matrix([T4], "--gpu", *CELL, **{fault: value})
+    # NVML is read every tenth of a second, and one reading is not enough
+    ran = matrix([T4], "--gpu", *CELL, "--measure", "500ms", **{fault: value})
     assert (ran.code, ran.statuses) == (0, {"ok"})
     assert all(launch["resources"][resource] == 1 for launch in ran.launches)
     assert "disturbed" in ran.said

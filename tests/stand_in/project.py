@@ -24,23 +24,20 @@ REGISTRY = "127.0.0.1:9/stand-in/"
 
 @dataclass(frozen=True, slots=True)
 class StandInProject:
-    """The project in `root`, of these environments."""
+    """The project in `root`, with images of these environments."""
 
     root: Path
     names: Sequence[str]
 
     @classmethod
     def make(cls, root: Path, names: Sequence[str]) -> "StandInProject":
-        """Make it of these environments of the catalogue."""
-        shutil.copytree(ROOT / "scenarios", root / "scenarios")
-        (root / "images" / "locks").mkdir(parents=True)
-        for path in (ROOT / "images").glob("*.*"):
-            shutil.copy(path, root / "images")
+        """Make it; of these environments are its images."""
+        for folder in ("scenarios", "images"):
+            shutil.copytree(ROOT / folder, root / folder)
+        shutil.copy(ROOT / "docker-bake.hcl", root)
         for name in names:
-            lock = f"{name}-gpu.txt"
-            text = without_nvidia((ROOT / "images" / "locks" / lock).read_text())
-            (root / "images" / "locks" / lock).write_text(text)
-        (root / "docker-bake.hcl").write_text(catalogue((ROOT / "docker-bake.hcl").read_text(), names))
+            lock = root / "images" / "locks" / f"{name}-gpu.txt"
+            lock.write_text(without_nvidia(lock.read_text()))
         return cls(root, names)
 
     def run(self, machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -72,12 +69,6 @@ class StandInProject:
     def environ(self) -> Mapping[str, str]:
         """The variables of a process that works in the project."""
         return {**os.environ, "HARNESS_PROJECT": str(self.root), "PYTHONPATH": str(ROOT), "REGISTRY": REGISTRY}
-
-
-def catalogue(bake: str, names: Sequence[str]) -> str:
-    """A bake file with these environments alone."""
-    line = re.compile(r'^    \{ name = "([^"]+)".*\n', flags=re.MULTILINE)
-    return line.sub(lambda found: found.group() if found.group(1) in names else "", bake)
 
 
 def without_nvidia(lock: str) -> str:
