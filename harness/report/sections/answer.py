@@ -98,7 +98,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
             apart = f"{subject} and {base} did not do the same work{rows}: their {clock.time}s cannot be compared"
             return apart, f"different work {where}"
     why = why_withheld(findings)
-    return f"{takes}{ends}; {why}", f"{where} there is {why}"
+    return f"{takes}{ends}; {why}", f"{why} {where}"
 
 
 def why_withheld(findings: Sequence[Finding]) -> str:
