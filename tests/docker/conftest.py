@@ -10,8 +10,15 @@ import pytest
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
 from harness.backends.docker.gpus import names_in
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project as Folder
+from harness.catalog.scenarios import kit_files
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
+from harness.model.launch import Job, Limits
+from harness.model.scenario import Cell
+from harness.runner.walk import SHORT
 from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
 
@@ -25,6 +32,44 @@ def engine():
         return connect()
     except CannotRunHereError as error:
         lacking(str(error))
+
+
+@pytest.fixture(scope="module")
+def launched(engine):
+    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+    project = Folder(ROOT)
+    environments = load_environments(project)
+    files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **kit_files(project)}
+    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+
+    def launch(name, script, axes, **changes):
+        requirement = load_lock(project, environments[name], Device.CPU)
+        backend.prepare([requirement], lambda step: None)
+        cell = Cell("script", name, Device.CPU, axes)
+        job = Job(cell, "script.py", {"script.py": script, **files}, SHORT, Limits(cpus=(0,)), {}, **changes)
+        return backend.launch(requirement, job)
+
+    yield launch
+    assert backend.clean(backend._run) == 0
+
+
+@pytest.fixture
+def gpu_project(tmp_path):
+    """A project whose one environment is TensorFlow 2.0 for GPUs, by a name of its own: its folder, and that."""
+    root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
+    (root / "images" / "locks").mkdir(parents=True)
+    for path in (ROOT / "images").iterdir():
+        if path.is_file():
+            shutil.copy(path, root / "images")
+    shutil.copytree(ROOT / "scenarios", root / "scenarios")
+    (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
+    (root / "docker-bake.hcl").write_text(
+        'variable "ENVIRONMENTS" {\n  default = [\n    { '
+        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
+        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
+    )
+    project = Folder(root)
+    return root, load_lock(project, load_environments(project)[name], Device.GPU)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -278,22 +277,10 @@ def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflo
 
 
 @pytest.fixture
-def elsewhere(engine, tensorflow, tmp_path):
-    """A project whose one environment is TensorFlow 2.0 "for the GPU", with an image that is right by its labels."""
-    root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
-    (root / "images" / "locks").mkdir(parents=True)
-    for path in (ROOT / "images").iterdir():
-        if path.is_file():
-            shutil.copy(path, root / "images")
-    shutil.copytree(ROOT / "scenarios", root / "scenarios")
-    (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
-    (root / "docker-bake.hcl").write_text(
-        'variable "ENVIRONMENTS" {\n  default = [\n    { '
-        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
-        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
-    )
-    project = Project(root)
-    requirement = load_lock(project, load_environments(project)[name], Device.GPU)
+def elsewhere(engine, tensorflow, gpu_project):
+    """A project whose environment is TensorFlow 2.0 "for the GPU", with an image that is right by its labels."""
+    root, requirement = gpu_project
+    name = requirement.environment.name
     labels = Images(engine, root).labels(requirement)
     build(engine, f"harness/{tensorflow.environment.name}:gpu", name, labels)
     yield root

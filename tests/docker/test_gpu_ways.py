@@ -8,7 +8,6 @@ import dataclasses
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +16,6 @@ import pytest
 
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.images import Images
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project as ProjectFiles
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
@@ -253,22 +249,10 @@ def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia
 
 
 @pytest.fixture
-def root(nvidia, tmp_path):
-    """A project whose one environment has an image in that engine that is right by its labels, and no TensorFlow."""
-    root, name = tmp_path / "project", f"test-{secrets.token_hex(4)}"
-    (root / "images" / "locks").mkdir(parents=True)
-    for path in (ROOT / "images").iterdir():
-        if path.is_file():
-            shutil.copy(path, root / "images")
-    shutil.copytree(ROOT / "scenarios", root / "scenarios")
-    (root / "images" / "locks" / f"{name}-gpu.txt").write_text("tensorflow==2.0.0\nkeras==2.3.1\n")
-    (root / "docker-bake.hcl").write_text(
-        'variable "ENVIRONMENTS" {\n  default = [\n    { '
-        f'name = "{name}", tensorflow = "2.0.0", python = "3.7", as_of = "2020-01-01T00:00:00Z", '
-        'cuda = "11.2", cudnn = "8.1", gpu_code = "sm_35 compute_80" },\n  ]\n}\n'
-    )
-    project = ProjectFiles(root)
-    requirement = load_lock(project, load_environments(project)[name], Device.GPU)
+def root(nvidia, gpu_project):
+    """A project whose environment has an image in that engine that is right by its labels, and no TensorFlow."""
+    root, requirement = gpu_project
+    name = requirement.environment.name
     labels = Images(nvidia.engine, root).labels(requirement)
     nvidia.label(f"harness/{name}:gpu", labels)
     yield root

@@ -1,19 +1,10 @@
 """Which training loop runs, in real releases: the names that the recorder gives, for both calls in both modes."""
 
-import secrets
 from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.backend import DockerBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import kit_files
-from harness.model.environment import Device
-from harness.model.launch import Job, Limits, Status
-from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
+from harness.model.launch import Status
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -69,24 +60,15 @@ LOOPS = {
 
 
 @pytest.fixture(scope="module")
-def observed(engine):
-    """A function that launches an environment in a mode, and returns what was observed."""
-    project = Project(ROOT)
-    environments = load_environments(project)
-    files = {"both.py": BOTH, "keras_step.py": (ROOT / "scenarios" / "keras_step.py").read_bytes()}
-    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+def observed(launched):
+    """Launches an environment in a mode, and returns what was observed."""
 
-    def launch(name, mode):
-        requirement = load_lock(project, environments[name], Device.CPU)
-        backend.prepare([requirement], lambda step: None)
-        cell = Cell("both", name, Device.CPU, {"mode": mode})
-        job = Job(cell, "both.py", {**files, **kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
-        outcome = backend.launch(requirement, job)
+    def observe(name, mode):
+        outcome = launched(name, BOTH, {"mode": mode})
         assert outcome.status is Status.OK, outcome.error + outcome.stderr
         return outcome.observations
 
-    yield launch
-    assert backend.clean(backend._run) == 0
+    return observe
 
 
 @pytest.mark.parametrize(("environment", "mode"), list(LOOPS))

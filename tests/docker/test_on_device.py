@@ -3,20 +3,11 @@
 What it hands over is read as the release's own protocol buffers read it, and so is what a GPU's part of it would be.
 """
 
-import secrets
 from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.backend import DockerBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import kit_files
-from harness.model.environment import Device
-from harness.model.launch import Job, Limits, Status
-from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
+from harness.model.launch import Status
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -82,24 +73,15 @@ MODES = {"tf1.14": BOTH, "tf2.0": BOTH, "tf2.1": ["eager"], "tf2.2": BOTH} | {
 
 
 @pytest.fixture(scope="module")
-def observed(engine):
-    """A function that launches an environment in a mode, and returns what was observed."""
-    project = Project(ROOT)
-    environments = load_environments(project)
-    files = {"product.py": PRODUCT, "keras_step.py": (ROOT / "scenarios" / "keras_step.py").read_bytes()}
-    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+def observed(launched):
+    """Launches an environment in a mode, and returns what was observed."""
 
-    def launch(name, mode):
-        requirement = load_lock(project, environments[name], Device.CPU)
-        backend.prepare([requirement], lambda step: None)
-        cell = Cell("product", name, Device.CPU, {"mode": mode})
-        job = Job(cell, "product.py", {**files, **kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
-        outcome = backend.launch(requirement, job)
+    def observe(name, mode):
+        outcome = launched(name, PRODUCT, {"mode": mode})
         assert outcome.status is Status.OK, outcome.error + outcome.stderr
         return outcome.observations
 
-    yield launch
-    assert backend.clean(backend._run) == 0
+    return observe
 
 
 @pytest.mark.parametrize(("environment", "mode"), [(name, mode) for name, modes in MODES.items() for mode in modes])

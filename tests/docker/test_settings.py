@@ -1,19 +1,10 @@
 """Settings in real releases: what is asked for is on, and what Keras does by itself is seen."""
 
-import secrets
 from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.backend import DockerBackend
-from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import kit_files
-from harness.model.environment import Device
-from harness.model.launch import Job, Limits, Status
-from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
+from harness.model.launch import Status
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -56,22 +47,13 @@ def scenario(bench, mode, pretend):
 
 
 @pytest.fixture(scope="module")
-def launched(engine):
-    """A function that launches the work in an environment with settings, and returns the outcome."""
-    project = Project(ROOT)
-    environments = load_environments(project)
-    files = {"work.py": WORK, **kit_files(project)}
-    backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
+def worked(launched):
+    """Launches the work in an environment with settings, and returns the outcome."""
 
-    def launch(name, mode="eager", *, pretend="", **settings):
-        requirement = load_lock(project, environments[name], Device.CPU)
-        backend.prepare([requirement], lambda step: None)
-        cell = Cell("work", name, Device.CPU, {"mode": mode, "pretend": pretend})
-        job = Job(cell, "work.py", files, SHORT, Limits(cpus=(0,)), {}, thorough=True, settings=settings)
-        return backend.launch(requirement, job)
+    def work(name, mode="eager", *, pretend="", **settings):
+        return launched(name, WORK, {"mode": mode, "pretend": pretend}, thorough=True, settings=settings)
 
-    yield launch
-    assert backend.clean(backend._run) == 0
+    return work
 
 
 def seen(outcome):
@@ -80,36 +62,36 @@ def seen(outcome):
 
 
 @pytest.mark.parametrize("environment", ["tf1.14", "tf2.0", "tf2.5"])
-def test_nothing_is_on_where_nothing_was_asked_for(launched, environment):
-    assert seen(launched(environment)) == {"xla": [], "precision": "float32", "deterministic": "off"}
+def test_nothing_is_on_where_nothing_was_asked_for(worked, environment):
+    assert seen(worked(environment)) == {"xla": [], "precision": "float32", "deterministic": "off"}
 
 
 @pytest.mark.parametrize(
     ("environment", "mode"),
     [*((name, "eager") for name in ("tf1.14", "tf2.5", "tf2.15", "tf2.21")), ("tf1.14", "graph"), ("tf2.5", "graph")],
 )
-def test_xla_compiles_what_it_can_and_that_is_something(launched, environment, mode):
-    assert seen(launched(environment, mode, xla="on"))["xla"] == ["what it can"]
+def test_xla_compiles_what_it_can_and_that_is_something(worked, environment, mode):
+    assert seen(worked(environment, mode, xla="on"))["xla"] == ["what it can"]
 
 
 # each step of 2.0's train_on_batch goes operation by operation
 @pytest.mark.parametrize(
     ("environment", "mode"), [("tf1.14", "operations"), ("tf2.15", "operations"), ("tf2.0", "eager")]
 )
-def test_xla_finds_nothing_in_single_operations(launched, environment, mode):
-    outcome = launched(environment, mode, xla="on")
+def test_xla_finds_nothing_in_single_operations(worked, environment, mode):
+    outcome = worked(environment, mode, xla="on")
     assert outcome.status is Status.NOT_AVAILABLE
     assert "XLA finds nothing to compile" in outcome.error
 
 
 @pytest.mark.parametrize(("environment", "function"), [("tf2.15", "_update_step_xla"), ("tf2.21", "one_step_on_data")])
-def test_what_keras_has_xla_compile_on_a_gpu_is_seen_and_can_be_turned_off(launched, environment, function):
-    assert seen(launched(environment, pretend="yes"))["xla"] == [function]
-    assert seen(launched(environment, pretend="yes", xla="off"))["xla"] == []
+def test_what_keras_has_xla_compile_on_a_gpu_is_seen_and_can_be_turned_off(worked, environment, function):
+    assert seen(worked(environment, pretend="yes"))["xla"] == [function]
+    assert seen(worked(environment, pretend="yes", xla="off"))["xla"] == []
 
 
 @pytest.mark.parametrize("environment", ["tf2.5", "tf2.15", "tf2.21"])
-def test_keras_computes_in_mixed_precision_and_operations_are_deterministic(launched, environment):
-    outcome = launched(environment, precision="mixed_float16", deterministic="on")
+def test_keras_computes_in_mixed_precision_and_operations_are_deterministic(worked, environment):
+    outcome = worked(environment, precision="mixed_float16", deterministic="on")
     assert seen(outcome) == {"xla": [], "precision": "mixed_float16", "deterministic": "on"}
     assert outcome.observations["computed in"] == "float16"

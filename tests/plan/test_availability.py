@@ -15,16 +15,11 @@ from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
 from harness.plan.availability import nearest_on, nearest_with
+from tests.cards import A100, H100, K80, RTX5090, T4, V100
 from tests.conftest import ROOT
 
 CATALOG = load_environments(Project(ROOT))
 
-K80 = Card(0, "GPU-37", "Tesla K80", (3, 7), 12 * 2**30)
-T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
-V100 = Card(0, "GPU-70", "Tesla V100", (7, 0), 16 * 2**30)
-A100 = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
-H100 = Card(1, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
-RTX5090 = Card(0, "GPU-120", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
 
 NO_NEEDS = Scenario("step", Path("step.py"), "step", "", [], {"call": ["fit"]}, "", ())
 

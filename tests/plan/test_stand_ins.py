@@ -21,6 +21,7 @@ from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import with_asked
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
+from tests.cards import H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
 
 PROJECT = Project(ROOT)
@@ -28,13 +29,6 @@ KNOWN = load_environments(PROJECT)
 SCENARIOS = find_scenarios(PROJECT).scenarios
 SUITES = load_suites(PROJECT)
 ASKED = [name for name, suite in SUITES.items() if suite.instead]
-
-T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
-V100 = Card(0, "GPU-70", "Tesla V100", (7, 0), 16 * 2**30)
-RTX3090 = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
-RTX4090 = Card(0, "GPU-89", "NVIDIA GeForce RTX 4090", (8, 9), 24 * 2**30)
-H100 = Card(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
-RTX5090 = Card(0, "GPU-120", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
 
 
 @cache

@@ -19,6 +19,7 @@ from harness.model.launch import Clock, Interleave, Protocol
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
 from harness.session.request import ProfileRequest, Request
+from tests.cards import H100, RTX5090, V100
 from tests.cli.conftest import Harness
 
 BAKE = """
@@ -32,9 +33,6 @@ variable "ENVIRONMENTS" {
 }
 """  # noqa: E501
 SUITES = '[headline]\nenvironments = ["old", "new"]\n[[headline.select]]\nscenario = "ways"\nway = ["fine"]\n'
-
-V100 = Card(0, "GPU-aaaa", "Tesla V100", (7, 0), 16 * 2**30)
-H100 = Card(0, "GPU-bbbb", "NVIDIA H100", (9, 0), 80 * 2**30)
 
 
 @pytest.fixture
@@ -226,11 +224,10 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan) -> None:
         plan(H100, environments=["old"], gpu=True, axes={"way": ["fine", "raises"]}).refuse_nothing()
     assert no.value.message.endswith(" NVIDIA H100 runs nvidias and new.")
     assert no.value.advice == "Use nvidias."
-    blackwell = Card(0, "GPU-cccc", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
     with pytest.raises(
         CannotRunHereError, match=r"it has no code for compute capability 12\.0(.|\n)*\nNo environment of "
     ):
-        plan(blackwell, gpu=True).refuse_nothing()
+        plan(RTX5090, gpu=True).refuse_nothing()
     plan(H100, environments=["new"], gpu=True).refuse_nothing()
 
 
