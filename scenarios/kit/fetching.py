@@ -1,6 +1,6 @@
 """Waiting for the results of work that goes on when the call that asked for it has returned."""
 
-from .placement import device_of
+from .placement import device_of, leaves
 
 # To take one element out costs 0.1 ms, most of it Python; a GPU has copied about so many elements by then.
 SMALL = 65536
@@ -26,14 +26,8 @@ def fetch_one(value):
     A GPU works its queue off in order, so the element, which one more kernel takes, comes after all that was asked for
     before; whole matrices would take milliseconds, and be measured with the work.
     """
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            fetch_one(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            fetch_one(item)
-    else:
-        tensor = value if hasattr(value, "numpy") else getattr(value, "data", None)
+    for leaf in leaves(value):
+        tensor = leaf if hasattr(leaf, "numpy") else getattr(leaf, "data", None)
         if hasattr(tensor, "numpy"):
             element(tensor).numpy()
 
