@@ -152,11 +152,14 @@ def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
 
 
 def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
-    """Names for some of the answer's rows, empty where these would be too many."""
-    if len(findings) == len(answer.findings):
+    """Names for some of the answer's rows, empty where these would be too many.
+
+    A box names several rows at once. Where it names but one, all are named alike, by every axis that varies.
+    """
+    boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
+    if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
         axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
         return [names.place(answer.table, each.row, axes) for each in _in_order(answer, findings)]
-    boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
         return []
     return [_name(answer, box) for box in boxes]
