@@ -53,10 +53,11 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
 
 
 def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
-    """The error for a name that does not exist."""
+    """The error for a name that does not exist; `kind` is what it would be, such as `value of the axis mode`."""
     near, newest = nearest(typed, names), _newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
-    return UsageError(f"There is no {kind} {typed!r}.{hint}", f"There are: {', '.join(names) or 'none'}.")
+    what, of, whose = kind.partition(" of ")
+    return UsageError(f"There is no {what} {typed!r}{of}{whose}.{hint}", f"There are: {', '.join(names) or 'none'}.")
 
 
 def _newest(typed: str, names: Sequence[str]) -> str | None:

@@ -90,7 +90,7 @@ def test_check_looks_at_the_suites_too(harness: Harness) -> None:
     done = harness("scenarios", "check")
     assert done.returncode == 2
     assert "scenarios/suites.toml:2: The budget of the suite few, 'soon' is not a length of time" in done.stderr
-    assert "scenarios/suites.toml:5: There is no value of way 'fin'. Did you mean fine?" in done.stderr
+    assert "scenarios/suites.toml:5: There is no value 'fin' of way. Did you mean fine?" in done.stderr
 
 
 def test_check_compiles_with_the_oldest_python_that_a_file_claims(harness: Harness, write_scenario: Write) -> None:

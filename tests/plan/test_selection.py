@@ -75,7 +75,7 @@ def test_an_axis_leaves_out_scenarios_that_lack_it() -> None:
         ({"scenarios": ["stepp"]}, "Did you mean step?"),
         ({"suite": "qick"}, "no suite 'qick'. Did you mean quick?"),
         ({"axes": {"mod": ["graph"]}}, "no axis 'mod'. Did you mean mode?"),
-        ({"axes": {"mode": ["grph"]}}, "no value of the axis mode 'grph'. Did you mean graph?"),
+        ({"axes": {"mode": ["grph"]}}, "no value 'grph' of the axis mode. Did you mean graph?"),
     ],
 )
 def test_a_misspelt_name_is_a_usage_error(selection: dict[str, object], problem: str) -> None:
@@ -223,7 +223,7 @@ def test_a_suite_whose_names_all_exist_has_no_problem(tmp_path: Path) -> None:
         ('"tf2.*"', '"tf3.*"', "2: There is no environment 'tf3.*'."),
         ('"step"', '"stepp"', "4: There is no scenario 'stepp'. Did you mean `step`?"),
         ("mode =", "mood =", "5: step has no axis 'mood'. Did you mean `mode`?"),
-        ('"fit"', '"fti"', "6: There is no value of call 'fti'. Did you mean fit?"),
+        ('"fit"', '"fti"', "6: There is no value 'fti' of call. Did you mean fit?"),
         ('"tf2.0"', '"tf2.1"', "7: There is no environment 'tf2.1'."),
         ('"graph"', '"eager"', "4: This part selects nothing: the scenario's header excludes all of it."),
     ],

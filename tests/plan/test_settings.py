@@ -13,6 +13,7 @@ from harness.model.gpu import Card
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, select
 from harness.plan.settings import refusal, with_asked
+from tests.cards import A100, T4
 from tests.conftest import ROOT
 
 STEP = Scenario("step", Path("step.py"), "", "", [], {"call": ["fit", "batch"]}, "", (), uses_keras=True)
@@ -68,8 +69,8 @@ def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
 @pytest.mark.parametrize(
     ("axes", "told"),
     [
-        ({"xla": ["fast"]}, ("There is no value of the setting xla 'fast'", "There are: on, off, default.")),
-        ({"precision": ["float16"]}, ("no value of the setting precision", "mixed_float16, float32, default")),
+        ({"xla": ["fast"]}, ("There is no value 'fast' of the setting xla", "There are: on, off, default.")),
+        ({"precision": ["float16"]}, ("no value 'float16' of the setting precision", "mixed_float16, float32, default")),
         ({"tf23": ["on"]}, ("There is no axis 'tf23'. Did you mean tf32?", "tf32, xla, precision, deterministic")),
     ],
 )
@@ -81,8 +82,6 @@ def test_what_does_not_exist_is_said_with_what_does(axes: dict[str, list[str]], 
 
 
 ENVIRONMENTS = load_environments(Project(ROOT))
-T4 = Card(0, "GPU-75", "Tesla T4", (7, 5), 16 * 2**30)
-A100 = Card(0, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 
 
 def why(environment: str, device: Device = Device.GPU, card: Card = A100, keras: bool = True, **axes: str) -> str:
