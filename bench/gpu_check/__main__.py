@@ -16,6 +16,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.machine.gpu import chosen
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.model.gpu import Card, GpuHost, shown
+from harness.model.gpu import FIRST, Card, GpuHost, shown
 from harness.plan.availability import gpu_rows
 from harness.plan.gpus import Support
 
@@ -84,7 +85,7 @@ class Outcome:
 def main() -> int:
     """Check, and write the bundle. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
-    parser.add_argument("--gpus", default=chosen.FIRST, help="the GPU to check, as --gpus of harness matrix has it")
+    parser.add_argument("--gpus", default=FIRST, help="the GPU to check, as --gpus of harness matrix has it")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to listen to the CPUs, and to watch GPUs")
     parser.add_argument("--env", default="", help="the environment of single cells; else the newest that runs natively")
     parser.add_argument("--only", default="", help="steps by their names, such as nvml,cdi; all where left out")
@@ -108,7 +109,10 @@ def main() -> int:
         steps = [step for step in every if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
-        outcomes = list(walked(steps, Path(scratch)))
+        outcomes: list[Outcome] = []
+        with suppress(KeyboardInterrupt):  # between two steps: what is done is in the bundle
+            for outcome in walked(steps, Path(scratch)):
+                outcomes.append(outcome)
         mask = Mask()
         table = summary(outcomes, cards[0], host)
         bundle.parent.mkdir(parents=True, exist_ok=True)
