@@ -61,6 +61,14 @@ class Environment:
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
 
     @property
+    def release(self) -> tuple[int, int, int]:
+        """The numbers of its TensorFlow's version."""
+        from packaging.version import Version
+
+        version = Version(self.tensorflow)
+        return version.major, version.minor, version.micro
+
+    @property
     def title(self) -> str:
         """How a sentence names it: `TensorFlow 1.14.0 + Keras 2.2.5`."""
         keras = f" + Keras {self.keras}" if self.keras else ""

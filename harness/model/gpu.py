@@ -6,6 +6,10 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
+#: What means every GPU, in `--gpus` and in CDI, and what `--gpu` means: one is what a launch measures on.
+ALL = "all"
+FIRST = "0"
+
 #: A GPU's compute capability, such as (8, 6).
 Capability = tuple[int, int]
 
@@ -182,7 +186,7 @@ class GpuHost:
         """
         # a driver may not tell of its instances
         meant = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
-        return [card for card in self.cards if "all" in meant or card.names & meant]
+        return [card for card in self.cards if ALL in meant or card.names & meant]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,13 +100,13 @@ def _no_device(environment: Environment, device: Device, catalog: Iterable[Envir
 
 def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
     """The environment of the nearest release that has the device, of two as near the older one; None without any."""
-    own = release(to)
+    own = to.release
 
     def distance(each: Environment) -> list[int]:
-        return [abs(one - other) for one, other in zip(release(each), own, strict=True)]
+        return [abs(one - other) for one, other in zip(each.release, own, strict=True)]
 
     able = [each for each in catalog if device in each.devices]
-    return min(able, key=lambda each: (distance(each), release(each)), default=None)
+    return min(able, key=lambda each: (distance(each), each.release), default=None)
 
 
 def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> Fit:
@@ -131,10 +131,10 @@ def nearest_on(
     One that runs natively, if only in most of its kernels, comes before one that is compiled, the same major version of
     TensorFlow before another, and then the nearest release, of two as near the newer one.
     """
-    major, minor, _ = release(to)
+    major, minor, _ = to.release
 
     def rank(each: Environment) -> tuple[bool, bool, int, int, str]:
-        its_major, its_minor, _ = release(each)
+        its_major, its_minor, _ = each.release
         # a later major version begins where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
         return not fit(each, cards, host).is_native, its_major != major, far, -its_minor, each.name
@@ -158,14 +158,6 @@ def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: G
     return {
         name: found.support.value for name, found in fits.items() if found.support in {Support.PARTLY, Support.COMPILED}
     }
-
-
-def release(environment: Environment) -> tuple[int, int, int]:
-    """The numbers of its TensorFlow's version."""
-    from packaging.version import Version
-
-    version = Version(environment.tensorflow)
-    return version.major, version.minor, version.micro
 
 
 def gpu_rows(

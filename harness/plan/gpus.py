@@ -151,7 +151,7 @@ def code_of(environment: Environment) -> GpuCode:
 def _on_blackwell(environment: Environment) -> str:
     if environment.gpu_image:
         return "and the libraries of its image are older than that GPU"
-    if _version(environment.tensorflow) < (2, 21):
+    if environment.release < (2, 21):
         return "and what the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues 97387, 99592, 101746)"
     return "and its compilers make none that runs there (tensorflow issues 101746, 111958)"
 

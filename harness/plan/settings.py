@@ -105,7 +105,7 @@ def _tf32(
         return "TF32 is a format of NVIDIA's GPUs, and this run is on a CPU", "Add --gpu, or leave out tf32."
     if value == "off":
         return None
-    if _release(environment) < _TF32 and not environment.gpu_image:
+    if environment.release < _TF32 and not environment.gpu_image:
         reason = f"TensorFlow has TF32 from 2.4 on, whose CUDA 11 knows it, and {environment.name} is older"
         return reason, "Choose a newer environment."
     older = next((card for card in cards if card.capability < AMPERE), None)
@@ -122,7 +122,7 @@ def _precision(
 ) -> tuple[str, str] | None:
     if not scenario.uses_keras:
         return f"the precision is a policy of Keras, and {scenario.name} does not use Keras", "Leave out precision."
-    if value == "mixed_float16" and _release(environment) < _POLICIES:
+    if value == "mixed_float16" and environment.release < _POLICIES:
         reason = f"Keras has policies of mixed precision from TensorFlow 2.1 on, and {environment.name} is older"
         return reason, "Choose a newer environment."
     return None
@@ -131,16 +131,9 @@ def _precision(
 def _deterministic(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
 ) -> tuple[str, str] | None:
-    if value == "on" and cell.device is Device.CPU and _release(environment) < _CPU_DETERMINISM:
+    if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
         return (
             f"up to TensorFlow 2.7 what makes operations deterministic is for GPUs, and {environment.name} is on a CPU",
             "Add --gpu, or choose an environment of TensorFlow 2.8 or newer.",
         )
     return None
-
-
-def _release(environment: Environment) -> tuple[int, int]:
-    from packaging.version import Version
-
-    version = Version(environment.tensorflow)
-    return version.major, version.minor

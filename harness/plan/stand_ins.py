@@ -12,7 +12,7 @@ from harness.model.environment import Device, Environment, Requirement, versions
 from harness.model.gpu import Card, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
-from harness.plan.availability import release, split
+from harness.plan.availability import split
 from harness.plan.gpus import Support, fit
 from harness.plan.selection import resolve
 
@@ -52,7 +52,7 @@ def stand_ins(
                 able = kept(name, wanted)
                 lost = sum(cell not in able for cell in own)
                 if able:
-                    ranks.append((_is_compiled(catalog[name], cards, host), lost, release(catalog[name]), name))
+                    ranks.append((_is_compiled(catalog[name], cards, host), lost, catalog[name].release, name))
             if ranks:
                 return catalog[min(ranks)[-1]]
         return None

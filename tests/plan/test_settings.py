@@ -70,7 +70,7 @@ def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
     ("axes", "told"),
     [
         ({"xla": ["fast"]}, ("There is no value 'fast' of the setting xla", "There are: on, off, default.")),
-        ({"precision": ["float16"]}, ("no value 'float16' of the setting precision", "mixed_float16, float32, default")),
+        ({"precision": ["float16"]}, ("no value 'float16' of the setting precision", "mixed_float16, float32")),
         ({"tf23": ["on"]}, ("There is no axis 'tf23'. Did you mean tf32?", "tf32, xla, precision, deterministic")),
     ],
 )

@@ -28,15 +28,11 @@ from harness.backends.docker.gpu_refusals import (
 )
 from harness.backends.text import Tail, one_line
 from harness.model.backend import GpuWay
-from harness.model.gpu import GpuHost
+from harness.model.gpu import ALL, FIRST, GpuHost
 from harness.model.launch import Limits
 
 #: The name that NVIDIA's devices have in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
-
-#: What means every GPU, in CDI and in `--gpus`, and what `--gpu` means.
-ALL = "all"
-FIRST = "0"
 
 #: What the engine calls NVIDIA's runtime, and its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"

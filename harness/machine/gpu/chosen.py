@@ -7,11 +7,7 @@ from typing import Any
 
 from harness.machine.gpu.watch import EVERY, Watch
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import Card, GpuHost, shown
-
-#: What every launch gets where no GPU is named: one is what a launch measures on.
-FIRST = "0"
-ALL = "all"
+from harness.model.gpu import ALL, FIRST, Card, GpuHost, shown
 
 _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
