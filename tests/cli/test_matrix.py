@@ -86,7 +86,7 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
         (["-s", "ways", "-e", "odl"], 2, ["no environment 'odl'", "Did you mean old?", "old, new"]),
         (["-s", "way"], 2, ["no scenario 'way'", "Did you mean ways?"]),
         (["-s", "ways", "-a", "sped=fast"], 2, ["no axis 'sped'", "Did you mean speed?"]),
-        (["-s", "ways", "-a", "way=fin"], 2, ["no value of the axis way 'fin'", "Did you mean fine?"]),
+        (["-s", "ways", "-a", "way=fin"], 2, ["no value 'fin' of the axis way", "Did you mean fine?"]),
         (["-s", "ways", "-a", "way"], 2, ["AXIS=VALUE"]),
         (["--suite", "nightly"], 2, ["no suite 'nightly'"]),
         (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
