@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness import shipped
 from harness.model.errors import UsageError
+from harness.model.scenario import FOLDERS
 
 BAKE_FILE = "docker-bake.hcl"
 
@@ -29,6 +30,11 @@ class Project:
     def scenarios(self) -> Path:
         """The folder of the scenarios, with the kit and suites.toml."""
         return self.root / "scenarios"
+
+    @property
+    def scenario_folders(self) -> list[Path]:
+        """The folders that the project's scenarios lie in, `scenarios` and below it those of upstream issues."""
+        return [self.root / folder for folder in FOLDERS]
 
     @property
     def new_scenarios(self) -> Path:

@@ -36,17 +36,20 @@ def find_scenarios(project: Project) -> Found:
 def scenario_files(project: Project) -> list[Path]:
     """The files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
 
-    A user's file without a script's header is another tool's. Raises FileError where one has the name of one of ours:
-    a suite would measure another program than it says.
+    A user's file without a script's header is another tool's. Raises FileError where one has the name of one of ours,
+    or where two of ours have one name: a suite would measure another program than it says.
     """
-    files = {path.stem: path for path in _modules(project.scenarios)}
+    files: dict[str, Path] = {}
+    taken = []
+    for path in (path for folder in project.scenario_folders for path in _modules(folder)):
+        if files.setdefault(path.stem, path) != path:
+            taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Give the file another name."))
     own = [path for path in _modules(project.own) if _may_have_header(path)] if project.own else []
-    taken = [path for path in own if path.stem in files]
+    for path in (path for path in own if path.stem in files):
+        problem = f"The harness has a scenario {path.stem} of its own."
+        taken.append(Problem(path, 0, problem, "Give the file another name."))
     if taken:
-        raise FileError(
-            Problem(path, 0, f"The harness has a scenario {path.stem} of its own.", "Give the file another name.")
-            for path in taken
-        )
+        raise FileError(taken)
     return sorted([*files.values(), *own], key=lambda path: path.stem)
 
 

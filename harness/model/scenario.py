@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.model.environment import Device
 
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
+
+#: The folders of a project's scenarios, below its top: its own, and what upstream issues tell of.
+FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
 #: What a run takes that names no suite and no scenario.
 DEFAULT_SUITE = "headline"

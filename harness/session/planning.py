@@ -107,8 +107,9 @@ class Planned:
 
     @property
     def is_untrusted(self) -> bool:
-        """Whether a scenario lies outside the project's folder: an untrusted script."""
-        return any(scenario.path.parent != self.project.scenarios for scenario in self.scenarios.values())
+        """Whether a scenario lies outside the project's folders: an untrusted script."""
+        ours = self.project.scenario_folders
+        return any(scenario.path.parent not in ours for scenario in self.scenarios.values())
 
 
 def plan(request: Request | ProfileRequest) -> Planned:

@@ -3,7 +3,7 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -125,14 +125,14 @@ class JobMaker:
         """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
         return {name: fingerprint(files) for name, files in self._files.items()}
 
-    def scripts(self, own: Path) -> dict[str, str]:
-        """The text of each scenario that is not from the project's folder `own`: with it, who has only the report can
+    def scripts(self, own: Collection[Path]) -> dict[str, str]:
+        """The text of each scenario that is not from the project's folders `own`: with it, who has only the report can
         run it again.
         """
         return {
             name: self._files[name][scenario.path.name].decode(errors="replace")
             for name, scenario in self._scenarios.items()
-            if scenario.path.parent != own
+            if scenario.path.parent not in own
         }
 
     def __call__(self, cell: Cell, sampling: Sampling) -> Job:
@@ -234,7 +234,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         images=made.images,
         pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
         sources=jobs.sources(),
-        scripts=jobs.scripts(planned.project.scenarios),
+        scripts=jobs.scripts(planned.project.scenario_folders),
         rules=RULES,
     )
     folder.write_run(begun)

@@ -63,6 +63,25 @@ def test_a_users_scenario_with_the_name_of_one_of_ours_is_refused(project: Proje
         scenario_files(replace(project, own=tmp_path))
 
 
+def test_scenarios_of_upstream_issues_lie_a_folder_below_and_are_found_like_the_others(tmp_path: Path) -> None:
+    upstream = tmp_path / "scenarios" / "upstream"
+    upstream.mkdir(parents=True)
+    for path in (upstream / "leaks.py", tmp_path / "scenarios" / "steps.py"):
+        path.write_text("# /// script\n# [tool.harness]\n# ///\ndef scenario(bench): pass\n")
+    found = find_scenarios(Project(tmp_path))
+    assert list(found.scenarios) == ["leaks", "steps"]
+    assert found.scenarios["leaks"].path == upstream / "leaks.py"
+
+
+def test_two_of_ours_may_not_have_one_name(tmp_path: Path) -> None:
+    upstream = tmp_path / "scenarios" / "upstream"
+    upstream.mkdir(parents=True)
+    for path in (upstream / "steps.py", tmp_path / "scenarios" / "steps.py"):
+        path.write_text("")
+    with pytest.raises(FileError, match=r"upstream/steps.py: .*scenarios/steps.py has the same name"):
+        scenario_files(Project(tmp_path))
+
+
 SUITES = """\
 [quick]
 title = "One cell"

@@ -1,6 +1,7 @@
 """A scenario run by hand prints what a person can read."""
 
 import re
+import shutil
 import subprocess
 import sys
 
@@ -68,6 +69,20 @@ def test_the_document_is_a_choice(by_hand):
     assert "(5 samples of 1 steps)" in done.stdout
     assert "length long" in done.stdout
     assert "blue" in done.stdout
+
+
+@pytest.mark.parametrize("version", [None, "3.7"])
+def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, version):
+    """Scenarios of upstream issues lie in a folder of their own."""
+    folder = tmp_path / "scenarios"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(scenarios / "kit", folder / "kit", ignore=ignored)
+    shutil.copytree(scenarios / "upstream" / "kit", folder / "upstream" / "kit", ignore=ignored)
+    (folder / "upstream" / "given.py").write_text(SCENARIO)
+    python = interpreter(version) if version else sys.executable
+    command = [python, str(folder / "upstream" / "given.py"), "--seconds", "0.05"]
+    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_not_available_is_one_sentence(by_hand):

@@ -12,7 +12,9 @@ import pytest
 from harness.catalog.header import parse
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
-PATHS = sorted(SCENARIOS.glob("*.py"))
+UPSTREAM = SCENARIOS / "upstream"
+sys.path.append(str(UPSTREAM))
+PATHS = [*sorted(SCENARIOS.glob("*.py")), *sorted(UPSTREAM.glob("*.py"))]
 
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
@@ -41,7 +43,7 @@ def test_the_function_takes_the_axes_in_their_order_and_its_defaults_are_values(
 def test_it_says_what_it_is_and_where_it_was_claimed(header):
     assert header.title != header.name
     assert header.source.startswith("https://") or not header.source
-    assert "seed" in header.tags
+    assert ("upstream" if header.path.parent == UPSTREAM else "seed") in header.tags
 
 
 def test_no_header_value_has_a_space(header):
@@ -60,6 +62,7 @@ def test_it_runs_by_hand_on_any_of_its_values(path, header):
 WAITING = {"fetch", "numpy", "asarray", "first"}
 
 
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.py")), ids=lambda path: path.stem)
 def test_a_first_call_waits_for_the_device(path):
     """A GPU's work goes on after the call: its time would be in no phase, or in the next one."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -345,3 +345,12 @@ def test_where_they_cannot_they_are_launched_one_after_the_other(
     with pytest.raises(UsageError, match="--interleave turns: cells take turns on one core of a CPU, and") as refused:
         plan(environments=["old"], interleave=Interleave.TURNS, **typed)
     assert refused.value.advice == f"Leave out {leave_out}, or type --interleave launches."
+
+
+def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan: Plan, harness: Harness) -> None:
+    ways = (harness.root / "scenarios" / "ways.py").read_text()
+    for folder, is_untrusted in (("scenarios/upstream", False), ("elsewhere", True)):
+        path = harness.root / folder / f"{folder[-4:]}.py"
+        path.parent.mkdir()
+        path.write_text(ways)
+        assert plan(scenarios=[str(path)], environments=["old"]).is_untrusted is is_untrusted

@@ -2,18 +2,18 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 from harness.backends.docker import gpus
 from harness.backends.docker.recipe import reference, target
 from harness.model.environment import Device, Environment
 from harness.model.launch import Protocol
 from harness.model.run import ByHand, Run
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import FOLDERS, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 #: Where a container sees the scenarios.
-_FOLDER = "/scenarios"
+_FOLDER = f"/{FOLDERS[0]}"
 
 
 def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
@@ -52,7 +52,7 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
         if cell.axes.get(axis):
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
     image = reference(run.backend.registry, environment, _device(run))
-    script = f"/scenario/{name}" if outside else f"{_FOLDER}/{name}"
+    script = f"/scenario/{name}" if outside else f"/{_folder(scenario)}/{name}"
     return " ".join([*words, shlex.quote(image), "python", shlex.quote(script), *_options(run, scenario, cell)])
 
 
@@ -71,7 +71,12 @@ def _options(run: Run, scenario: Scenario, cell: Cell) -> list[str]:
 def _outside(run: Run, scenario: Scenario) -> str:
     """The file of a scenario from outside the project's folder, as it was typed; empty for one of the project's."""
     typed = (word for word in run.command if PurePath(word).name == scenario.path.name)
-    return next((word for word in typed if PurePath(word).parent != PurePath("scenarios")), "")
+    return next((word for word in typed if PurePosixPath(word).parent not in FOLDERS), "")
+
+
+def _folder(scenario: Scenario) -> PurePosixPath:
+    """Which of the project's folders the scenario lies in."""
+    return next((each for each in FOLDERS if scenario.path.parent.parts[-len(each.parts) :] == each.parts), FOLDERS[0])
 
 
 def _mount(path: str, inside: str) -> str:

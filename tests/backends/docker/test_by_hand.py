@@ -43,6 +43,14 @@ def test_a_line_runs_the_cell_as_it_was_run():
     ]
 
 
+def test_a_scenario_of_upstream_issues_is_run_where_it_lies():
+    path = Path("/project/scenarios/upstream/step.py")
+    (line,) = again([cell("tf1.14")], scenarios=[scenario(path=path)]).cells
+    assert words(line)[words(line).index("python") + 1] == "/scenarios/upstream/step.py"
+    typed = ["harness", "matrix", "-s", "scenarios/upstream/step.py"]
+    assert again([cell("tf1.14")], scenarios=[scenario(path=path)], command=typed).cells == [line]
+
+
 def test_the_registry_is_part_of_the_images_names():
     made = again(backend=BackendFacts("docker", registry="ghcr.io/x/"))
     assert made.bake == "REGISTRY=ghcr.io/x/ docker buildx bake cpu-tf1-14 cpu-tf2-0"
