@@ -9,6 +9,7 @@ from functools import partial
 from itertools import product
 from typing import Protocol
 
+from bench.simulation.bisection import search
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
@@ -56,6 +57,7 @@ def main() -> None:
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
+    _searches(4 * arguments.tables, arguments.seed)
 
 
 def _all(
@@ -239,6 +241,21 @@ def _others(tables: int, seed: int) -> None:
         (ours,) = outcome(kind, 10, tables, seed=seed).said
         rows.setdefault("interleaved rounds, interval beyond 3 % (harness)", []).append(_percent(ours.any_different))
     _print(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
+
+
+def _searches(trials: int, seed: int) -> None:
+    print("\n## A search for a step\n")
+    plain = (1, 3, 5)
+    heads = ["candidates", "step", "a round's spread", "right", "wrong", "rounds", "candidates measured"]
+    rows = []
+    for count, step, spread in product((26, 166), (0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)):
+        found = search(count, math.log1p(step), spread, trials, seed=seed)
+        others = [search(count, math.log1p(step), spread, trials, seed=seed, plain=each) for each in plain]
+        shown = f"×{1.0 + step:g}" if step >= 1.0 else f"{step:.0%}"
+        taken = [f"{found.rounds:.0f}", f"{found.candidates:.0f}"]
+        bisected = [f"{_percent(each.right)} in {each.rounds:.0f}" for each in others]
+        rows.append([str(count), shown, f"{spread:.0%}", _percent(found.right), _percent(found.wrong), *taken, *bisected])
+    _print([*heads, *(f"plain, rounds a probe: {each}" for each in plain)], rows)
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,121 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bench.simulation.bisection import search
+from harness.upstream.bisection import Round, posterior
+
+
+def of_ends(count, step=math.log(2.0)):
+    return [Round(0, count - 1, step)] * 3
+
+
+counts = st.integers(2, 40)
+steps = st.floats(0.05, 3.0)
+
+
+@given(count=counts, step=steps, data=st.data())
+def test_exact_rounds_of_both_neighbours_find_the_step(count, step, data):
+    place = data.draw(st.integers(0, count - 2))
+    probes = [Round(0, each, step * (each > place)) for each in (place, place + 1)]
+    found = posterior(count, of_ends(count, step) + probes * 10)
+    assert found.likeliest == (place, place + 1)
+    assert found.is_found
+    assert math.isclose(found.step, step, rel_tol=0.05)
+
+
+@given(
+    count=counts,
+    values=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39), st.floats(-3.0, 3.0)), max_size=20),
+    unknown=st.sets(st.integers(1, 38)),
+)
+def test_shares_are_a_distribution_over_the_pairs_of_what_can_be_measured(count, values, unknown):
+    unknown = {each for each in unknown if each < count - 1}
+    rounds = [Round(fixed % count, probe % count, value) for fixed, probe, value in values]
+    found = posterior(count, [*of_ends(count), *rounds], unknown)
+    assert math.isclose(found.shares.sum(), 1.0)
+    assert len(found.pairs) == len(found.shares) == len(found.candidates) - 1
+    assert found.spread > 0.0
+    assert set(found.candidates).isdisjoint(unknown)
+    assert all(0 < each < count - 1 and each not in unknown for each in found.next_probes(count))
+
+
+@given(count=st.integers(3, 30), step=steps, data=st.data())
+def test_the_order_of_rounds_and_the_sign_of_the_step_do_not_matter(count, step, data):
+    numbers = st.integers(0, count - 1)
+    rounds = data.draw(st.lists(st.builds(Round, numbers, numbers, st.floats(-1.0, 1.0)), max_size=12))
+    rounds = [*of_ends(count, step), *rounds]
+    shuffled = data.draw(st.permutations(rounds))
+    turned = [Round(each.fixed, each.probe, -each.value) for each in rounds]
+    found = posterior(count, rounds)
+    assert np.allclose(posterior(count, shuffled).shares, found.shares)
+    assert np.allclose(posterior(count, turned).shares, found.shares)
+    assert math.isclose(posterior(count, turned).step, -found.step, abs_tol=1e-9)
+
+
+@given(count=st.integers(4, 40), data=st.data())
+def test_with_the_ends_alone_the_middle_is_next(count, data):
+    unknown = data.draw(st.sets(st.integers(1, count - 2), max_size=count - 3))
+    found = posterior(count, of_ends(count), unknown)
+    (first,) = found.next_probes()
+    # what is nearest to half of the places, of those that can be measured
+    inner = found.candidates[1:-1]
+    assert abs(first - (count - 1) / 2.0) == min(abs(each - (count - 1) / 2.0) for each in inner)
+
+
+@given(count=st.integers(3, 30), data=st.data())
+def test_a_pair_with_unknown_candidates_between_has_their_chance_too(count, data):
+    gap = data.draw(st.integers(1, count - 2))
+    found = posterior(count, of_ends(count), {gap})
+    shares = dict(zip(found.pairs, found.shares, strict=True))
+    assert math.isclose(shares[gap - 1, gap + 1], 2.0 / (count - 1))
+
+
+@given(count=st.integers(3, 30), step=steps)
+def test_one_clear_round_halves_what_is_left(count, step):
+    found = posterior(count, of_ends(count, step))
+    (probe,) = found.next_probes()
+    after = posterior(count, [*of_ends(count, step), Round(0, probe, 0.0)])
+    assert after.shares[:probe].sum() < found.shares[:probe].sum()
+
+
+def test_a_large_step_needs_one_round_and_a_small_one_three():
+    assert posterior(5, of_ends(5, math.log(10.0))).rounds() == 1
+    assert posterior(5, of_ends(5, math.log(1.02))).rounds() == 3
+    assert posterior(5, of_ends(5, 0.0)).rounds() == 3
+
+
+def test_a_pair_side_by_side_tells_whether_the_step_is_there():
+    clear = posterior(10, [*of_ends(10), *[Round(3, 4, math.log(2.0))] * 3])
+    assert clear.likeliest == (3, 4)
+    assert clear.is_found
+    without = posterior(10, [*of_ends(10), *[Round(3, 4, 0.0)] * 3])
+    assert without.shares[3] == without.shares.min()
+
+
+@pytest.mark.parametrize(("count", "unknown"), [(1, ()), (5, {0}), (5, {4})])
+def test_a_search_has_two_ends_that_can_be_measured(count, unknown):
+    with pytest.raises(ValueError, match="ends"):
+        posterior(count, of_ends(max(count, 2)), unknown)
+
+
+@given(count=st.integers(3, 20), data=st.data())
+def test_before_the_ends_are_measured_there_is_no_posterior(count, data):
+    probes = data.draw(st.lists(st.integers(1, count - 2), max_size=4))
+    assume(not set(range(1, count)) <= set(probes))
+    with pytest.raises(ValueError, match="ends were not measured"):
+        posterior(count, [Round(0, each, 1.0) for each in probes])
+
+
+@pytest.mark.parametrize(("count", "step", "spread"), [(26, 0.10, 0.03), (26, 0.05, 0.06), (166, 0.05, 0.03)])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_a_simulated_search_is_hardly_ever_wrong(count, step, spread, heavy):
+    found = search(count, math.log1p(step), spread, 60, seed=1, heavy=heavy)
+    # 5 % and three standard errors
+    assert found.wrong <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / 60)
+    plain = search(count, math.log1p(step), spread, 60, seed=1, plain=3)
+    assert found.right >= plain.right
+    assert plain.wrong == pytest.approx(1.0 - plain.right)
