@@ -254,7 +254,9 @@ def _searches(trials: int, seed: int) -> None:
         shown = f"×{1.0 + step:g}" if step >= 1.0 else f"{step:.0%}"
         taken = [f"{found.rounds:.0f}", f"{found.candidates:.0f}"]
         bisected = [f"{_percent(each.right)} in {each.rounds:.0f}" for each in others]
-        rows.append([str(count), shown, f"{spread:.0%}", _percent(found.right), _percent(found.wrong), *taken, *bisected])
+        rows.append(
+            [str(count), shown, f"{spread:.0%}", _percent(found.right), _percent(found.wrong), *taken, *bisected]
+        )
     _print([*heads, *(f"plain, rounds a probe: {each}" for each in plain)], rows)
 
 

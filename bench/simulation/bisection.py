@@ -62,6 +62,7 @@ class Machine:
         self._step, self._spread, self._draw, self._heavy = step, spread, draw, heavy
 
     def __call__(self, fixed: int, probe: int, times: int) -> Floats:
+        """The values of so many rounds."""
         self.rounds += times
         self.seen |= {fixed, probe}
         noise = self._draw.standard_t(3, times) / math.sqrt(3.0) if self._heavy else self._draw.normal(size=times)

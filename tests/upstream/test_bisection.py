@@ -9,7 +9,10 @@ from bench.simulation.bisection import search
 from harness.upstream.bisection import Round, posterior
 
 
-def of_ends(count, step=math.log(2.0)):
+TWICE = math.log(2.0)
+
+
+def of_ends(count, step=TWICE):
     return [Round(0, count - 1, step)] * 3
 
 
