@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from bench.simulation.bisection import search
 from harness.upstream.bisection import Round, posterior
 
-
 TWICE = math.log(2.0)
 
 
