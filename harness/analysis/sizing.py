@@ -70,7 +70,9 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     """
     if not planned.is_open:
         return dict.fromkeys(groups, planned)
-    pilots = [launch for launch in launches if launch.role is Role.PILOT and gave_number(launch)]
+    pilots = [
+        launch for launch in launches if launch.role is Role.PILOT and gave_number(launch) and not launch.fixes_calls
+    ]
     between = _between(pilots)
     wishes: dict[str, list[Wish]] = defaultdict(list)
     for pilot in pilots:

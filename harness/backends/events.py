@@ -92,6 +92,7 @@ class Events:
         self.samples: list[Sample] = []
         self.alone: list[Sample] = []
         self.calls_per_sample: int | None = None
+        self.memory: list[tuple[int, int]] = []
         self.observations: dict[str, Any] = {}
         self.fingerprint: dict[str, Any] = {}
         self.resources: dict[str, float] = {}
@@ -168,6 +169,15 @@ class Events:
                 self._take_samples(event)
             case "turn":
                 self._take_turn(event)
+            case "end":
+                self._take_end(event)
+            case _:
+                self._take_seen(event)
+
+    def _take_seen(self, event: Event) -> None:
+        match event["event"]:
+            case "memory":
+                self.memory += _points(event)
             case "observation":
                 self.observations[_text(event, "name")] = event.get("value")
             case "fingerprint":
@@ -178,8 +188,6 @@ class Events:
                 self.resources |= {key: _amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
                 self.gpus = tuple(map(_gpu, _objects(event, "gpus")))
-            case "end":
-                self._take_end(event)
 
     def _take_phase(self, event: Event) -> None:
         name, seconds = _text(event, "name"), _amount(event, "seconds")
@@ -197,13 +205,16 @@ class Events:
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
     def _take_samples(self, event: Event) -> None:
-        if self._takes_turns:
+        # a worker that never asks for a word takes no turns, whatever the others of its round do
+        if self._takes_turns and self._word is not None:
             raise ValueError("samples are of no turn in a line")
         self._keep(event, self.samples)
 
     def _take_turn(self, event: Event) -> None:
         if not self._takes_turns or self._word == "end":
             raise ValueError("a turn was not asked for in a line")
+        if self._word is None and self.samples:
+            raise ValueError("there were samples before the first turn in a line")
         if len(_samples(event)) != self._asked:
             raise ValueError(f"a turn has not the {counted(self._asked, 'sample')} that it was asked for in a line")
         self._keep(event, self.alone if self._word == "alone" else self.samples)
@@ -298,3 +309,19 @@ def _samples(event: Event) -> list[Sample]:
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
     return samples
+
+
+def _points(event: Event) -> list[tuple[int, int]]:
+    points = event.get("points")
+    if not isinstance(points, list) or not all(map(_is_point, points)):
+        raise ValueError("points are not pairs of whole numbers in a line")
+    return [(calls, held) for calls, held in points]
+
+
+def _is_point(value: object) -> bool:
+    """Whether it is a pair of whole numbers, none below 0."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 2**63 for each in value)
+    )

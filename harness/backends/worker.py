@@ -159,6 +159,7 @@ def outcome(
         samples=tuple(events.samples),
         alone=tuple(events.alone),
         calls_per_sample=events.calls_per_sample,
+        memory=events.memory,
         observations=events.observations,
         fingerprint=events.fingerprint,
         resources=events.resources,

@@ -171,7 +171,8 @@ class Seen:
 
     `phases` are seconds by name, in order, and `phases_cpu` the CPU seconds that the process used in them, where it
     could tell; `samples` are what is measured, and `alone` what a launch that took turns measured in one go after them,
-    for a check; `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
+    for a check; `memory` has pairs of calls made and the bytes that the process then held, in the order of the calls;
+    `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
     `observations` are what the scenario saw that is no time; `resources` are numbers by the names of docs/contracts.md
     (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was on; `pins` are the
     packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
@@ -183,6 +184,7 @@ class Seen:
     samples: Sequence[Sample] = ()
     alone: Sequence[Sample] = ()
     calls_per_sample: int | None = None
+    memory: Sequence[tuple[int, int]] = ()
     observations: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, float] = field(default_factory=dict)
@@ -191,6 +193,11 @@ class Seen:
     image: str = ""
     error: str = ""
     stderr: str = ""
+
+    @property
+    def fixes_calls(self) -> bool:
+        """Whether its scenario fixes how often it calls (`bench.once`, `bench.memory`): it takes no turns."""
+        return bool(self.memory) or (self.calls_per_sample is None and [each.steps for each in self.samples] == [1])
 
     @property
     def ended_under_profiler(self) -> bool:

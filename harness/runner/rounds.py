@@ -70,13 +70,18 @@ class Ledger:
         Not where most of the group's rounds were disturbed: another try is then as likely to be, and a new round is
         worth more. Nor where cells take turns: what disturbed them disturbed them all.
         """
-        if number == 0 or self._plan.in_turns(group) or not self.is_complete(group, number):
+        if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
         repeated = sum(self._repeats(group, each) for each in rounds)
         found = sum(self._is_disturbed(group, each) for each in rounds)
         is_usual = number > 2 and 2 * found > number
         return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
+
+    def in_turns(self, group: Group) -> bool:
+        """Whether the launches of a round of the group take turns: as planned, unless their scenario fixes calls."""
+        pilots = [pilot for cell in group.cells if (pilot := self.pilot(cell))]
+        return self._plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Whether a pilot of the cell would still tell something; one that only observed has told everything.

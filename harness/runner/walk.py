@@ -166,7 +166,7 @@ class Walk:
         shows of the others does not depend on the block.
         """
         ordered = order(self.plan.seed, group.name, number, slots)
-        if not number or not self.plan.in_turns(group):
+        if not number or not ledger.in_turns(group):
             return [[each] for each in ordered]
         known = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
         usual = max(known, default=0.0) or USUAL_MEMORY

@@ -1,14 +1,16 @@
 """Bench: the kit's only face to a scenario."""
 
+import gc
 import os
 import shutil
 from contextlib import contextmanager
 from time import perf_counter, process_time
 
 from . import device as tensorflow_device
-from . import placement
+from . import placement, sampling
 from .fetching import fetch, fetch_one
-from .outcome import CpuFallback
+from .outcome import CpuFallback, NotAvailable
+from .process import resident_bytes
 from .ptx import CompiledCode
 from .settings import Settings
 
@@ -155,21 +157,17 @@ class Bench:
         steps: how many steps one call of `step` takes; document: how many steps the source took. A sample ends when
         what `step` returned has arrived, as by `fetch`. Nothing is written meanwhile, or read.
         """
-        if self.measured:
-            raise RuntimeError("bench.measure was called twice: a launch has one number, so use an axis")
+        self._has_none()
         if self._profiler is not None:
             return self._profile(step, steps)
         calls = -(-document // steps)
-
-        def watching():
-            return self._compiled.watching(self._telemetry)
 
         def wait(samples, calls):
             self._tell("turn", samples, calls, steps)
             with self._telemetry.between():
                 return self._words.next()
 
-        measurement = self._sampling.run(step, calls, self.phase, watching, wait, fetch=self._fetch)
+        measurement = self._sampling.run(step, calls, self.phase, self._watching, wait, fetch=self._fetch)
         self.measured = True
         for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
             samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
@@ -178,6 +176,61 @@ class Bench:
         self.placed(measurement.result)
         self.tell_settings()  # while what was traced is there still
         return (measurement.made + self._look_at_device(step, steps)) * steps
+
+    def once(self, step):
+        """Time one call of `step()`, before which there is none, as this launch's one number; return what it returned.
+
+        It ends when what `step` returned has arrived, as by `fetch`. Under the profiler it is the first call.
+        """
+        self._has_none()
+        self.measured = True
+        if self._profiler is not None:
+            result = self._profiler.once(step, self.phase, self._fetch)
+            self._keep_profiles()
+            return result
+        gc.collect()  # as before a measurement, see sampling.py
+        with self.phase("steady state"), self._watching():
+            taken, result = sampling.time_calls(step, 1, self._fetch, perf_counter)
+        self._emit("samples", name="step", samples=[dict(taken._asdict(), steps=1)])
+        self.placed(result)
+        self.tell_settings()
+        return result
+
+    def memory(self, step, calls, steps=1):
+        """Call `step()` so many times and read what memory the process holds, at 21 points from before the first on.
+
+        steps: how many steps one call of `step` takes. Before that come calls to warm up, a tenth as many. Between the
+        points calls are timed, and at them garbage is collected, which is not. Returns how many steps were taken in
+        all. Raises NotAvailable where the system does not tell what a process holds.
+        """
+        self._has_none()
+        if calls < 2:
+            raise ValueError("bench.memory(calls={}): growth takes two calls or more".format(calls))
+        if self._profiler is not None:
+            return self._profile(step, steps)
+        if resident_bytes() is None:
+            raise NotAvailable("this system does not tell what memory a process holds (/proc/self/statm)")
+        measurement, points = sampling.sample_memory(
+            step, calls, self.phase, self._watching, resident_bytes, fetch=self._fetch
+        )
+        self.measured = True
+        told = [
+            dict(each._asdict(), steps=(points[number + 1][0] - points[number][0]) * steps)
+            for number, each in enumerate(measurement.samples)
+        ]
+        self._emit("samples", name="step", samples=told)
+        self._emit("memory", points=points)
+        self._emit("resources", warmup_steps=measurement.warm * steps)
+        self.placed(measurement.result)
+        self.tell_settings()
+        return (measurement.made + self._look_at_device(step, steps)) * steps
+
+    def _has_none(self):
+        if self.measured:
+            raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
+
+    def _watching(self):
+        return self._compiled.watching(self._telemetry)
 
     def _look_at_device(self, step, steps):
         """Where launches look closer, on a GPU: see `on_device`. How many calls of `step` that took."""
@@ -195,10 +248,13 @@ class Bench:
     def _profile(self, step, steps):
         taken = self._profiler.run(step, steps, self.phase, self._fetch)
         self.measured = True
+        self._keep_profiles()
+        return taken * steps
+
+    def _keep_profiles(self):
         for path in self._profiler.write(self._artifacts):
             self.artifact(path)
         self.tell_settings()
-        return taken * steps
 
     def observe(self, name, value):
         """Record something that is no time: a count, a class, a version."""

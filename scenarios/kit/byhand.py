@@ -13,6 +13,7 @@ from .telemetry import Telemetry
 WARMUP_SECONDS = 0.5
 SAMPLE_SECONDS = 0.05
 MILLISECONDS = 1000
+MEBIBYTE = 1 << 20
 LONG_LIST = 3
 
 
@@ -122,6 +123,8 @@ def show(event, **fields):
         label = fields["name"]
     elif event == "samples":
         label, line = fields["name"], summary(fields["samples"])
+    elif event == "memory":
+        label, line = event, growth(fields["points"])
     elif event == "fingerprint":
         label, line = event, ", ".join("{} {}".format(name, brief(value)) for name, value in fields["values"].items())
     elif event == "gpus":
@@ -153,6 +156,14 @@ def summary(samples):
     mean = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples) * MILLISECONDS
     return "mean {:.3f} ms, median {:.3f}, p10 {:.3f}, p90 {:.3f} ({} samples of {} steps)".format(
         mean, quantile(each, 0.5), quantile(each, 0.1), quantile(each, 0.9), len(samples), samples[0]["steps"]
+    )
+
+
+def growth(points):
+    """What a process held at the first and the last of some points, on one line."""
+    (_, before), (calls, after) = points[0], points[-1]
+    return "{:,.1f} MiB before and {:,.1f} MiB after {:,} calls: {:+,.0f} bytes a call".format(
+        before / MEBIBYTE, after / MEBIBYTE, calls, (after - before) / calls
     )
 
 

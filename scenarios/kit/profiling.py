@@ -70,6 +70,13 @@ class Profiler:
         self._profiles[STEADY] = profile
         return made
 
+    def once(self, step, phase, fetch):
+        """Profile one call of `step` as the first call, where there was none yet, and return what it returned."""
+        with phase(FIRST_CALL):
+            result = step()
+            fetch(result)
+        return result
+
     def write(self, folder):
         """Write the profiles, each as pstats and as JSON, and return the files' paths."""
         os.makedirs(folder, exist_ok=True)

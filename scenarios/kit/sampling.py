@@ -29,6 +29,9 @@ SLOW = 1.03
 # A call that takes so many seconds has no untimed one before it: next to it, a switch costs nothing.
 LONG = 0.5
 
+# Memory is read between so many stretches of calls, and at both ends; the warm-up has one in so many calls.
+STRETCHES, WARM_ONE_IN = 20, 10
+
 # seconds: its length; cpu_seconds: what the process used of CPUs in it, without its children.
 Sample = namedtuple("Sample", "seconds cpu_seconds")
 
@@ -180,6 +183,29 @@ def time_calls(step, calls, fetch, clock):
     fetch(result)
     seconds = clock() - started
     return Sample(seconds, process_time() - used), result
+
+
+def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=perf_counter):
+    """Call `step` so many times, two at least, after a warm-up of a tenth as many: a Measurement, and the points.
+
+    A point is the calls since the warm-up and `resident()`, in bytes; the first is before any of them. Each stretch
+    between two points is one sample; points are read after a collection of garbage, outside of what is timed.
+    """
+    gc.collect()
+    warm = -(-calls // WARM_ONE_IN)
+    with phase("warm up"):
+        _, result = time_calls(step, warm, fetch, clock)
+    gc.collect()
+    samples, points = [], [(0, resident())]
+    stretches = min(STRETCHES, calls)
+    for number in range(1, stretches + 1):
+        made = calls * number // stretches
+        with phase("steady state"), watching():
+            taken, result = time_calls(step, made - points[-1][0], fetch, clock)
+        samples.append(taken)
+        gc.collect()
+        points.append((made, resident()))
+    return Measurement(samples, None, warm + calls, warm, 0, result), points
 
 
 def grown(calls, taken, wanted):

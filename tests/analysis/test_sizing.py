@@ -242,6 +242,13 @@ def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, 
     assert TURNS[0] <= asked.turns <= TURNS[1]
 
 
+def test_what_fixes_its_own_calls_asks_for_no_length():
+    slow = replace(pilot(), samples=[Sample(5.0, 1)], calls_per_sample=None, phases={"warm up": 9.0})
+    leaky = replace(slow, samples=[Sample(5.0, 50)] * 20, memory=[(0, 1), (1000, 2)])
+    other = pilot()
+    assert samplings(OPEN, [other.group], [other, slow, leaky]) == samplings(OPEN, [other.group], [other])
+
+
 def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)

@@ -33,6 +33,7 @@ WELL_FORMED = [
     line(event="phase", name="build", start=13.5, seconds=2, cpu_seconds=1),
     line(event="phase", name="build", start=15.5, seconds=1, cpu_seconds=0.5),
     line(event="samples", name="step", samples=[{"seconds": 0.05, "steps": 6}], calls_per_sample=6),
+    line(event="memory", points=[[0, 10**9], [50, 10**9 + 4096]]),
     line(event="observation", name="traces", value=[1, {"a": None}]),
     line(event="fingerprint", values={"parameters": 162_945}),
     line(event="artifact", name="profile.json", bytes=3),
@@ -53,6 +54,7 @@ def test_every_event_is_taken():
     assert events.phases_cpu == {"import": 0.25, "build": 1.5}
     assert events.samples == [Sample(0.05, 6)]
     assert events.calls_per_sample == 6
+    assert events.memory == [(0, 10**9), (50, 10**9 + 4096)]
     assert events.observations == {"traces": [1, {"a": None}]}
     assert events.fingerprint == {"parameters": 162_945}
     assert events.artifacts == {"profile.json"}
@@ -82,6 +84,21 @@ def test_every_event_is_taken():
         (line(event="samples", samples=[{"seconds": True, "steps": 1}]), "seconds is not a number"),
         (line(event="samples", samples={"seconds": 1}), "not a list of objects"),
         (line(event="samples", samples=[], calls_per_sample="many"), "calls_per_sample"),
+        *[
+            (line(event="memory", points=points), "points are not pairs of whole numbers")
+            for points in (
+                None,
+                3,
+                [3],
+                [[1]],
+                [[1, 2, 3]],
+                [[0, 1.5]],
+                [[0, -1]],
+                [[True, 1]],
+                [["0", 1]],
+                [[0, 2**63]],
+            )
+        ],
         (line(event="pins", packages={"numpy": 1}), "numpy is not text"),
         (line(event="phase", name="x", seconds=-1), "seconds is negative"),
         (line(event="phase", name="x", seconds=1, cpu_seconds=-0.5), "cpu_seconds is negative"),
@@ -183,6 +200,27 @@ def test_a_turn_with_other_samples_than_were_asked_for_is_no_event(word):
     events.ask(word)
     events.feed(turn(1.0, 2.0))
     assert "that it was asked for" in events.error
+
+
+def samples():
+    return line(event="samples", samples=[{"seconds": 1.0, "steps": 1}])
+
+
+def test_a_launch_that_is_to_take_turns_may_measure_without_them():
+    events = Events(takes_turns=True)
+    assert not events.feed(samples())
+    assert (events.error, events.samples, events.is_waiting) == ("", [Sample(1.0, 1)], False)
+
+
+def test_a_launch_takes_turns_or_it_does_not():
+    events = Events(takes_turns=True)
+    events.feed(samples() + turn())
+    assert "there were samples before the first turn" in events.error
+    events = Events(takes_turns=True)
+    events.feed(turn())
+    events.ask("end")
+    events.feed(samples())
+    assert "samples are of no turn" in events.error
 
 
 def test_a_launch_without_turns_has_none():

@@ -35,7 +35,7 @@ class Answered:
             self.ended = self.answer()
         self.turns += word == "turn"
         waits = bool(self.job.sampling.turns) and self.ended.status is Status.OK and bool(self.ended.samples)
-        return waits and word != "end"
+        return waits and not self.ended.fixes_calls and word != "end"
 
     def outcome(self) -> Outcome:
         return replace(self.ended, samples=[*self.ended.samples] * self.turns) if self.turns else self.ended

@@ -142,3 +142,31 @@ def test_a_disturbed_round_is_not_repeated(folder: RunFolder) -> None:
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=busy))
     launches = walk(folder, stage, plan(rounds=5))
     assert {launch.attempt for launch in launches} == {0}
+
+
+def test_launches_whose_scenario_fixes_its_calls_follow_one_another(folder: RunFolder) -> None:
+    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources={"max_rss_bytes": 1e9}))
+    launches = replace(staged(folder, stage, plan(rounds=2)), memory=1.5e9).run([])
+    assert {word for _, word in stage.words} == {""}
+    assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
+    assert not any(launch.places for launch in launches)
+
+
+def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated(folder: RunFolder) -> None:
+    busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
+    busy |= {"steady_own_cpus_busy_seconds": 1.0}
+    stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources=busy))
+    launches = walk(folder, stage, plan(rounds=2))
+    assert {launch.attempt for launch in of_round(launches, 1)} == {0, 1}
+
+
+def test_one_launch_may_fix_its_calls_while_the_others_take_turns(folder: RunFolder) -> None:
+    planned = plan(rounds=1)
+    fixed = planned.groups[0].cells[1]
+
+    def answer(_: int, job: Job) -> Outcome:
+        one = Sample(1.0, 1 if job.cell == fixed else 100)
+        return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
+
+    launches = of_round(walk(folder, Backstage(answer), planned), 1)
+    assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}

@@ -85,6 +85,13 @@ def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, vers
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_memory_is_told_by_hand(capsys):
+    show("memory", points=[(0, 100 << 20), (500, 150 << 20), (1000, 200 << 20)])
+    assert capsys.readouterr().out.split(maxsplit=1)[1] == (
+        "100.0 MiB before and 200.0 MiB after 1,000 calls: +104,858 bytes a call\n"
+    )
+
+
 def test_not_available_is_one_sentence(by_hand):
     done = by_hand("--colour", "none")
     assert (done.returncode, done.stdout, done.stderr) == (0, "not available: there is no such colour\n", "")

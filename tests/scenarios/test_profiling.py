@@ -58,6 +58,19 @@ def test_without_a_phase_of_that_name_the_first_call_of_the_step_is_profiled(pro
     assert calls(documents["first call"])["slow"] == 1
 
 
+@pytest.mark.parametrize(
+    ("call", "parts"), [("once(slow)", {"first call"}), ("memory(slow, 9)", {"first call", "steady"})]
+)
+def test_what_is_measured_otherwise_is_profiled_as_well(profiled, call, parts):
+    source = "def slow():\n    return sum(range(200000))\ndef scenario(bench):\n    bench." + call + "\n"
+    done, documents, _ = profiled(source)
+    assert done.end["status"] == "ok", done.stderr
+    assert set(documents) == parts
+    assert calls(documents["first call"])["slow"] == 1
+    assert done.samples == []
+    assert done.of("memory") == []
+
+
 def test_a_profile_is_no_measurement(profiled):
     done, _, _ = profiled(SOURCE.format(first=True))
     assert done.samples == []

@@ -4,11 +4,12 @@ import gc
 import inspect
 import math
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 from kit import sampling as kit_sampling
 from kit.fetching import fetch
-from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, slow_calls, time_calls
+from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, sample_memory, slow_calls, time_calls
 from kit.words import END, TURN
 
 
@@ -219,6 +220,33 @@ def test_garbage_is_collected_before_the_first_turn_and_at_no_other(monkeypatch)
     work = Work(0.005, words=[TURN, TURN, 2, END])
     work.run(TURNS)
     assert collected == [0, work.phases["warm up"]]
+
+
+def remembered(work, calls):
+    return sample_memory(work.step, calls, work.phase, lambda: work, lambda: 7 * work.calls, clock=work.clock)
+
+
+@pytest.mark.parametrize(("calls", "points"), [(2, 3), (19, 20), (20, 21), (1234, 21)])
+def test_memory_is_read_at_points_that_lie_evenly_over_the_calls_after_the_warm_up(calls, points):
+    work = Work(0.005)
+    measurement, found = remembered(work, calls)
+    warm = math.ceil(calls / 10)
+    assert work.phases == {"warm up": warm, "steady state": calls}
+    assert (measurement.warm, measurement.made) == (warm, warm + calls)
+    assert len(found) == points
+    assert found[-1][0] == calls
+    steps = [after - before for (before, _), (after, _) in pairwise(found)]
+    assert max(steps) - min(steps) <= 1
+    assert lengths(measurement) == pytest.approx([0.005 * each for each in steps])
+    assert [held for _, held in found] == [7 * (warm + made) for made, _ in found]
+
+
+def test_before_each_point_of_memory_garbage_is_collected_and_nothing_is_watched(monkeypatch):
+    collected = []
+    monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append((work.calls, len(work.watched) % 2)))
+    work = Work(0.005)
+    _, points = remembered(work, 40)
+    assert collected == [(0, 0), *((4 + made, 0) for made, _ in points)]
 
 
 class Frames(Work):

@@ -132,6 +132,59 @@ def test_a_scenario_cannot_read_what_the_launch_is_told(launch):
     assert (len(done.of("turn")), done.end["status"]) == (2, "ok")
 
 
+ONCE = """
+def scenario(bench):
+    seen = []
+    def step():
+        seen.append(len(seen))
+        return "result"
+    bench.observe("returned", bench.once(step))
+    bench.observe("calls", len(seen))
+"""
+MEMORY = """
+def scenario(bench):
+    kept = []
+    taken = bench.memory(lambda: kept.append(bytearray(100_000)), calls=400, steps=3)
+    bench.observe("seen", [taken, len(kept)])
+"""
+
+
+# with turns too, nobody tells it anything: it asks for no word
+@pytest.mark.parametrize("sampling", [TURNS, {"mode": "document"}])
+def test_once_is_one_call_and_one_sample(launch, sampling):
+    done = launch(ONCE, sampling=sampling)
+    assert done.end["status"] == "ok", done.stderr
+    assert [event["value"] for event in done.of("observation")] == ["result", 1]
+    ((sample,),) = [event["samples"] for event in done.of("samples")]
+    assert (sample["steps"], sample["seconds"] > 0.0) == (1, True)
+    assert "calls_per_sample" not in done.of("samples")[0]
+    assert [phase["name"] for phase in done.of("phase")] == ["steady state"]
+    assert done.of("turn") == []
+
+
+@pytest.mark.parametrize("sampling", [TURNS, {"mode": "document"}])
+def test_memory_tells_what_the_process_held_and_times_the_calls_between(launch, sampling):
+    done = launch(MEMORY, sampling=sampling)
+    assert done.end["status"] == "ok", done.stderr
+    assert done.of("observation")[0]["value"] == [440 * 3, 440]
+    ((event),) = done.of("memory")
+    points = event["points"]
+    assert [calls for calls, _ in points] == list(range(0, 401, 20))
+    # of what is kept no byte is ever touched but by the allocator, which fills it with zeros
+    assert (points[-1][1] - points[0][1]) / 400 == pytest.approx(100_000, rel=0.2)
+    assert [sample["steps"] for sample in done.samples] == [60] * 20
+    told = {key: value for event in done.of("resources") for key, value in event.items()}
+    assert (told["warmup_steps"], told["steady_pieces"]) == (120, 20)
+    assert done.of("turn") == []
+
+
+def test_where_the_system_does_not_tell_what_is_held_memory_is_not_available(launch):
+    source = "from kit import bench as kit\nkit.resident_bytes = lambda: None\n" + MEMORY
+    done = launch(source)
+    assert done.end["status"] == "not available"
+    assert "/proc/self/statm" in done.end["reason"]
+
+
 def test_a_worker_without_a_standard_input_measures_as_well(tmp_path, scenarios, launch):
     launch(MEASURES)
     command = f"exec {sys.executable} -m kit {tmp_path / 'job.json'} <&-"
@@ -200,7 +253,7 @@ def body(*lines):
         (body("raise MemoryError"), "MemoryError: "),
         (body("raise GeneratorExit"), "GeneratorExit: "),
         (body("pass"), "the scenario measured nothing"),
-        (body("bench.measure(int)", "bench.measure(int)"), "RuntimeError: bench.measure was called twice"),
+        (body("bench.measure(int)", "bench.measure(int)"), "RuntimeError: bench measured twice"),
         (body("bench.artifact('nowhere')"), "ValueError: the artifact 'nowhere' is no file"),
         (body("bench.device()"), "RuntimeError: bench.device() was called before"),
         (body("def recurse(): recurse()", "recurse()"), "RecursionError: "),
