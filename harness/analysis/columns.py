@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.analysis.environments import stands_for
 from harness.model.environment import unmet
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, Cell, Comparison, Scenario, matches
+from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario, matches
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Side:
 class ScenarioColumn:
     """`side` alone: its time per step. With `other`: time(other) / time(side), above 1 when `side` is faster.
 
-    `comparison` is the header's entry that a ratio comes from.
+    In a table of another quantity it is that in place of the time. `comparison` is the header's entry that a ratio
+    comes from.
     """
 
     side: Side
@@ -34,14 +35,18 @@ class ScenarioColumn:
     comparison: Comparison | None = None
 
 
-def columns(run: Run, scenario: Scenario, cells: Sequence[Cell]) -> list[ScenarioColumn]:
-    """The times, then the ratios in the header's order, for those of the scenario's `cells` that the run has."""
+def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str = STEP) -> list[ScenarioColumn]:
+    """The values, then the ratios in the header's order, for those of the scenario's `cells` that the run has.
+
+    The ratios are those of the header's entries that are about `quantity`.
+    """
     sides = _sides(run, scenario, cells)
     return [
         *(ScenarioColumn(side) for side in sides),
         *(
             ScenarioColumn(side, other, entry)
             for entry in scenario.compare
+            if entry.of == quantity
             for side, other in _pairs(run, scenario, entry, sides)
             if other in sides
         ),

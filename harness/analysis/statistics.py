@@ -64,6 +64,17 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference(Estimate):
+    """A number of any sign, on a linear scale: by how much one thing is more than another, or grows."""
+
+    @property
+    def inverse(self) -> "Difference":
+        """The difference seen from the other side."""
+        turned = self.interval and Interval(-self.interval.high, -self.interval.low)
+        return Difference(-self.value, self.rounds, turned)
+
+
+@dataclass(frozen=True, slots=True)
 class Logs:
     """Differences of log times, such as the paired log-ratios of a table's comparisons, each of shape (m,).
 

@@ -10,7 +10,19 @@ from harness.catalog import signature, toml
 from harness.catalog.toml import Key, Table, choices, is_json, is_number, number_text
 from harness.model import settings
 from harness.model.environment import Device
-from harness.model.scenario import ENVIRONMENT, Comparison, Expectation, Need, Pick, Scenario, Sweep
+from harness.model.scenario import (
+    ENVIRONMENT,
+    GROWTH,
+    PEAK,
+    STEP,
+    TRACES,
+    Comparison,
+    Expectation,
+    Need,
+    Pick,
+    Scenario,
+    Sweep,
+)
 from harness.model.texts import nearest
 
 _ROOT: Key = ("tool", "harness")
@@ -24,6 +36,10 @@ _AXIS_NAMES = {
     ),
     "env": (r"[A-Z][A-Z0-9_]*", "Use upper-case letters, digits and `_`, beginning with a letter."),
 }
+
+#: The phases that launches have without a line in the scenario's file, and how a file names its own.
+_PHASES = ("container start", "interpreter start", "device", "first fill", "warm up", "steady state")
+_PHASE = re.compile(r"""\.phase\(\s*(["'])(.+?)\1""")
 
 
 def parse(text: str, path: Path) -> Scenario:
@@ -44,6 +60,7 @@ class _Header:
     """The header of one file. Every method reads a part of it, as far as it can be read, and notes what is wrong."""
 
     def __init__(self, text: str, path: Path) -> None:
+        self.text = text
         self.document = toml.read_header(text, path, _ROOT)
         self.findings = self.document.findings
         self.table = self._tool_harness()
@@ -176,7 +193,17 @@ class _Header:
             against=against,
             pick=[self._pick(pick) for pick in entry.tables("pick")],
             percent=percent is True,
+            of=self._quantity(entry),
         )
+
+    def _quantity(self, entry: Table) -> str:
+        """What an entry is about: the step, another quantity, or a phase, which a helper of the file may name too."""
+        of = entry.text("of") or STEP
+        named = [STEP, PEAK, GROWTH, TRACES, *(found[2] for found in _PHASE.finditer(self.text)), *_PHASES]
+        if of not in named and nearest(of, named):
+            problem = f"is {of!r}, which is no quantity, and no phase of the file."
+            entry.wrong("of", problem, choices(of, dict.fromkeys(named), "possible values"), value=of)
+        return of
 
     def _pick(self, entry: Table) -> Pick:
         for axis in entry.values:

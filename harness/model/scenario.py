@@ -18,6 +18,10 @@ FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 #: What a run takes that names no suite and no scenario.
 DEFAULT_SUITE = "headline"
 
+#: What comparisons and claims are about, beside the phases of a launch by their names: the time per step, the most
+#: memory that the process held, how much more it holds after each call, and the observation of that name.
+STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
+
 Axes = Mapping[str, str]
 
 # values that say nothing without the name of their axis
@@ -59,7 +63,8 @@ class Comparison:
     Along an axis, `plus` is set against `against` (every other value where that is empty), and a percentage is
     positive when `plus` is faster. Along `environment`, each environment is set against the run's reference, and a
     percentage is positive when it is faster than the reference; `pick` then chooses axis values by environment.
-    With `percent`, a report tells each difference in percent as well, because the source does.
+    With `percent`, a report tells each difference in percent as well, because the source does. `of` is what is
+    compared: the time per step, another of STEP, PEAK, GROWTH and TRACES, or the name of a phase.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Comparison:
     against: str = ""
     pick: Sequence[Pick] = ()
     percent: bool = False
+    of: str = STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,11 @@ class Scenario:
         along = {comparison.along for comparison in self.compare}
         picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
         return tuple(axis for axis in self.axes if axis in along | picked)
+
+    @cached_property
+    def quantities(self) -> tuple[str, ...]:
+        """What its comparisons are about beside the time per step, in the header's order."""
+        return tuple(dict.fromkeys(entry.of for entry in self.compare if entry.of != STEP))
 
     @cached_property
     def row_axes(self) -> tuple[str, ...]:

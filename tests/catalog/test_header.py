@@ -109,6 +109,16 @@ def test_a_comparison_may_be_told_in_percent_as_well() -> None:
     assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
 
 
+@pytest.mark.parametrize(
+    "of", ["peak memory", "memory growth", "traces", "first call", "device", "what a helper names"]
+)
+def test_a_comparison_may_be_about_another_quantity_than_the_step(of: str) -> None:
+    text = HEADER.replace("    pass", '    with bench.phase("first call"):\n        pass')
+    scenario = read(text.replace('# plus = "graph"', f'# of = "{of}"\n# plus = "graph"'))
+    assert [entry.of for entry in scenario.compare] == [of, "step"]
+    assert scenario.quantities == (of,)
+
+
 def test_a_sweep_is_an_axis_whose_values_are_texts() -> None:
     scenario = read()
     assert scenario.sweeps == {"size": Sweep(unit="values")}
@@ -151,6 +161,8 @@ def test_combinations_leave_out_what_the_header_excludes() -> None:
         ('along = "mode"', 'along = "size"', "`compare.along` is 'size', which is a sweep"),
         ('# plus = "graph"\n', "", "[[tool.harness.compare]] | `compare.plus` is missing; it must be a value of mode"),
         ('along = "environment"', 'along = "environment"\n# plus = "x"', 'plus = "x" | `compare.plus` has no meaning'),
+        ('# plus = "graph"', '# of = "peek memory"\n# plus = "graph"', "`compare.of` is 'peek memory', which is"),
+        ('# plus = "graph"', '# of = 3\n# plus = "graph"', "`compare.of` must be a string"),
         ('# plus = "graph"', '# percent = 1\n# plus = "graph"', "percent = 1 | `compare.percent` is 1; it must"),
         ('>=2"], mode = "eager"', '>=2"], mode = "eagre"', 'mode = "eagre" }, | `compare.pick.mode` is \'eagre\''),
         ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1', "`compare.pick.size` is a sweep"),

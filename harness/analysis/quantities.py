@@ -1,0 +1,121 @@
+"""Quantities beside the time per step: a phase of a launch, its peak memory, how that grows, how often it traced.
+
+A launch has one value of each. Of a positive one `launches_of` makes launches whose one sample is that value, so that
+series, control, moderation, verdicts and tables are those of times. Memory growth may be zero or below, and has no
+ratio: its estimates and differences are linear.
+
+A launch's growth is the slope of the memory that the process held over the calls made, by H. Theil, "A rank-invariant
+method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
+regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all pairs of points.
+What is allocated once and late (a pool, a thread's arena) moves a least squares slope by up to one and a half times its
+size over the calls, and the median hardly; docs/simulation.md compares them.
+"""
+
+import itertools
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from harness.analysis.shape import Quantity
+from harness.analysis.statistics import Difference, Interval, student, variance
+from harness.model.launch import Clock, Launch, Role, Sample, Status
+from harness.model.scenario import GROWTH, PEAK, STEP, TRACES
+
+#: What the kernel gives to a process at once when its memory grows (M_TOP_PAD of glibc's malloc, mallopt(3)), in bytes:
+#: a smaller change over all calls of a launch is no growth that a reading of memory can tell from none.
+PIECE = 128 * 1024
+
+
+def kind(quantity: str) -> Quantity:
+    """What its values are of, which says how they are shown."""
+    known = {STEP: Quantity.STEP, PEAK: Quantity.BYTES, GROWTH: Quantity.BYTES, TRACES: Quantity.COUNT}
+    return known.get(quantity, Quantity.SECONDS)
+
+
+def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
+    """The launch's value of a quantity other than the step: seconds, bytes or a count; None where it did not tell."""
+    match quantity:
+        case "peak memory":
+            return launch.resources.get("max_rss_bytes")
+        case "memory growth":
+            return growth(launch)
+        case "traces":
+            told = launch.observations.get(TRACES)
+            return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
+    return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
+
+
+def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
+    """The launches with one sample of one step each, whose seconds are their value of the quantity.
+
+    One that has no value above zero ends `not available`; pilots stay as they are. Others' use of the CPU is taken off
+    no such value: it is known of the timed steps alone. Raises ValueError for memory growth, which may be negative.
+    """
+    if quantity == GROWTH:
+        raise ValueError("memory growth has no logarithm: growth_estimate and difference are for it")
+    if quantity == STEP:
+        return list(launches)
+    return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in launches]
+
+
+def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
+    found = value(quantity, launch, clock)
+    bare = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
+    if launch.status is not Status.OK:
+        return bare
+    if found is None or not 0.0 < found < math.inf:
+        none = (
+            f"Its {quantity} is {found:g}: no ratio is made of it." if found is not None else f"It has no {quantity}."
+        )
+        return replace(bare, status=Status.NOT_AVAILABLE, error=none)
+    # CPU seconds as long as the sample: then nothing is taken off it
+    return replace(bare, samples=[Sample(found, 1, found)])
+
+
+def growth(launch: Launch) -> float | None:
+    """Bytes that the process holds more after each call; None where its memory was not read, or only once."""
+    return slope(launch.memory)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float | None:
+    """The median of the slopes between all pairs of points (x, y) that differ in x; None without such a pair."""
+    pairs = itertools.combinations(points, 2)
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]]
+    return statistics.median(slopes) if slopes else None
+
+
+def growths(launches: Iterable[Launch]) -> dict[int, float]:
+    """By round, the mean growth of the launches that ended ok and tell it, in bytes a call."""
+    rounds: dict[int, list[float]] = defaultdict(list)
+    for launch in launches:
+        told = growth(launch) if launch.status is Status.OK else None
+        if told is not None:
+            rounds[launch.round].append(told)
+    return {number: statistics.fmean(of_round) for number, of_round in rounds.items()}
+
+
+def growth_estimate(launches: Iterable[Launch], level: float = 0.95) -> Difference | None:
+    """The mean growth over rounds in bytes a call, with its t interval; None where none of the launches tells it.
+
+    `launches` are those of one cell that count. One round has no interval.
+    """
+    return linear(list(growths(launches).values()), level)
+
+
+def growth_difference(one: Mapping[int, float], other: Mapping[int, float], level: float = 0.95) -> Difference | None:
+    """By how many bytes a call `one` grows more than `other`: the mean over the rounds that both have, paired.
+
+    Both are of `growths`. None where no round has both.
+    """
+    return linear([one[number] - other[number] for number in sorted(one.keys() & other.keys())], level)
+
+
+def linear(values: Sequence[float], level: float = 0.95) -> Difference | None:
+    """The mean of n values with the interval m ± t·s/√n, which is of no width where all are equal; None of none."""
+    if not values:
+        return None
+    mean, n = statistics.fmean(values), len(values)
+    half = student(n - 1, level) * math.sqrt(variance(values) / n) if n > 1 else None
+    return Difference(mean, n, None if half is None else Interval(mean - half, mean + half))
