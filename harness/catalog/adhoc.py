@@ -3,118 +3,33 @@
 What is not typed is the catalogue's: Python and CUDA are those of the same minor release. Packages are taken as of the
 end of the day after the youngest of those appeared of which a version was typed. The estimator of 2.4.0 was uploaded
 six hours after its TensorFlow, past midnight.
+
+Of `-e tf2.0+numpy==1.21.6` everything is the base's but the packages that were typed; it is as of the younger of both.
 """
 
 import contextlib
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from packaging.pylock import Package
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import Specifier
-from packaging.utils import canonicalize_name
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from harness.catalog import index
+from harness.catalog.asked import Asked, Move, exact, is_asked, is_move, parse, parse_move
 from harness.files import cache_dir, write_atomically
-from harness.model.environment import TENSORFLOW, Environment
+from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.texts import joined, nearest
 
 #: The Pythons that images can have beside the catalogue's own.
 _PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
-
-#: Those of TENSORFLOW whose versions are days: the newest is meant where none is typed.
-NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
-
-_EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
-_OPERATOR = r"[<>=~!]=|[<>]"
-#: A comma between requirements: no bound follows it, and it is not between extras.
-_COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
-#: A docker repository and a file are named after an environment; longer names are cut off.
-_LONGEST = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One TensorFlow package and version, and what is wanted with it.
-
-    `version` is empty for the newest nightly; `others` are PEP 508 requirements, an exact Keras first.
-    """
-
-    package: str
-    version: str
-    others: Sequence[str]
-
-    def __str__(self) -> str:
-        return ",".join([f"{self.package}=={self.version}" if self.version else self.package, *self.others])
-
-    @property
-    def pins(self) -> dict[str, str]:
-        """The other packages of which one version was typed, and that."""
-        return {each.name: exact for each in map(Requirement, self.others) if (exact := _exact(each))}
-
-    @property
-    def name(self) -> str:
-        """What its environment is called: `tensorflow-2.0.0-keras-2.3.1`. Different texts have different names."""
-        text = str(self)
-        plain = text.replace("==", "-").replace(",", "-")
-        exact = all("==" in part for part in text.split(","))
-        if exact and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", plain) and len(plain) <= _LONGEST:
-            return plain
-        start = re.sub(r"[^a-z0-9.]+", "-", f"{self.package}-{self.version}")
-        return f"{start}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def is_asked(text: str) -> bool:
-    """Whether a text is meant as requirements, not as a name or a glob."""
-    return bool(re.search(_OPERATOR, text)) or text.strip() in NIGHTLIES
-
-
-def parse(text: str) -> Asked:
-    """What was asked. Raises UsageError, with examples, for what is no TensorFlow, pinned, and requirements."""
-    first, *others = [_requirement(part.strip(), text) for part in _COMMA.split(text)]
-    package = canonicalize_name(first.name)
-    if package not in TENSORFLOW:
-        raise _wrong(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
-    version = _exact(first)
-    if first.extras or not (version or (package in NIGHTLIES and not first.specifier)):
-        raise _wrong(text, f"{first} is not an exact version")
-    return Asked(package, version, sorted(map(_normal, others), key=lambda each: not each.startswith("keras==")))
-
-
-def _requirement(part: str, text: str) -> Requirement:
-    try:
-        found = Requirement(part)
-    except InvalidRequirement:
-        raise _wrong(text, f"{part!r} is no requirement") from None
-    if found.url or found.marker:
-        raise _wrong(text, f"{part!r} is not a package with versions")
-    return found
-
-
-def _exact(requirement: Requirement) -> str:
-    """The one version that a requirement allows, as it is normally written; empty where it allows others."""
-    match list(requirement.specifier):
-        case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
-            return str(Version(version))
-    return ""
-
-
-def _normal(requirement: Requirement) -> str:
-    exact = _exact(requirement)
-    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-    return f"{canonicalize_name(requirement.name)}{extras}{f'=={exact}' if exact else requirement.specifier}"
-
-
-def _wrong(text: str, why: str) -> UsageError:
-    return UsageError(f"The environment {text!r} cannot be made: {why}.", _EXAMPLE)
 
 
 def with_asked(known: Mapping[str, Environment], typed: Sequence[str]) -> tuple[dict[str, Environment], list[str]]:
@@ -137,6 +52,12 @@ def with_asked(known: Mapping[str, Environment], typed: Sequence[str]) -> tuple[
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
     """The environment that was typed: the one that is kept, else a new one, which is kept then."""
+    if is_move(text):
+        move, base = _based(parse_move(text), known)
+        before = kept(move.name)
+        if before is not None and before.asked == str(move) and _fits(before, move, base):
+            return before
+        return _keep(_moved(move, base))
     asked = parse(text)
     if (before := _kept_for(asked)) is not None:
         return before
@@ -144,10 +65,42 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     # of a nightly the day is known only now; the lock that it has is as of that instant, not as of this one
     if (before := _kept_for(parse(environment.asked))) is not None:
         return before
+    return _keep(environment)
+
+
+def _keep(environment: Environment) -> Environment:
     # what cannot be kept is asked of the index again
     with contextlib.suppress(OSError):
         write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
     return environment
+
+
+def base_of(environment: Environment, known: Mapping[str, Environment]) -> Environment:
+    """The environment in which packages move to make this one. Raises what `make` raises."""
+    return _based(parse_move(environment.asked), known)[1]
+
+
+def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environment]:
+    """The move in the environment that it begins from, and that: what moved before moves in the same one."""
+    base = known.get(move.base) or (make(move.base, known) if is_asked(move.base) else kept(move.base))
+    if base is None:
+        near = nearest(move.base, known)
+        hint = f" Did you mean {near}?" if near else ""
+        raise UsageError(
+            f"There is no environment {move.base!r} for {joined(move.packages)} to move in.{hint}",
+            f"There are: {', '.join(known) or 'none'}.",
+        )
+    if base.gpu_image:
+        raise UsageError(f"In {base.name} no package can be moved: its packages are in an image, and no lock has them.")
+    if base.base:
+        return _based(parse_move("+".join([base.asked, *move.packages])), known)
+    return replace(move, base=base.asked or base.name), base
+
+
+def _fits(environment: Environment, move: Move, base: Environment) -> bool:
+    """Whether an environment that was made before was made of this base, not of another of the same name."""
+    same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
+    return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
 
 
 def kept(name: str) -> Environment | None:
@@ -206,6 +159,52 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
     )
 
 
+def _moved(move: Move, base: Environment) -> Environment:
+    """The base with other packages, as of the younger of both. Raises UsageError for what cannot be had for it."""
+    found = {name: _wanted(text, base) for name, text in move.by_name.items()}
+    pins = move.pins
+    releases = [name for name in found if name in TENSORFLOW]
+    if any(name not in pins for name in releases):
+        raise UsageError(f"{move}: a TensorFlow that moves needs an exact version.", "For example: tensorflow==2.7.1")
+    instants = [_as_of([found[name] for name in pins])] if pins else []
+    as_of = max([datetime.fromisoformat(base.as_of), *instants])
+    cuda = base.cuda_as_of
+    environment = replace(
+        base,
+        name=move.name,
+        as_of=as_of.isoformat().replace("+00:00", "Z"),
+        keras=next((pins.get(name, "") for name in KERAS if name in found), base.keras),
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in found) else base.cudnn_code,
+        cuda_as_of=cuda if cuda and datetime.fromisoformat(cuda) > as_of else "",
+        asked=str(move),
+        base=base.name,
+    )
+    if not releases:
+        return environment
+    release = found[releases[0]]
+    return replace(environment, tensorflow=str(release.version), released=_day(release).date().isoformat())
+
+
+def _wanted(text: str, base: Environment) -> Package:
+    """The package of a requirement for the base's Python: a wheel, or the source where it has no wheels at all."""
+    requirement = Requirement(text)
+    version = exact(requirement)
+    package = index.find(text, base.python)
+    if package is None:
+        if version:
+            raise _unknown(requirement.name, version, [base.python])
+        raise UsageError(f"There is no {text} for Python {base.python}, which {base.name} has, on x86-64.")
+    if version and (reason := index.yanked(text, base.python)) is not None:
+        raise _unknown(requirement.name, version, [base.python], f"was yanked from the package index ({reason})")
+    if not package.wheels:
+        others = [each for each in _PYTHONS if each != base.python]
+        has = [each for each, other in zip(others, _find_each(text, others), strict=True) if other and other.wheels]
+        if has:
+            no_wheel = f"has no wheel for Python {base.python}, which {base.name} has, but for {', '.join(has)}"
+            raise _unknown(requirement.name, str(package.version), [base.python], no_wheel)
+    return package
+
+
 def _as_of(packages: Sequence[Package]) -> datetime:
     """The end of the day (UTC) after the youngest of the packages, or now where that is to come."""
     return min(max(map(_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
@@ -262,8 +261,8 @@ def _pinned(name: str, version: str, python: str) -> Package:
     return package
 
 
-def _unknown(name: str, version: str, pythons: Sequence[str]) -> UsageError:
-    """The error for a version that is not there, with the nearest that are."""
+def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> UsageError:
+    """The error for a version that is not there, or cannot be used, with the nearest that can."""
 
     def versions(bound: str, *, lowest: bool = False) -> list[Version]:
         found = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
@@ -271,7 +270,10 @@ def _unknown(name: str, version: str, pythons: Sequence[str]) -> UsageError:
 
     near = [*versions("<")[-1:], *versions(">", lowest=True)[:1]]
     advice = f"The nearest: {' and '.join(f'{name}=={each}' for each in near)}." if near else ""
-    return UsageError(f"There is no {name} {version} for Python {', '.join(pythons)} on x86-64.", advice)
+    if why:
+        return UsageError(f"{name} {version} {why}.", advice)
+    spelt = "" if near else f" The package index has no other version of {name} for it either: is the name right?"
+    return UsageError(f"There is no {name} {version} for Python {', '.join(pythons)} on x86-64.{spelt}", advice)
 
 
 def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:

@@ -17,7 +17,7 @@ from harness.model.environment import Environment
 from harness.model.errors import UsageError
 
 VARIABLE = "ENVIRONMENTS"
-_FIELDS = {field.name for field in fields(Environment)} - {"asked"}
+_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: Where one of these is given, all are.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")

@@ -3,6 +3,7 @@
 The index is the one that uv is set up for, so no host is named here.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -50,6 +51,18 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
         asked.write_text(f"{requirement}\n", encoding="utf-8")
         _, found = _look_up(asked, python, f"--resolution={'lowest' if lowest else 'highest'}")
     return next((package for package in found if files(package)), None)
+
+
+def yanked(requirement: str, python: str) -> str | None:
+    """Why the one version that a requirement allows was withdrawn (PEP 592); None where it was not."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "asked.txt"
+        asked.write_text(f"{requirement}\n", encoding="utf-8")
+        options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
+        # uv takes it, with a warning, which --quiet would keep back
+        told = run_uv(["pip", "compile", str(asked), f"--python-platform={PLATFORM}", *options]).stderr
+    match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", told)
+    return (match[1] or "no reason is given") if match else None
 
 
 def locked(requirements: Path, python: str) -> Sequence[Package]:

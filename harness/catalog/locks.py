@@ -11,14 +11,16 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.catalog import adhoc, index
-from harness.catalog.adhoc import NIGHTLIES, Asked, parse
+from harness.catalog import adhoc, index, moves
+from harness.catalog.asked import NIGHTLIES, Asked, parse, parse_move
+from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.files import write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words
-from harness.model.environment import Device, Environment, Lock, Requirement, pins
+from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.texts import joined
 
 #: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
 #: `tensorflow` has none, and the GPU's code is a package of its own.
@@ -46,7 +48,7 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
     Raises UsageError where there is none, or where what was typed does not resolve.
     """
     path = lock_file(project, environment, device)
-    if environment.asked and not path.is_file():
+    if environment.asked and (not path.is_file() or _is_outdated(project, environment, device)):
         write_lock(project, environment, device)
     try:
         data = path.read_bytes()
@@ -66,9 +68,10 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
 def write_lock(project: Project, environment: Environment, device: Device) -> bool:
     """Resolve an environment and write its lock; returns whether that changed it.
 
-    Raises what `resolve` raises, and CannotRunHereError where the lock cannot be written.
+    Raises what `resolve` and `resolve_moved` raise, and CannotRunHereError where the lock cannot be written.
     """
-    path, text = lock_file(project, environment, device), resolve(environment, device)
+    path = lock_file(project, environment, device)
+    text = resolve_moved(project, environment, device) if environment.base else resolve(environment, device)
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     if project.is_installed and not environment.asked:
@@ -146,6 +149,44 @@ def resolve(environment: Environment, device: Device) -> str:
         error = UsageError if typed else CannotRunHereError
         raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
     return _heading(environment, device) + done.stdout
+
+
+def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
+    """The text of the lock of an environment in which packages were moved: its base's, and what they changed.
+
+    Raises what `resolve` and `moves.resolve` raise.
+    """
+    base = adhoc.base_of(environment, load_environments(project))
+    lock = load_lock(project, base, device).lock
+    text = lock.path.read_text(encoding="utf-8")
+    options = [f"--python={find_python(environment.python)}", *_instants(environment)]
+    lines = moves.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
+    told = joined(differences(pins(lines), lock.pins))
+    return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {told}.\n{lines}"
+
+
+def _made_of(base: str, sha256: str) -> str:
+    return f"Made of {base}, whose lock is {sha256[:16]}"
+
+
+def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:
+    """Whether the base in which packages were moved has another lock by now."""
+    name = f"{environment.base}-{device.value}.txt"
+    bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
+    if not environment.base or not bases:
+        return False
+    made_of = _made_of(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
+    return made_of not in lock_file(project, environment, device).read_text(encoding="utf-8")
+
+
+def _to_move(environment: Environment, device: Device) -> list[str]:
+    """What was typed to move; of a TensorFlow, the package for the device."""
+    move = parse_move(environment.asked)
+    pins = move.pins
+    return [
+        _asked(Asked(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
+        for name, text in move.by_name.items()
+    ]
 
 
 def _instants(environment: Environment) -> Sequence[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 #: Packages that bring the module `tensorflow`, in the order in which they stand for it.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
 
+#: Packages that bring the module `keras`, likewise.
+KERAS = ("keras", "keras-nightly")
+
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 
@@ -34,7 +37,8 @@ class Environment:
     `cuda_image` is the image that CUDA is copied from, empty where it comes from packages; `gpu_image` is an image that
     has a TensorFlow of its own: then there is no CPU image.
 
-    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is.
+    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is. `base` is the
+    name of the environment in which packages were moved to make it (`tf2.0+numpy==1.21.6`); empty for all others.
     """
 
     name: str
@@ -52,6 +56,7 @@ class Environment:
     cuda_image: str = ""
     gpu_image: str = ""
     asked: str = ""
+    base: str = ""
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -114,7 +119,7 @@ def pins(text: str) -> dict[str, str]:
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
     """The version of a package among `pins` (normalised names to versions), None where it is absent."""
-    names = TENSORFLOW if name == "tensorflow" else (name,)
+    names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
     return next((pins[candidate] for candidate in names if candidate in pins), None)
 
 
@@ -129,3 +134,25 @@ def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             missing.append(text)
     return missing
+
+
+def rivals(package: str) -> list[str]:
+    """The packages that bring the same module as this one, and cannot be there beside it."""
+    return [each for group in (TENSORFLOW, KERAS) if package in group for each in group if each != package]
+
+
+def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
+    """The packages that differ, NumPy first: `NumPy 1.21.6 instead of 1.17.3`, `keras-nightly 3.5 instead of keras 3.4`.
+
+    Both are pins: normalised names to versions.
+    """
+    told, replaced = [], set()
+    for name in sorted(has.keys() | had.keys(), key=lambda name: (name != "numpy", name not in has, name)):
+        version, before = has.get(name, "absent"), had.get(name, "absent")
+        rival = next((each for each in rivals(name) if each in had and each not in has), "")
+        if name not in had and rival:
+            replaced.add(rival)
+            before = f"{rival} {had[rival]}"
+        if version != before and name not in replaced:
+            told.append(f"{'NumPy' if name == 'numpy' else name} {version} instead of {before}")
+    return told

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog import adhoc
-from harness.catalog.adhoc import Asked, is_asked, parse
+from harness.catalog.asked import Asked, is_asked, parse
 from harness.catalog.locks import inputs, load_lock, write_lock
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, installed

@@ -1,0 +1,155 @@
+"""Environments as they are typed in place of a name: requirements, and packages that move in another environment."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import Specifier
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from harness.model.environment import TENSORFLOW
+from harness.model.errors import UsageError
+
+#: Those of TENSORFLOW whose versions are days: the newest is meant where none is typed.
+NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+
+_EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
+_MOVE = "For example: -e tf2.0+numpy==1.21.6"
+_OPERATOR = r"[<>=~!]=|[<>]"
+#: A comma between requirements: no bound follows it, and it is not between extras.
+_COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
+#: A docker repository and a file are named after an environment; longer names are cut off.
+_LONGEST = 100
+#: A plus before a package with a bound; the one in a local version (2.15.0+cu12) has none after it.
+_PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One TensorFlow package and version, and what is wanted with it.
+
+    `version` is empty for the newest nightly; `others` are PEP 508 requirements, an exact Keras first.
+    """
+
+    package: str
+    version: str
+    others: Sequence[str]
+
+    def __str__(self) -> str:
+        return ",".join([f"{self.package}=={self.version}" if self.version else self.package, *self.others])
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """The other packages of which one version was typed, and that."""
+        return {each.name: version for each in map(Requirement, self.others) if (version := exact(each))}
+
+    @property
+    def name(self) -> str:
+        """What its environment is called: `tensorflow-2.0.0-keras-2.3.1`. Different texts have different names."""
+        parts = str(self).split(",")
+        return _name(parts, str(self), f"{self.package}-{self.version}")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An environment, and the packages that it is to have in other versions than its own.
+
+    `base` is a name of the catalogue, or an `Asked` as text; `packages` are PEP 508 requirements, by name.
+    """
+
+    base: str
+    packages: Sequence[str]
+
+    def __str__(self) -> str:
+        return "+".join([self.base, *self.packages])
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """The packages' requirements by their normalised names."""
+        return {Requirement(text).name: text for text in self.packages}
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """The packages of which one version was typed, and that."""
+        return {each.name: version for each in map(Requirement, self.packages) if (version := exact(each))}
+
+    @property
+    def name(self) -> str:
+        """What its environment is called: `tf2.0-numpy-1.21.6`. Different texts have different names."""
+        # no name of a package has two dashes: `tensorflow==2.0.0,numpy==1.16.4` is another environment
+        base = f"{parse(self.base).name}-" if is_asked(self.base) else self.base
+        return _name([base, *self.packages], str(self), base)
+
+
+def _name(parts: Sequence[str], text: str, start: str) -> str:
+    """The parts joined where all versions are exact and that makes a short name, else a start and a hash."""
+    plain = "-".join(parts).replace("==", "-")
+    if not re.search(r"[<>~!,]", plain) and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", plain) and len(plain) <= _LONGEST:
+        return plain
+    return f"{re.sub(r'[^a-z0-9.]+', '-', start)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def is_asked(text: str) -> bool:
+    """Whether a text is meant as requirements, not as a name or a glob."""
+    return bool(re.search(_OPERATOR, text)) or "+" in text or text.strip() in NIGHTLIES
+
+
+def is_move(text: str) -> bool:
+    """Whether these are packages that move in an environment, not requirements alone."""
+    return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
+
+
+def parse_move(text: str) -> Move:
+    """What is to move in what. Raises UsageError, with an example, for what is no environment and requirements."""
+    base, *parts = (part.strip() for part in _PLUS.split(text))
+    if not base or (not is_asked(base) and "+" in base) or not parts:
+        raise _wrong(text, "a package that moves needs a version", _MOVE)
+    found = [_requirement(part, text, _MOVE) for part in parts]
+    names = [canonicalize_name(each.name) for each in found]
+    for each, name in zip(found, names, strict=True):
+        if names.count(name) > 1:
+            raise _wrong(text, f"{each.name} is there twice", _MOVE)
+    return Move(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
+
+
+def parse(text: str) -> Asked:
+    """What was asked. Raises UsageError, with examples, for what is no TensorFlow, pinned, and requirements."""
+    first, *others = [_requirement(part.strip(), text) for part in _COMMA.split(text)]
+    package = canonicalize_name(first.name)
+    if package not in TENSORFLOW:
+        raise _wrong(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
+    version = exact(first)
+    if first.extras or not (version or (package in NIGHTLIES and not first.specifier)):
+        raise _wrong(text, f"{first} is not an exact version")
+    return Asked(package, version, sorted(map(_normal, others), key=lambda each: not each.startswith("keras==")))
+
+
+def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
+    try:
+        found = Requirement(part)
+    except InvalidRequirement:
+        raise _wrong(text, f"{part!r} is no requirement", example) from None
+    if found.url or found.marker:
+        raise _wrong(text, f"{part!r} is not a package with versions", example)
+    return found
+
+
+def exact(requirement: Requirement) -> str:
+    """The one version that a requirement allows, as it is normally written; empty where it allows others."""
+    match list(requirement.specifier):
+        case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
+            return str(Version(version))
+    return ""
+
+
+def _normal(requirement: Requirement) -> str:
+    version = exact(requirement)
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    return f"{canonicalize_name(requirement.name)}{extras}{f'=={version}' if version else requirement.specifier}"
+
+
+def _wrong(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
+    return UsageError(f"The environment {text!r} cannot be made: {why}.", example)

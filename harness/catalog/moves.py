@@ -1,0 +1,97 @@
+"""Locks in which packages were moved: those that were typed, what these need, and of all others the lines as they are."""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from harness.catalog import index
+from harness.machine.uv import last_words
+from harness.model.environment import KERAS, pins, rivals, unmet
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.texts import joined
+
+_BLOCK = re.compile(r"(?m)^(?=[A-Za-z0-9])")
+_OPTIONS = ("--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
+
+
+def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], options: Sequence[str]) -> str:
+    """The lines of a lock whose packages `moved` (PEP 508) stand in place of those of the lock `text` of `name`.
+
+    `asked` is what the resolver was asked for the lock; `options` are uv's Python and instants. All other packages are
+    held at their versions, with their hashes; where that cannot be, what the moved packages need may move too. Raises
+    UsageError, with the resolver's words, where another package is in the way, and where all that was typed is so
+    already; CannotRunHereError where the index does not answer.
+    """
+    had = pins(text)
+    if not unmet(moved, had):
+        has = joined([f"{each} {had[each]}" for each in map(_name, moved) if each in had])
+        raise UsageError(f"{name} has {has or joined(moved)} already, so nothing would move.", f"Type -e {name} alone.")
+    gone = {each for package in map(_name, moved) for each in (package, *rivals(package))}
+    wanted = [*(text for text in asked if _name(text) not in gone), *moved]
+    held = {package: version for package, version in had.items() if package not in gone}
+    # a release that is there needs the package that is replaced
+    away = sorted(gone & set(KERAS) - set(map(_name, moved)))
+    done = _compiled(wanted, options, held=held, away=away)
+    if done.returncode == index.NO_SOLUTION:
+        alone = _compiled(moved, options, away=away)
+        needed = held.keys() & pins(alone.stdout).keys()
+        if needed:
+            others = {package: version for package, version in held.items() if package not in needed}
+            again = _compiled(wanted, options, held=others, away=away, preferred=text)
+            done = done if again.returncode == index.NO_SOLUTION else again
+    if done.returncode:
+        raise _refused(name, moved, done)
+    own = _blocks(text)
+    new = _blocks(done.stdout)
+    return "".join(own[each] if had.get(each) == version else new[each] for each, version in pins(done.stdout).items())
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _compiled(
+    asked: Collection[str],
+    options: Sequence[str],
+    *,
+    held: Mapping[str, str] | None = None,
+    away: Collection[str] = (),
+    preferred: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """What uv resolves with these versions held, these packages left out, and those of a lock preferred."""
+    with tempfile.TemporaryDirectory() as folder:
+        texts = {
+            "asked": asked,
+            "held": [f"{name}=={version}" for name, version in (held or {}).items()],
+            "away": [f"{name} ; python_version < '0'" for name in away],
+            "preferred": [preferred],
+        }
+        files = {name: Path(folder) / f"{name}.txt" for name in texts}
+        for name, lines in texts.items():
+            files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
+        # uv prefers the versions of the file that it would write
+        output = [f"--output-file={files['preferred']}"] if preferred else []
+        bounds = [f"--constraints={files['held']}", f"--overrides={files['away']}"]
+        return index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
+
+
+def _blocks(text: str) -> dict[str, str]:
+    """The lines of each package of a requirements file, by its normalised name."""
+    blocks = (block for block in _BLOCK.split(text) if not block.startswith("#"))
+    return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}
+
+
+def _refused(name: str, moved: Sequence[str], done: subprocess.CompletedProcess[str]) -> Exception:
+    words = last_words(done.stderr, 20)
+    if done.returncode != index.NO_SOLUTION:
+        return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
+    return UsageError(
+        f"{joined(moved)} cannot be had in {name} with its other packages as they are:\n{words}",
+        f"Move what is in the way too (-e '{name}+{'+'.join(moved)}+PACKAGE==VERSION'), or have all packages chosen "
+        f"anew: -e '{{tensorflow}},{','.join(moved)}'.",
+    )
