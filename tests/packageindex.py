@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import io
 import json
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -14,11 +16,12 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 
 class PackageIndex:
-    """`folder` holds the files. `asked` counts the questions."""
+    """`folder` holds the files. `asked` counts the questions; `yanked` has reasons, by file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.uploads: dict[str, str] = {}
+        self.yanked: dict[str, str] = {}
         self.asked = 0
         self.url = ""
 
@@ -42,15 +45,28 @@ class PackageIndex:
         self.uploads[path.name] = uploaded
         return path
 
+    def add_source(self, name: str, uploaded: str = "2022-02-02T17:03:00Z") -> Path:
+        """The source of a package that says what it needs, such as numpy-1.17.3: nothing is built to learn that."""
+        package, version = name.split("-")
+        about = f"Metadata-Version: 2.2\nName: {package}\nVersion: {version}\n".encode()
+        path = self.folder / f"{name}.tar.gz"
+        with tarfile.open(path, "w:gz") as source:
+            info = tarfile.TarInfo(f"{name}/PKG-INFO")
+            info.size = len(about)
+            source.addfile(info, io.BytesIO(about))
+        self.uploads[path.name] = uploaded
+        return path
+
     def project(self, name: str) -> bytes | None:
         """What the index says of a package, None where it has none."""
-        paths = [path for path in sorted(self.folder.glob("*.whl")) if _package(path) == name]
+        paths = [path for path in sorted(self.folder.iterdir()) if _package(path) == name]
         files = [
             {
                 "filename": path.name,
                 "url": f"{self.url}/files/{path.name}",
                 "hashes": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
                 **({"upload-time": self.uploads[path.name]} if self.uploads[path.name] else {}),
+                **({"yanked": self.yanked[path.name]} if path.name in self.yanked else {}),
             }
             for path in paths
         ]

@@ -109,9 +109,9 @@ def parse_move(text: str) -> Move:
         raise _wrong(text, "a package that moves needs a version", _MOVE)
     found = [_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(each.name) for each in found]
-    for each, name in zip(found, names, strict=True):
-        if names.count(name) > 1:
-            raise _wrong(text, f"{each.name} is there twice", _MOVE)
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise _wrong(text, f"{twice} is there twice", _MOVE)
     return Move(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
 
 

@@ -165,6 +165,15 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
     return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {told}.\n{lines}"
 
 
+def moved(project: Project, requirement: Requirement) -> str:
+    """What an environment in which packages were moved is: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`; else empty."""
+    environment = requirement.environment
+    if not environment.base:
+        return ""
+    base = load_lock(project, adhoc.base_of(environment, load_environments(project)), requirement.device)
+    return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
+
+
 def _made_of(base: str, sha256: str) -> str:
     return f"Made of {base}, whose lock is {sha256[:16]}"
 

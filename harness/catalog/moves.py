@@ -1,6 +1,7 @@
-"""Locks in which packages were moved: those that were typed, what these need, and of all others the lines as they are."""
+"""Locks in which packages were moved: of all that did not have to move, the lines are the base's as they are."""
 
 import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from harness.catalog import index
 from harness.machine.uv import last_words
-from harness.model.environment import KERAS, pins, rivals, unmet
+from harness.model.environment import KERAS, TENSORFLOW, pins, rivals, unmet
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
 
@@ -45,7 +46,7 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
             again = _compiled(wanted, options, held=others, away=away, preferred=text)
             done = done if again.returncode == index.NO_SOLUTION else again
     if done.returncode:
-        raise _refused(name, moved, done)
+        raise _refused(name, had, moved, done)
     own = _blocks(text)
     new = _blocks(done.stdout)
     return "".join(own[each] if had.get(each) == version else new[each] for each, version in pins(done.stdout).items())
@@ -74,10 +75,13 @@ def _compiled(
         files = {name: Path(folder) / f"{name}.txt" for name in texts}
         for name, lines in texts.items():
             files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
-        # uv prefers the versions of the file that it would write
+        # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['away']}"]
-        return index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
+        done = index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
+        if preferred:
+            done.stdout = files["preferred"].read_text(encoding="utf-8")
+        return done
 
 
 def _blocks(text: str) -> dict[str, str]:
@@ -86,12 +90,19 @@ def _blocks(text: str) -> dict[str, str]:
     return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}
 
 
-def _refused(name: str, moved: Sequence[str], done: subprocess.CompletedProcess[str]) -> Exception:
-    words = last_words(done.stderr, 20)
+def _refused(
+    name: str, had: Mapping[str, str], moved: Sequence[str], done: subprocess.CompletedProcess[str]
+) -> UsageError | CannotRunHereError:
+    words, typed = last_words(done.stderr, 20), "+".join(moved)
     if done.returncode != index.NO_SOLUTION:
         return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
+    ways = [f"Move what is in the way too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]
+    release = next((each for each in TENSORFLOW if each in had), "")
+    if release and not any(_name(each) in TENSORFLOW for each in moved):
+        anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
+        ways.append(f"Or choose all packages anew, as of the day of these: -e {shlex.quote(anew)}.")
+    if any("==" not in each for each in moved):
+        ways.append(f"Or type one version: in a range only what there was at the instant of {name} counts.")
     return UsageError(
-        f"{joined(moved)} cannot be had in {name} with its other packages as they are:\n{words}",
-        f"Move what is in the way too (-e '{name}+{'+'.join(moved)}+PACKAGE==VERSION'), or have all packages chosen "
-        f"anew: -e '{{tensorflow}},{','.join(moved)}'.",
+        f"{joined(moved)} cannot be had in {name} with its other packages as they are:\n{words}", "\n".join(ways)
     )

@@ -61,7 +61,11 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def environments(incomplete: str) -> list[tuple[str, str]]:
-    """The names of the catalogue's environments."""
+    """The names of the catalogue's environments; after a plus, the packages of one."""
+    before, plus, _ = incomplete.rpartition("+")
+    if plus:
+        base = before.rpartition(",")[2].partition("+")[0]
+        return [(f"{before}+{name}==", version) for name, version in session.names.packages(base).items()]
     return _further(incomplete, session.names.environments())
 
 

@@ -40,6 +40,7 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
             {"environment": each.environment, "for": each.role, "reason": each.reason} for each in plan.stand_ins
         ],
         "compiled": dict(plan.compiled),
+        "moved": planned.moved,
         "refused": list(planned.refused),
         "outlook": asdict(outlook),
         "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],
@@ -55,6 +56,7 @@ def _lines(planned: "session.Planned", outlook: "session.Outlook") -> Iterator[s
     if taken:
         yield taken
     yield from planned.gpu_lines
+    yield from (f"{name} is {what}." for name, what in planned.moved.items())
     for group in plan.groups:
         if not plan.profile_calls:
             yield group.name

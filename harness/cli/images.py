@@ -58,8 +58,10 @@ def lock(
     device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
 ) -> None:
     """Resolve the environments' packages as of their release, and write the locks."""
-    for environment, each, is_changed in session.images.lock(names, device):
-        typer.echo(f"{environment.name} {each.value}: {'written' if is_changed else 'unchanged'}")
+    for requirement, is_changed, moved in session.images.lock(names, device):
+        what = f" ({moved})" if moved else ""
+        done = "written" if is_changed else "unchanged"
+        typer.echo(f"{requirement.environment.name} {requirement.device.value}: {done}{what}")
 
 
 @app.command()

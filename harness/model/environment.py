@@ -37,8 +37,8 @@ class Environment:
     `cuda_image` is the image that CUDA is copied from, empty where it comes from packages; `gpu_image` is an image that
     has a TensorFlow of its own: then there is no CPU image.
 
-    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is. `base` is the
-    name of the environment in which packages were moved to make it (`tf2.0+numpy==1.21.6`); empty for all others.
+    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is.
+    `base` is the name of the environment in which packages were moved (`tf2.0+numpy==1.21.6`) to make this one.
     """
 
     name: str
@@ -142,17 +142,18 @@ def rivals(package: str) -> list[str]:
 
 
 def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
-    """The packages that differ, NumPy first: `NumPy 1.21.6 instead of 1.17.3`, `keras-nightly 3.5 instead of keras 3.4`.
+    """The packages that differ, NumPy first: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 gone`.
 
     Both are pins: normalised names to versions.
     """
-    told, replaced = [], set()
-    for name in sorted(has.keys() | had.keys(), key=lambda name: (name != "numpy", name not in has, name)):
-        version, before = has.get(name, "absent"), had.get(name, "absent")
-        rival = next((each for each in rivals(name) if each in had and each not in has), "")
-        if name not in had and rival:
-            replaced.add(rival)
-            before = f"{rival} {had[rival]}"
-        if version != before and name not in replaced:
-            told.append(f"{'NumPy' if name == 'numpy' else name} {version} instead of {before}")
-    return told
+    told = []
+    lost = had.keys() - has.keys()
+    for name, version in sorted(has.items(), key=lambda pin: (pin[0] != "numpy", pin[0])):
+        shown = f"{'NumPy' if name == 'numpy' else name} {version}"
+        rival = next((each for each in rivals(name) if each in lost), "")
+        if name not in had:
+            told.append(f"{shown} instead of {rival} {had[rival]}" if rival else f"{shown} added")
+            lost -= {rival}
+        elif had[name] != version:
+            told.append(f"{shown} instead of {had[name]}")
+    return [*told, *(f"{name} {had[name]} gone" for name in sorted(lost))]

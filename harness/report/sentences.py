@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.analysis.environments import pins
 from harness.analysis.results import Results
-from harness.model.environment import Environment
+from harness.model.environment import Environment, differences
 from harness.model.launch import Clock
+from harness.model.run import Run
 from harness.model.scenario import Scenario
+from harness.model.texts import joined
 from harness.report.blocks import REST, Heading, Where
 
 #: So many names are listed; the others are counted.
@@ -13,6 +16,9 @@ LISTED = 12
 
 #: More environments than these are counted in a sentence, and are lines of a table in place of columns.
 SIDE_BY_SIDE = 6
+
+#: So many packages are named where nothing but packages differs between two environments.
+PACKAGES = 3
 
 
 def listed(names: Sequence[str]) -> str:
@@ -53,3 +59,19 @@ def environments(known: Sequence[Environment]) -> str:
     if len(known) > SIDE_BY_SIDE:
         return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
     return ", ".join(environment.name for environment in known)
+
+
+def moved(run: Run, environment: Environment) -> str:
+    """`tf2.0 with NumPy 1.21.6 instead of 1.17.3`; empty of an environment in which no package was moved."""
+    if not environment.base:
+        return ""
+    known = environment.base in run.pins
+    changed = changed_packages(run, environment.name, environment.base) if known else ""
+    return f"{environment.base} with {changed or joined(environment.asked.split('+')[1:])}"
+
+
+def changed_packages(run: Run, one: str, other: str) -> str:
+    """The packages in which an environment differs from another: `NumPy 1.21.6 instead of 1.17.3`."""
+    told = differences(pins(run, one), pins(run, other))
+    more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
+    return joined([*told[:PACKAGES], *more])

@@ -10,7 +10,7 @@ from harness.backends import registry
 from harness.catalog import pack
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock, write_lock
+from harness.catalog.locks import load_lock, moved, write_lock
 from harness.catalog.project import Project
 from harness.model.backend import KeptImage
 from harness.model.environment import Device, Environment, Requirement
@@ -91,15 +91,19 @@ def _state(image: KeptImage) -> dict[str, Any]:
     return {"state": image.state.value, **({"size_bytes": image.size_bytes, "id": image.id} if image.id else {})}
 
 
-def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Environment, Device, bool]]:
-    """Resolve the locks of these environments for a device, None: for both, and write them; whether each changed."""
+def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Requirement, bool, str]]:
+    """Resolve the locks of these environments for a device, None: for both, and write them; whether each changed.
+
+    Of an environment in which packages were moved, also what it is.
+    """
     project, environments = chosen(names)
     wanted = [(one, each) for one in environments for each in one.devices if device in (None, each)]
     with ThreadPoolExecutor(_LOCKS_AT_A_TIME) as pool:
         changes = [pool.submit(write_lock, project, environment, each) for environment, each in wanted]
         try:
             for (environment, each), changed in zip(wanted, changes, strict=True):
-                yield environment, each, changed.result()
+                is_changed, requirement = changed.result(), load_lock(project, environment, each)
+                yield requirement, is_changed, moved(project, requirement)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -13,12 +13,20 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_suites, scenario_files
 from harness.model import settings
+from harness.model.environment import pins
 from harness.model.errors import FileError
 
 
 def environments() -> dict[str, str]:
     """The environments' titles, by name."""
     return {name: each.title for name, each in load_environments(Project.find()).items()}
+
+
+def packages(environment: str) -> dict[str, str]:
+    """The packages of the catalogue's environment of this name, with their versions; none where it has no lock."""
+    project = Project.find()
+    locks = sorted(project.locks.glob(f"{environment}-[cg]pu.txt"))
+    return pins(locks[0].read_text(encoding="utf-8")) if environment in load_environments(project) and locks else {}
 
 
 def scenarios() -> list[str]:

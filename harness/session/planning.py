@@ -11,7 +11,7 @@ from harness.analysis.sizing import turns
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock
+from harness.catalog.locks import load_lock, moved
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_scenario, read_suites, scenario_files
 from harness.machine import cpus
@@ -71,6 +71,12 @@ class Planned:
         """The environments that some cell is launched in: no other one is worth a build."""
         used = {cell.environment for cell in self.plan.cells}
         return [requirement for name, requirement in self.requirements.items() if name in used]
+
+    @property
+    def moved(self) -> dict[str, str]:
+        """What the environments are in which packages were moved, by name."""
+        told = {name: moved(self.project, requirement) for name, requirement in self.requirements.items()}
+        return {name: text for name, text in told.items() if text}
 
     @property
     def gpu_lines(self) -> list[str]:

@@ -58,18 +58,29 @@ class Option:
 def names(typed: Sequence[str], option: str) -> list[str]:
     """Names, globs and files, several in a text or one: `tf2.12,tf2.13`.
 
-    Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments.
+    Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments, and so is
+    `tf2.0+numpy>=1.18,<1.20,tf2.1`.
     """
     found: list[str] = []
     for text in typed:
         parts = [part.strip() for part in _COMMA.split(text)]
         if not all(parts) or Path(text).exists():
             parts = [text]
-        firsts = [at for at, part in enumerate(parts) if _OPERATOR.search(part) or part.startswith("tf-nightly")]
-        if firsts and _OPERATOR.search(text):
-            parts[firsts[0] :] = [",".join(parts[firsts[0] :])]
-        found += parts
+        apart: list[str] = []
+        for part in parts:
+            before = apart[-1] if apart else ""
+            if _OPERATOR.match(part) or (_takes_more(before, text) and not re.match(r"[^<>=~!]+\+", part)):
+                apart[-1:] = [f"{before},{part}" if before else part]
+            else:
+                apart.append(part)
+        found += apart
     return found
+
+
+def _takes_more(before: str, text: str) -> bool:
+    """Whether what stands before a comma is requirements that go on after it; where packages move, they do not."""
+    is_requirements = _OPERATOR.search(before) or (before.startswith("tf-nightly") and _OPERATOR.search(text))
+    return bool(is_requirements) and "+" not in before
 
 
 def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:

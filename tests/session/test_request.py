@@ -26,6 +26,9 @@ from harness.session.request import names, options, read_clock, read_seconds, re
         (["tf-nightly,keras==3.0.0"], ["tf-nightly,keras==3.0.0"]),
         (["tensorflow==2.0.0,keras>2,<3"], ["tensorflow==2.0.0,keras>2,<3"]),
         (["tf2.0,"], ["tf2.0,"]),
+        (["tf2.0,tf2.0+numpy>=1.18,<1.20,tf2.1"], ["tf2.0", "tf2.0+numpy>=1.18,<1.20", "tf2.1"]),
+        (["tensorflow==2.0.0,keras==2.3.1+numpy==1.17,tf2.1"], ["tensorflow==2.0.0,keras==2.3.1+numpy==1.17", "tf2.1"]),
+        (["tf-nightly,tf2.0+numpy==1.21.6"], ["tf-nightly", "tf2.0+numpy==1.21.6"]),
     ],
 )
 def test_several_names_stand_in_one_text_and_requirements_keep_their_commas(typed: list[str], meant: list[str]) -> None:

@@ -6,28 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
-from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
 from harness.model.scenario import ENVIRONMENT, Cell
-from harness.model.texts import counted, joined
+from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT
 from harness.report.sections import course, on_device, settings, statements, turns
-from harness.report.sentences import environments, in_clock
+from harness.report.sentences import changed_packages, environments, in_clock, moved
 
 #: How many sentences the answer has at most.
 SENTENCES = 3
 
 #: Rows are named where so many names are enough, else counted; and so many values of an axis in a name.
 NAMES, VALUES = 2, 3
-
-#: So many packages are named where nothing but packages differs between two environments.
-PACKAGES = 3
 
 # in the order in which a sentence tells them: what somebody looks for first
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK)
@@ -215,26 +211,16 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
     """Two environments by what they differ in: TensorFlow, else Keras, else packages; None where that is not known."""
     if one is None or other is None:
         return None
+    if one.base or other.base:
+        return moved(run, one) or one.name, moved(run, other) or other.name
     for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
         titles = [called(each) for each in run.environments]
         if all(titles.count(called(each)) == 1 for each in (one, other)):
             return called(one), called(other)
     if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
         return None
-    changed = _changed(run, one.name, other.name)
+    changed = changed_packages(run, one.name, other.name)
     return (f"{one.name} ({changed})", other.name) if changed else None
-
-
-def _changed(run: Run, one: str, other: str) -> str:
-    """The packages that differ: `NumPy 1.21.6 instead of 1.17.3`."""
-    has, had = pins(run, one), pins(run, other)
-    told = [
-        f"{'NumPy' if name == 'numpy' else name} {has.get(name) or 'absent'} instead of {had.get(name) or 'absent'}"
-        for name in sorted(has.keys() | had.keys(), key=lambda name: (name != "numpy", name))
-        if has.get(name) != had.get(name)
-    ]
-    more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
-    return joined([*told[:PACKAGES], *more])
 
 
 def no_answer(results: Results) -> str:

@@ -7,7 +7,7 @@ from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
-from harness.report.sentences import SIDE_BY_SIDE
+from harness.report.sentences import SIDE_BY_SIDE, moved
 
 #: So many packages have a column of their own where it is these in which environments of one TensorFlow differ.
 PACKAGES = 6
@@ -35,6 +35,9 @@ def _blocks(results: Results) -> Iterator[Block]:
     if table.heads[1:]:
         yield table
         yield from _notes(table, more)
+    for each in run.environments:
+        if each.base:
+            yield Text(f"{each.name} is {moved(run, each)}.", True, where=FILES)
     if len(run.environments) > 1 and not any(each.differs for each in told):
         yield Text("The environments differ in nothing that was recorded.", where=FILES)
     others = [each for each in told if each.differs and not each.leads and each not in point]

@@ -145,6 +145,18 @@ def test_pythons_are_told_where_they_differ():
         ({"keras": "2.3.1"}, {}, "TensorFlow 1.14.0 + Keras 2.3.1", "TensorFlow 1.14.0 + Keras 2.2.5"),
         ({}, {"numpy": "1.21.6"}, "tf2.0 (NumPy 1.21.6 instead of 1.17.4)", "tf1.14"),
         ({"python": "3.8"}, {}, "tf2.0 (Python 3.8)", "tf1.14 (Python 3.7)"),
+        (
+            {"base": "tf1.14", "asked": "tf1.14+numpy==1.21.6"},
+            {"numpy": "1.21.6", "six": "1.16.0"},
+            "tf1.14 with NumPy 1.21.6 instead of 1.17.4 and six 1.16.0 added",
+            "tf1.14",
+        ),
+        (
+            {"base": "tf2.1", "asked": "tf2.1+numpy==1.21.6", "tensorflow": "2.1.0"},
+            {"numpy": "1.21.6"},
+            "tf2.1 with numpy==1.21.6",
+            "tf1.14",
+        ),
     ],
 )
 def test_environments_are_called_by_what_differs(changes, pins, subject, base):

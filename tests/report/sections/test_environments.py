@@ -50,6 +50,17 @@ def test_the_report_has_a_line_an_environment_in_which_changes_stand_out():
     assert texts(made(run()), Where.PASTE) == ["Bold: different from the line above."]
 
 
+def test_an_environment_in_which_a_package_moved_is_told():
+    moved = replace(ENVIRONMENTS[0], name="moved", base="tf1.14", asked="tf1.14+keras-nightly==3.5")
+    own = run().pins["tf1.14"]
+    pins = {"tf1.14": own, "moved": {**own, "keras-nightly": "3.5"}}
+    del pins["moved"]["keras"]
+    found = made(run(environments=[ENVIRONMENTS[0], moved], pins=pins))
+    assert rows(all_tables(found, Where.PASTE)[0])[1][2] == "3.5"
+    told = f"moved is tf1.14 with keras-nightly 3.5 instead of keras {own['keras']}."
+    assert told in texts(found, Where.PASTE)
+
+
 def test_all_else_is_folded_away_in_the_details():
     found = made(compared({"numpy": "1", "six": "1"}, {"numpy": "2", "six": "2"}, tensorflow=["1.15.0", "2.0.0"]))
     assert [block.text for line in all_tables(found, Where.PASTE)[0].lines for block in line.entries].count("six") == 0
