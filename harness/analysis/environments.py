@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model.environment import KERAS, TENSORFLOW, installed, versions
+from harness.model.environment import TENSORFLOW, installed, versions
 from harness.model.run import Run
 
 #: Where nothing was recorded of an environment's packages.
@@ -77,7 +77,7 @@ def software(run: Run) -> list[Software]:
         "CUDA, of TensorFlow's build": [each.cuda for each in environments if on_gpu],
         "cuDNN, of TensorFlow's build": [each.cudnn for each in environments if on_gpu],
     }
-    others = {name for packages in run.pins.values() for name in packages} - {"numpy", *KERAS, *TENSORFLOW}
+    others = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
     return [
         *(Software(name, each, leads=True) for name, each in leading.items()),
         *(Software(name, versions(name), leads=False) for name in sorted(others)),

@@ -118,9 +118,13 @@ def pins(text: str) -> dict[str, str]:
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
-    """The version of a package among `pins` (normalised names to versions), None where it is absent."""
+    """The version of a package among `pins` (normalised names to versions), None where it is absent.
+
+    TensorFlow 2.5 brings a keras-nightly that it does not use: a Keras of its own is in it.
+    """
     names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
-    return next((pins[candidate] for candidate in names if candidate in pins), None)
+    found = [pins[each] for each in names if each in pins and (each == name or not pins[each].startswith("2.5.0.dev"))]
+    return next(iter(found), None)
 
 
 def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,11 @@ def test_pins_are_read_with_normalised_names() -> None:
     assert normalise("A__b.-C") == "a-b-c"
 
 
+def test_a_nightly_keras_stands_for_keras_but_the_one_beside_tensorflow_2_5() -> None:
+    assert installed("keras", {"keras-nightly": "3.5.0.dev2024080103"}) == "3.5.0.dev2024080103"
+    assert installed("keras", {"keras-nightly": "2.5.0.dev2021032900"}) is None
+
+
 def test_every_environment_has_a_lock_that_holds_its_tensorflow_and_keras(project: Project) -> None:
     for environment in load_environments(project).values():
         for device in environment.devices:
