@@ -10,8 +10,8 @@ from harness.model.errors import UsageError
 from harness.model.issues import Issue
 from harness.model.scenario import (
     ENVIRONMENT,
-    MEMORY_GROWTH,
-    PEAK_MEMORY,
+    GROWTH,
+    PEAK,
     STEP,
     TRACES,
     Axes,
@@ -28,14 +28,15 @@ _RANGES: Mapping[str, tuple[str, int, str]] = {
     "bytes": ("what each call of `worse` keeps", 0, "bytes = [1000, 20000]"),
 }
 _EXAMPLES = ", ".join(example for _, _, example in _RANGES.values())
-_NO_SECONDS = (PEAK_MEMORY, MEMORY_GROWTH, TRACES)
+_NO_SECONDS = (PEAK, GROWTH, TRACES)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """What claims are checked against: the header's axes, defaults, sweeps, and combinations that do not exist.
 
-    `values` reads axis to value of a table, less one key that is none, and `devices` a list of devices.
+    `values` reads axis to value of a table, less one key that is none, `quantity` what an entry is about, and `devices`
+    a list of devices.
     """
 
     axes: Mapping[str, Sequence[str]]
@@ -43,6 +44,7 @@ class Known:
     sweeps: Collection[str]
     exclude: Sequence[Axes]
     values: Callable[[Table, str], dict[str, str]]
+    quantity: Callable[[Table], str]
     devices: Callable[[Table, str], list[Device]]
 
 
@@ -51,7 +53,7 @@ def read(entry: Table, known: Known) -> Claim:
     entry.check_keys(_KEYS)
     if not entry.text("reported") and isinstance(entry.values.get("reported", ""), str):
         entry.wrong("reported", "is missing.", "Write what the issue says, short and in plain words.")
-    of, ranges = _range(entry)
+    of, ranges = _range(entry, known)
     claim = Claim(
         issue=_issue(entry),
         reported=entry.text("reported"),
@@ -81,10 +83,10 @@ def _issue(entry: Table) -> Issue:
         return Issue("", 0)
 
 
-def _range(entry: Table) -> tuple[str, dict[str, tuple[float, float]]]:
+def _range(entry: Table, known: Known) -> tuple[str, dict[str, tuple[float, float]]]:
     """What the claim is about, and the range that is claimed, by its key; none where that cannot be read."""
     given = [key for key in _RANGES if key in entry.values]
-    of = entry.text("of") or (MEMORY_GROWTH if given == ["bytes"] else STEP)
+    of = known.quantity(entry) if "of" in entry.values else GROWTH if given == ["bytes"] else STEP
     if len(given) != 1:
         problem = (
             f"`{'` and `'.join(given)}` are given, and a claim has one range." if given else "No range is claimed."
@@ -93,9 +95,9 @@ def _range(entry: Table) -> tuple[str, dict[str, tuple[float, float]]]:
         return of, {}
     (key,) = given
     ends, (what, above, example) = entry.values[key], _RANGES[key]
-    if key == "bytes" and of != MEMORY_GROWTH:
+    if key == "bytes" and of != GROWTH:
         entry.wrong("of", f"is {of!r}, and bytes are what each call keeps.", "Leave `of` out, or claim a ratio.")
-    if key == "ratio" and of == MEMORY_GROWTH:
+    if key == "ratio" and of == GROWTH:
         fix = f"Write {_RANGES['bytes'][-1]}: a growth may be zero, and has no ratio then."
         entry.wrong("of", f"is {of!r}, with a ratio.", fix)
     if key == "seconds" and of in _NO_SECONDS:

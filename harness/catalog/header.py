@@ -98,7 +98,7 @@ class _Header:
         profile.check_keys(["data"])
         default = self._point(table, "default")
         exclude = [self._axis_values(entry) for entry in table.tables("exclude")]
-        known = claims.Known(self.axes, default, self.sweeps, exclude, self._axis_values, _devices)
+        known = claims.Known(self.axes, default, self.sweeps, exclude, self._axis_values, self._quantity, _devices)
         return Scenario(
             name=path.stem,
             path=path,

@@ -25,9 +25,6 @@ STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
 
 Axes = Mapping[str, str]
 
-#: What a comparison or a claim may be about beside a phase: seconds per step, and what the kit tells beside the time.
-STEP, PEAK_MEMORY, MEMORY_GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
-
 # values that say nothing without the name of their axis
 _BARE = {"on", "off", "default"}
 
