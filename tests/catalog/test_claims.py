@@ -1,4 +1,5 @@
 """The claims in a scenario's header."""
+# ruff: noqa: E501
 
 from pathlib import Path
 
@@ -49,7 +50,8 @@ HEADER = """\
 # bytes = [1000, 20000]
 # ///
 def scenario(bench, call, rows, size, inputs, model):
-    pass
+    with bench.phase("first call"):
+        pass
 """
 
 
@@ -161,6 +163,7 @@ WORSE, BETTER = (
         (BYTES, f'{BYTES}\n# better = {{ environment = "tf2.2", call = "model" }}', "`claim.better` has no meaning here: seconds and bytes are those of `worse`."),
         ('rows = "one", size = 1', "size = 1", '[[tool.harness.claim]] | The claim leaves rows open. Name it in `when`. The values are one, many.'),
         ('rows = "one", size = 1', 'rows = "on", size = 1', "`claim.when.rows` is 'on', which is not a value of the axis. Did you mean `one`?"),
+        (RATIO, f'{RATIO}\n# of = "first cal"', "`claim.of` is 'first cal', which is no quantity, and no phase of the file. Did you mean `first call`?"),
         ('fixed = "2.3"', "fixed = 2.3", 'fixed = 2.3 | `claim.fixed` must be a string. Put it in quotes: fixed = "2.3".'),
         ('visible = ["cpu"]', 'visible = ["tpu"]', "`claim.visible` has 'tpu', which is no device."),
         ('visible = ["cpu"]', "visible = []", "`claim.visible` names no device."),
