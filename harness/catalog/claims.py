@@ -127,7 +127,19 @@ def _side(entry: Table, name: str, known: Known) -> ClaimSide:
     for axis in side.values:
         if axis in known.sweeps and "better" in entry.values:
             side.wrong(axis, "is a sweep.", "Name it in `when`: nothing is compared along a sweep.")
-    return ClaimSide(side.text(ENVIRONMENT), known.values(side, ENVIRONMENT))
+    return ClaimSide(_environment(side), known.values(side, ENVIRONMENT))
+
+
+def _environment(side: Table) -> str:
+    """The environment's name; of requirements the text that they are known by once they are made."""
+    from harness.catalog.asked import is_asked, is_move, parse, parse_move  # noqa: PLC0415 - it imports packaging
+
+    text = side.text(ENVIRONMENT)
+    try:
+        return str(parse_move(text) if is_move(text) else parse(text)) if is_asked(text) else text
+    except UsageError as error:
+        side.wrong(ENVIRONMENT, f"is {text!r}. {error.message}", error.advice, value=text)
+        return text
 
 
 def _check_sides(entry: Table, claim: Claim, known: Known) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog import header
-from harness.catalog.adhoc import is_asked, parse
+from harness.catalog.asked import is_asked, is_move, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -137,16 +137,9 @@ def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]
 
 
 def _no_environment(text: str, known: Sequence[str]) -> UsageError | None:
-    """What is wrong with the name of an environment, or with requirements, as they stand in a header."""
-    base, plus, _ = text.partition("+")
-    try:
-        if is_asked(text) and not plus:
-            parse(text)
-        elif base not in known:
-            raise unknown(base, known, ENVIRONMENT)
-    except UsageError as error:
-        return error
-    return None
+    """What is wrong with an environment's name, or the one that packages move in; what is asked was read before."""
+    base = parse_move(text).base if is_move(text) else text
+    return None if is_asked(base) or base in known else unknown(base, known, ENVIRONMENT)
 
 
 def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> list[Problem]:

@@ -90,6 +90,11 @@ def test_bytes_are_what_each_call_of_one_side_keeps() -> None:
     assert set(claim.visible) == {Device.CPU, Device.GPU}
 
 
+def test_requirements_are_kept_as_environments_are_known_by() -> None:
+    text = HEADER.replace("tf2.0+numpy==1.17.4", "tf2.0+ NumPy == 1.17.4")
+    assert read(text).claims[1].worse.environment == "tf2.0+numpy==1.17.4"
+
+
 def test_a_claim_may_be_of_a_phase() -> None:
     text = HEADER.replace("ratio = [50, 300]", 'ratio = [1.2, 1.5]\n# of = "first call"')
     assert read(text).claims[0].of == "first call"
@@ -152,6 +157,8 @@ WORSE, BETTER = (
         (WORSE, 'worse = "tf2.2"', '"tf2.2" | `claim.worse` must be a table. For example: worse = { environment'),
         (WORSE, 'worse = { call = "predict" }', "`claim.worse.environment` is missing. Name one of docker-bake.hcl"),
         (WORSE, 'worse = { environment = 2.2, call = "predict" }', "`claim.worse.environment` must be a string."),
+        ("tf2.0+numpy==1.17.4", "tf2.0+numpy", "`claim.worse.environment` is 'tf2.0+numpy'. The environment 'tf2.0+numpy' cannot be made: a package"),
+        ("tf2.0+numpy==1.17.4", "numpy==1.17.4", "cannot be made: the first package is numpy, not one of"),
         (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }', "`claim.worse.cal` is not an axis. Did you mean `call`?"),
         (WORSE, 'worse = { environment = "tf2.2", call = "predct" }', "`claim.worse.call` is 'predct', which is not a value of the axis. Did you mean `predict`?"),
         (WORSE, 'worse = { environment = "tf2.2" }', "`claim.worse` does not name call, and `better` does. Name call in both, or in `when`."),
