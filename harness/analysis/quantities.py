@@ -21,7 +21,7 @@ from dataclasses import replace
 from harness.analysis.shape import Quantity
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.launch import Clock, Launch, Role, Sample, Status
-from harness.model.scenario import GROWTH, PEAK, STEP, TRACES
+from harness.model.scenario import GROWTH, PEAK, PRINTED, STEP, TRACES
 
 #: What the kernel gives to a process at once when its memory grows (M_TOP_PAD of glibc's malloc, mallopt(3)), in bytes:
 #: a smaller change over all calls of a launch is no growth that a reading of memory can tell from none.
@@ -31,7 +31,7 @@ PIECE = 128 * 1024
 def kind(quantity: str) -> Quantity:
     """What its values are of, which says how they are shown."""
     known = {STEP: Quantity.STEP, PEAK: Quantity.BYTES, GROWTH: Quantity.BYTES, TRACES: Quantity.COUNT}
-    return known.get(quantity, Quantity.SECONDS)
+    return Quantity.COUNT if quantity.startswith(PRINTED) else known.get(quantity, Quantity.SECONDS)
 
 
 def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
@@ -42,9 +42,14 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
         case "memory growth":
             return growth(launch)
         case "traces":
-            told = launch.observations.get(TRACES)
-            return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
+            return _number(launch.observations.get(TRACES))
+    if quantity.startswith(PRINTED):
+        return _number(launch.observations.get(quantity))
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
+
+
+def _number(told: object) -> float | None:
+    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
 
 
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:

@@ -11,7 +11,6 @@ from harness.model.texts import nearest
 
 #: Words that other tools have for what a command here does.
 _WORDS = {
-    "run": "matrix",
     "measure": "matrix",
     "bench": "matrix",
     "benchmark": "matrix",
@@ -48,8 +47,13 @@ class CommandGroup(_Completable, TyperGroup):
     """Commands; for one that is not there, the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of the first argument. Raises UsageError."""
+        """The command of the first argument. Raises UsageError.
+
+        A script is reproduced by running it, so `repro script.py` is `run script.py`.
+        """
         typed = args[0]
+        if ctx.parent is None and typed == "repro" and any(each.endswith((".py", ".ipynb")) for each in args[1:]):
+            return super().resolve_command(ctx, ["run", *args[1:]])
         if self.get_command(ctx, typed) is not None or typed.startswith("-"):
             return super().resolve_command(ctx, args)
         if ctx.parent is None and typed in _WORDS:

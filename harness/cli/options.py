@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -40,12 +40,13 @@ DryRun = Annotated[
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine to end.")]
 
 
-def of(kind: type[Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command whose first parameter is a request of this `kind` an option for each of the request's fields.
 
-    What is not typed is the field's default. The command's own options come after these; its docstring is its help.
+    Those `without` an option, and what is not typed, have the field's default. The command's own options come after
+    these; its docstring is its help.
     """
-    fields = options(kind).values()
+    fields = [each for each in options(kind).values() if each.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)

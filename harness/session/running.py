@@ -118,7 +118,12 @@ class JobMaker:
         self._scenarios = scenarios
         self._limits = limits
         self._files = {
-            name: {scenario.path.name: _read(scenario.path), **self.kit} for name, scenario in scenarios.items()
+            name: {
+                scenario.path.name: _read(scenario.path),
+                **{file: _read(scenario.path.parent / file) for file in scenario.files},
+                **self.kit,
+            }
+            for name, scenario in scenarios.items()
         }
 
     def sources(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from time import perf_counter, process_time
 from . import device as tensorflow_device
 from . import placement, sampling
 from .fetching import fetch, fetch_one
-from .outcome import CpuFallback, NotAvailable
+from .outcome import CpuFallback, NotAvailable, ScriptFailed
 from .process import resident_bytes
 from .ptx import CompiledCode
 from .settings import Settings
@@ -195,6 +195,42 @@ class Bench:
         self.placed(result)
         self.tell_settings()
         return result
+
+    def stepwise(self, work, samples):
+        """Call `work()` once, which times steps by itself and puts a Sample of each into the list `samples`.
+
+        The first is also the phase "first call", and is left out of this launch's number where there are others. Of
+        very many, as many as fit are told as one.
+        """
+        self._has_none()
+        self.measured = True
+        if self._profiler is not None:
+            self._profiler.once(work, self.phase, self._fetch)
+            self._keep_profiles()
+            return
+        gc.collect()
+        with self.phase("steady state"), self._watching():
+            work()
+        if not samples:
+            raise ScriptFailed("what is to be timed as a step was never done")
+        self.took("first call", *samples[0])
+        later = samples[1:] or samples
+        each = -(-len(later) // SAMPLES_PER_EVENT)
+        parts = (later[first : first + each] for first in range(0, len(later), each))
+        told = [
+            {
+                "seconds": sum(sample.seconds for sample in part),
+                "cpu_seconds": sum(sample.cpu_seconds for sample in part),
+                "steps": len(part),
+            }
+            for part in parts
+        ]
+        self._emit("samples", name="step", samples=told)
+        self.tell_settings()
+
+    def took(self, name, seconds, cpu_seconds):
+        """Record a part of the launch that was timed elsewhere."""
+        self._emit("phase", name=name, start=0.0, seconds=seconds, cpu_seconds=cpu_seconds)
 
     def memory(self, step, calls, steps=1):
         """Call `step()` so many times and read what memory the process holds, at 21 points from before the first on.

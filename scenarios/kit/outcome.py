@@ -30,6 +30,14 @@ class CpuFallback(Exception):  # noqa: N818, it is a status
     """A GPU was asked for, and the work did not run on one: the message is shown."""
 
 
+class ScriptFailed(Exception):  # noqa: N818, it is a status
+    """A plain script failed: the message is the reason, and `traceback` its own, which is printed already."""
+
+    def __init__(self, message, traceback=None):
+        super().__init__(message)
+        self.traceback = traceback
+
+
 class Attempt:
     """Runs what stands in its `with` block, and keeps in `outcome` how that ended.
 
@@ -52,6 +60,8 @@ class Attempt:
             self.outcome = Outcome(NOT_AVAILABLE, one_line(error), None)
         elif isinstance(error, CpuFallback):
             self.outcome = Outcome(CPU_FALLBACK, one_line(error), None)
+        elif isinstance(error, ScriptFailed):
+            self.outcome = Outcome(FAILED, one_line(error), error.traceback)
         elif isinstance(error, SystemExit):
             code = "" if error.code is None else repr(error.code)
             self.outcome = failure("the scenario called sys.exit({})".format(code))

@@ -10,7 +10,7 @@ from harness.model.errors import UsageError
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["run"], "There is no command 'run'. Use: harness matrix\nAll: harness --help"),
+        (["measure"], "There is no command 'measure'. Use: harness matrix\nAll: harness --help"),
         (["resume"], "Use: harness matrix --resume RUN"),
         (["matrx"], "There is no command 'matrx'. Did you mean matrix?"),
         (["scenarios", "lst"], "Did you mean list?\nAll: harness scenarios --help"),

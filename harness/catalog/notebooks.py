@@ -1,0 +1,157 @@
+"""Jupyter notebooks as plain scripts: their code cells, one after the other, with a comment `# cell N` before each."""
+
+import ast
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import FileError, Problem
+
+#: Magics of a line that show or set something about the notebook, and leave nothing that later lines need.
+_SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
+
+#: Those of a line and of a cell that time what follows them, which is run without them.
+_TIMED, _PLAIN_CELLS = {"time"}, {"time", "capture"}
+
+#: Modules that are there in a notebook's page alone.
+_PAGE = {"ipywidgets", "IPython", "google.colab"}
+
+_SHELL = re.compile(r"(?P<indent>\s*)(?:[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
+_HELP = re.compile(r"\s*(\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(#.*)?")
+_PIP = re.compile(r"(?:python3? -m )?pip3? install\s+(?P<what>.*)")
+
+
+def is_notebook(path: Path) -> bool:
+    """Whether a file is meant as one, by its name."""
+    return path.suffix.lower() == ".ipynb"
+
+
+def script(text: str, path: Path) -> tuple[str, list[str]]:
+    """The script that a notebook's code cells are, and sentences on lines of it that are left out.
+
+    Cells are counted from 1, those of text too, as its page shows them. Raises FileError with every line that cannot be
+    run outside of a notebook, and what to write instead.
+    """
+    cells = _cells(text, path)
+    parts, told, problems = [], [], []
+    for number, source in enumerate(cells, 1):
+        if source is None:
+            continue
+        lines, left, wrong = _plain(source)
+        parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
+        told += [
+            f"cell {number}: `{each}` is left out: it shows or sets something in the notebook's page." for each in left
+        ]
+        problems += [Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_of_page(lines)]]
+    if problems:
+        raise FileError(problems)
+    return "".join(parts), told
+
+
+def _cells(text: str, path: Path) -> list[str | None]:
+    """The text of each code cell, None of the others. Raises FileError for what is no notebook."""
+    try:
+        document: Any = json.loads(text)
+        # format 3 had sheets of cells, with their text in `input`
+        listed = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
+        return [_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        raise FileError(
+            [Problem(path, 0, "This is no Jupyter notebook.", "Give a notebook, or a Python file.")]
+        ) from None
+
+
+def _source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+    """A cell's lines as Python, those that are left out, and what is wrong with others: what, and what to write.
+
+    Only a line at which Python stops can be IPython's: so no text that looks like one is taken for it.
+    """
+    lines, left, wrong = source.split("\n"), [], []
+    magic = re.match(r"%%(\w+)", source)
+    if magic:
+        if magic[1] not in _PLAIN_CELLS:
+            return [], [], [(f"`{lines[0]}` makes it no Python.", "Remove the cell, or write it in Python.")]
+        left.append(lines[0])
+        lines[0] = ""
+    for _ in range(len(lines)):
+        at = _stops_at(lines)
+        if at is None:
+            break
+        line, shell = lines[at], _SHELL.fullmatch(lines[at])
+        if shell is None and not _HELP.fullmatch(line):
+            break  # the script's own error, which is told when it runs
+        name, _, rest = (shell["rest"] if shell else "").partition(" ")
+        indent = shell["indent"] if shell else ""
+        if shell and shell["what"] == "%" and name in _TIMED and rest:
+            lines[at] = indent + rest
+            continue
+        lines[at] = f"{indent}pass"
+        if shell is None or (shell["what"] == "%" and name in _SHOWN):
+            left.append(line.strip())
+        else:
+            wrong.append((f"`{line.strip()}` runs in a notebook only.", _instead(shell["what"], shell["rest"])))
+    return lines, left, wrong
+
+
+def _stops_at(lines: list[str]) -> int | None:
+    """At which line Python stops to understand these, counted from 0; None where it understands them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse("\n".join(lines))
+    except SyntaxError as error:
+        return min(max((error.lineno or 1) - 1, 0), len(lines) - 1)
+    except ValueError:  # a null byte
+        return None
+    return None
+
+
+def _instead(what: str, rest: str) -> str:
+    pip = _PIP.match(rest)
+    if pip:
+        packages = [word for word in pip["what"].split() if not word.startswith("-")]
+        listed = ",".join(word.strip("'\"") for word in packages)
+        first = re.match(r"(tensorflow|tf-nightly)\b", listed)
+        typed = f"-e '{listed}'" if first else f"-e 'tensorflow==2.15.0,{listed}'" if listed else "-e tf2.15"
+        return f"Remove it, and type the packages as an environment: {typed}"
+    if what == "%" and rest.startswith("timeit"):
+        return "Remove it, write `# harness: step` above the statement, and repeat it in a loop."
+    if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
+        return "Remove it: a launch has no network. Download the file before, and bring it: --with FILE"
+    return "Remove it, or write it in Python."
+
+
+def _of_page(lines: list[str]) -> list[tuple[str, str]]:
+    """What of a cell needs the notebook's page: widgets, and what IPython alone has."""
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError):
+        return []
+    imported = [
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    ]
+    page = [name for name in imported if any(f"{name}.".startswith(f"{known}.") for known in _PAGE)]
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return [
+        *((f"`{name}` is there in a notebook's page only.", "Remove what uses it.") for name in page),
+        *(
+            (f"`{name}()` is there in a notebook only.", "Remove it, or print what it shows.")
+            for name in sorted(called & {"display", "get_ipython"})
+            if not page
+        ),
+    ]

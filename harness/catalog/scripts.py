@@ -1,0 +1,300 @@
+"""Plain scripts and notebooks as scenarios: a file with a header is written around one, which then runs like others.
+
+What a comment `# harness: step` marks, and which functions there are, the kit itself says: it is asked for both before
+anything is launched.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import json
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from harness.catalog import notebooks
+from harness.catalog.project import Project
+from harness.files import cache_dir, write_atomically
+from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
+from harness.model.scenario import PEAK, PRINTED, STEP
+
+#: Names whose file would hide a module that scripts import.
+_TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
+
+#: What a file of the user's Keras cache lies below, here and in a launch.
+_KERAS = ".keras"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A plain script: its name as a file, its text, and what is asked of it.
+
+    `arguments` are its own; `grep` are regular expressions of numbers that it prints; `functions` are those whose calls
+    are steps; `files` are brought beside it, and `stdin` is one that it reads as standard input. `told` are sentences
+    on what of a notebook is left out.
+    """
+
+    path: Path
+    name: str
+    text: str
+    arguments: Sequence[str] = ()
+    grep: Sequence[str] = ()
+    functions: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    stdin: Path | None = None
+    told: Sequence[str] = ()
+
+    @property
+    def scenario(self) -> str:
+        """What its scenario is called: `my-script.py` is `my_script`."""
+        stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII).strip("_").lower() or "script"
+        return f"script_{stem}" if stem in _TAKEN or not stem[0].isalpha() else stem
+
+    @property
+    def numbers(self) -> dict[str, list[str]]:
+        """By regular expression what the numbers of its groups are called. Raises UsageError."""
+        called: dict[str, list[str]] = {}
+        for pattern in self.grep:
+            called[pattern] = labels(pattern)
+        names = [name for each in called.values() for name in each]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"Two groups of --grep are called {name!r}.", "Name them: (?P<name>…)")
+        return called
+
+
+def read(path: Path) -> tuple[str, str, Sequence[str]]:
+    """A script's name as a Python file, its text, and what of a notebook is left out. Raises UsageError, FileError."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+    except OSError as error:
+        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    name = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII) + ".py"
+    if notebooks.is_notebook(path):
+        return name, *notebooks.script(text, path)
+    return name, text, []
+
+
+def has_header(path: Path) -> bool:
+    """Whether a file is a scenario already, with a header of ours."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
+
+
+def labels(pattern: str) -> list[str]:
+    """What the numbers of a regular expression's groups are called, at least one. Raises UsageError.
+
+    A group that has no name has that of the text around it: `predict: … ms`.
+    """
+    try:
+        groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
+    except re.error as error:
+        raise UsageError(
+            f"--grep {pattern!r} is no regular expression: {error}.", "A number is, say, (\\S+)."
+        ) from None
+    around = _around(pattern)
+    names = {number: name for name, number in named.items()}
+    unnamed = [number for number in range(1, groups + 1) if number not in names]
+    for number in unnamed:
+        names[number] = around if len(unnamed) == 1 else f"{around} ({number})"
+    return [names[number] for number in sorted(names)] or [around]
+
+
+def _around(pattern: str) -> str:
+    """The text of a regular expression, with `…` for its groups."""
+    text, depth, at = "", 0, 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            text += pattern[at + 1 : at + 2] if not depth and not pattern[at + 1 : at + 2].isalnum() else ""
+            at += 2
+            continue
+        if char == "(":
+            text += "…" if not depth else ""
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif not depth and char not in "^$*+?":
+            text += char
+        at += 1
+    return " ".join(re.sub("…+", "…", text).split()) or "printed"
+
+
+def check(script: Script, project: Project) -> bool:
+    """Whether the script has steps. Raises FileError for what is no Python, or marks and functions that are none."""
+    marks = _marks(project)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, has_steps = marks.instrumented(script.text, script.name, script.functions)
+    except SyntaxError as error:
+        problem = Problem(
+            script.path, 0 if notebooks.is_notebook(script.path) else error.lineno or 1, _syntax(script, error)
+        )
+        raise FileError([problem]) from None
+    except (marks.MarkError, ValueError) as error:
+        line = re.match(r"line (\d+): ", str(error))
+        text = str(error)[line.end() if line else 0 :]
+        raise FileError([Problem(script.path, int(line[1]) if line else 0, f"{text[0].upper()}{text[1:]}.")]) from None
+    return bool(has_steps)
+
+
+def _syntax(script: Script, error: SyntaxError) -> str:
+    place = ""
+    if notebooks.is_notebook(script.path):
+        above = script.text.split("\n")[: error.lineno or 1]
+        cells = [(at, line) for at, line in enumerate(above) if re.fullmatch(r"# cell \d+", line)]
+        at, cell = cells[-1] if cells else (0, "# cell 1")
+        place = f"{cell[2:]}, line {(error.lineno or 1) - at - 1}: "
+    return f"{place}This is no Python: {error.msg}."
+
+
+def _marks(project: Project) -> ModuleType:
+    """The kit's module that knows marks: it imports nothing of the kit."""
+    spec = importlib.util.spec_from_file_location("harness_kit_marks", project.scenarios / "kit" / "marks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
+    """Write the scenario of a script into the user's cache, and return its path; the same script has the same one.
+
+    `taken` are names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
+    """
+    has_steps = check(script, project)
+    brought = {_beside(path): _bytes(path) for path in script.files}
+    stdin = None
+    if script.stdin is not None:
+        stdin = f"stdin-{script.stdin.name}"
+        brought[stdin] = _bytes(script.stdin)
+    name = script.scenario if script.scenario not in taken else f"{script.scenario}_script"
+    text = _scenario(script, name, has_steps=has_steps, files=list(brought), stdin=stdin)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape"))
+    for file, data in sorted(brought.items()):
+        digest.update(f"\0{file}\0{len(data)}\0".encode())
+        digest.update(data)
+    folder = cache_dir() / "scripts" / digest.hexdigest()[:16]
+    try:
+        for file, data in brought.items():
+            write_atomically(folder / file, data)
+        write_atomically(folder / f"{name}.py", text.encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
+    return folder / f"{name}.py"
+
+
+def _beside(path: Path) -> str:
+    """Where a file lies that is brought: beside the script, or where Keras looks for what it has downloaded."""
+    parts = path.expanduser().absolute().parts
+    return "/".join(parts[parts.index(_KERAS) :]) if _KERAS in parts else path.name
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.expanduser().read_bytes()
+    except OSError as error:
+        raise UsageError(f"The file {path} cannot be brought: {error.strerror}.") from None
+
+
+def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
+    """The scenario's text: a header, the script's text as data, and what is asked of it."""
+    header = [
+        "# /// script",
+        '# requires-python = ">=3.6"',
+        "# dependencies = []",
+        "#",
+        "# [tool.harness]",
+        f"# title  = {_toml(script.path.name)}",
+        f"# script = {_toml(script.path.name)}",
+        *([f"# files  = {_toml(list(files))}"] if files else []),
+        *(line for entry in _compared(script, has_steps=has_steps) for line in ("#", *entry)),
+        "# ///",
+    ]
+    asked: Mapping[str, object] = {
+        "arguments": list(script.arguments),
+        "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
+        "functions": list(script.functions),
+        "stdin": stdin,
+    }
+    options = "".join(f", {key}={value!r}" for key, value in asked.items() if value)
+    return "\n".join(
+        [
+            *header,
+            f'"""{script.name} as a scenario: `harness run` has written this around it."""',
+            "",
+            "from kit import main",
+            "from kit.script import run_script",
+            "",
+            f"SCRIPT = {literal(script.text)}",
+            "",
+            "",
+            "def scenario(bench):",
+            f"    run_script(bench, {script.name!r}, SCRIPT{options})",
+            "",
+            "",
+            'if __name__ == "__main__":',
+            "    main(scenario)",
+            "",
+        ]
+    )
+
+
+def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
+    """The header's entries of what is compared along the environments: the step first, then what else is known."""
+    if has_steps:
+        about = {"step": STEP, "first call": "first call", "whole script": "steady state"}
+    else:
+        about = {"whole script": STEP}
+    about |= {name: name for name in ("without the import", PEAK)}
+    about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
+    lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
+    return [
+        [line.format(_toml(given)) for line, given in zip(lines, ("", name, "", of), strict=True)]
+        for name, of in about.items()
+    ]
+
+
+def _toml(value: object) -> str:
+    # a text or a list of JSON is one of TOML
+    return json.dumps(value, ensure_ascii=True)
+
+
+def literal(text: str) -> str:
+    r"""A text as Python's literal for it over several lines, that any Python reads as the same text.
+
+    No line of it begins a header, or looks like any other's end.
+    """
+    made = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
+    made = re.sub(r"[^\n\t -~]", lambda match: _escaped(match[0]), made)
+    made = re.sub(r"(?m)^# ///", r"\\x23 ///", made)
+    return f"'''\\\n{made}'''"
+
+
+def _escaped(char: str) -> str:
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
+
+
+def imports(text: str) -> list[str]:
+    """The first names of the modules that a script imports, in order, each once; none where it is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.append(node.module.partition(".")[0])
+    return list(dict.fromkeys(found))

@@ -1,0 +1,63 @@
+"""`harness run`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import session
+from harness.cli import options
+from harness.cli.dryrun import show_plan
+from harness.cli.messages import say
+from harness.session.request import Request
+
+#: What of a request a script settles itself.
+_SETTLED = ("suite", "scenarios", "sampling", "interleave", "warmup", "measure")
+
+
+@options.of(Request, without=_SETTLED)
+def run(
+    request: Request,
+    *,
+    script: Annotated[Path, typer.Argument(help="A Python file or a notebook.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
+    ] = None,
+    grep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare numbers that it prints: a regular expression with groups, such as 'took (\\S+) ms'."
+        ),
+    ] = None,
+    function: Annotated[list[str] | None, typer.Option(help="Time the calls of this function as steps.")] = None,
+    with_: Annotated[
+        list[Path] | None, typer.Option("--with", help="Bring this file beside the script: a launch sees no other.")
+    ] = None,
+    stdin: Annotated[
+        Path | None, typer.Option(help="The file that it reads as standard input. Default: empty.")
+    ] = None,
+    fail_on: Annotated[
+        options.FailOn | None,
+        typer.Option("--fail-on", help="Exit with 5 if it is slower than in the reference, with 1 if it failed."),
+    ] = None,
+    wait: options.Wait = False,
+    dry_run: options.DryRun = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
+) -> None:
+    """Run a plain script or notebook over environments, and compare time, memory, output and how it ends."""
+    made, told = session.scripts.request(
+        script,
+        request,
+        arguments=arguments or (),
+        grep=grep or (),
+        functions=function or (),
+        files=with_ or (),
+        stdin=stdin,
+    )
+    for sentence in told:
+        say(sentence)
+    if dry_run:
+        raise typer.Exit(show_plan(made, json=json))
+    from harness.cli import running  # noqa: PLC0415 - as in `matrix`
+
+    raise typer.Exit(running.run(made, wait=wait, json=json, fail_on=fail_on))

@@ -1,0 +1,74 @@
+"""A plain script or a notebook as what is to be measured."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.catalog import scripts
+from harness.catalog.project import Project
+from harness.catalog.scenarios import scenario_files
+from harness.model.errors import UsageError
+from harness.model.launch import Interleave
+from harness.session.planning import ROUNDS
+from harness.session.request import Request
+
+#: How long launches go on unless --budget, --rounds or --precision is typed: with what comes before and after, a small
+#: script is compared in two releases within two minutes.
+BUDGET = 90.0
+
+
+def request(
+    path: Path,
+    asked: Request,
+    *,
+    arguments: Sequence[str] = (),
+    grep: Sequence[str] = (),
+    functions: Sequence[str] = (),
+    files: Sequence[Path] = (),
+    stdin: Path | None = None,
+) -> tuple[Request, Sequence[str]]:
+    """What runs a script, and what of a notebook is left out; a file that is a scenario already is run as that.
+
+    `arguments` are the script's own, `grep` regular expressions of numbers that it prints, `functions` those whose
+    calls are steps; `files` are brought beside it, and `stdin` is its standard input.
+
+    Raises UsageError where no environments are named or a file cannot be read, and FileError for what is wrong in it.
+    """
+    if not asked.environments:
+        raise UsageError(
+            "It is not said in which releases to run the script.",
+            f"For example: harness run {path} -e tf2.12 -e tf2.13 (harness images list has all of them)",
+        )
+    beside = [*arguments, *grep, *functions, *files, *([stdin] if stdin else [])]
+    if scripts.has_header(path):
+        if beside:
+            raise UsageError(
+                f"{path} is a scenario, by its header [tool.harness]: it takes no {beside[0]!r}.",
+                f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
+            )
+        return replace(asked, scenarios=[str(path)]), ()
+    name, text, told = scripts.read(path)
+    script = scripts.Script(
+        path=path,
+        name=name,
+        text=text,
+        arguments=arguments,
+        grep=grep,
+        functions=functions,
+        files=files,
+        stdin=stdin,
+    )
+    project = Project.find()
+    written = scripts.write(script, project, [each.stem for each in scenario_files(project)])
+    is_open = asked.rounds is None and asked.budget is None and asked.precision is None
+    made = replace(
+        asked,
+        scenarios=[str(written)],
+        # the script says how long it takes, and each launch runs it once: nothing is left to a pilot, or taken in turns
+        warmup=0.0,
+        measure=1.0,
+        interleave=Interleave.LAUNCHES,
+        rounds=ROUNDS if is_open else asked.rounds,
+        budget=BUDGET if is_open else asked.budget,
+    )
+    return made, told

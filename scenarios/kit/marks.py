@@ -1,0 +1,211 @@
+"""What of a plain script is timed as a step: what a comment `# harness: step` marks, and functions by their names.
+
+The script's syntax tree is changed and its text is not: AutoGraph reads the text again, so what becomes a graph has
+nothing of this in it, and lines keep their numbers.
+"""
+
+import ast
+import io
+import re
+import tokenize
+
+STEP, END = "step", "end"
+COMMENT = re.compile(r"#\s*harness\s*:\s*(.*?)\s*$")
+
+# What the changed script calls the clock of its steps: see Steps in `steps.py`.
+CLOCK = "__harness_steps__"
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class MarkError(Exception):
+    """What is marked or named cannot be timed; the message begins with the line where there is one."""
+
+
+class Mark:
+    """A comment `# harness: WORD`: its line, counted from 1, its column, its word, and whether it has its own line."""
+
+    def __init__(self, line, column, word, alone):
+        self.line = line
+        self.column = column
+        self.word = word
+        self.alone = alone
+
+
+def marks(source):
+    """The marks in a script's text, in order; none where it is no Python. Raises MarkError for a word that is none."""
+    found = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            match = COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+            if match:
+                line, column = token.start
+                word = match.group(1)
+                if word not in (STEP, END):
+                    text = "line {}: `# harness: {}` is no mark: write `# harness: step` or `# harness: end`"
+                    raise MarkError(text.format(line, word))
+                found.append(Mark(line, column, word, not token.line[:column].strip()))
+    except (tokenize.TokenError, SyntaxError):  # compiling it says what is wrong, and where
+        return []
+    return found
+
+
+def instrumented(source, path, functions=()):
+    """The syntax tree of a script in which steps are timed, and whether any are.
+
+    functions: names of functions that the script defines (`f`, `Class.f`) or calls (`f`, `model.predict`).
+    Raises SyntaxError for what is no Python, and MarkError.
+    """
+    tree = ast.parse(source, path)
+    found = marks(source)
+    targets = [target(tree, found, at) for at, mark in enumerate(found) if mark.word == STEP]
+    ended = {id(mark) for _, _, mark in targets if mark is not None}
+    for mark in found:
+        if mark.word == END and id(mark) not in ended:
+            raise MarkError("line {}: `# harness: end` ends no step that begins above it".format(mark.line))
+    # looked at before anything is changed, and changed from the end on: places in a list stay what they were
+    named = [uses(tree, name) for name in functions]
+    for body, (first, last), _ in sorted(targets, key=lambda each: -each[1][0]):
+        body[first:last] = timed(body[first:last])
+    for nodes in named:
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                node.func = ast.copy_location(clock("timed", node.func), node.func)
+            else:
+                decorate(node)
+    return ast.fix_missing_locations(tree), bool(targets or functions)
+
+
+def target(tree, found, at):
+    """What the mark `found[at]` marks: a list of statements, the places in it, and the mark that ends it or None."""
+    mark = found[at]
+    known = [(body, place) for body in bodies(tree) for place in range(len(body))]
+    if mark.alone:
+        below = [each for each in known if start(each[0][each[1]]) > mark.line]
+    else:
+        below = [each for each in known if start(each[0][each[1]]) == mark.line]
+    if not below:
+        where = "below" if mark.alone else "that begins in"
+        raise MarkError("line {}: `# harness: step` has no statement {} it".format(mark.line, where))
+    body, place = min(below, key=lambda each: start(each[0][each[1]]))  # the outermost of those in one line
+    statement = body[place]
+    if mark.alone and statement.col_offset != mark.column:
+        text = "line {}: `# harness: step` is indented in another way than the statement below it, in line {}"
+        raise MarkError(text.format(mark.line, start(statement)))
+    following = found[at + 1] if at + 1 < len(found) else None
+    if following is None or following.word != END:
+        return body, (place, place + 1), None
+    inside = [each for each in body[place:] if start(each) < following.line]
+    if following.column != mark.column or any(last_line(each) > following.line for each in inside):
+        text = "line {}: `# harness: end` does not stand where the step of line {} began: indent it as that is"
+        raise MarkError(text.format(following.line, mark.line))
+    return body, (place, place + len(inside)), following
+
+
+def timed(statements):
+    """Statements in the place of these, in which they are timed: together, but for one loop or function alone.
+
+    Of a loop each pass is a step, with what it takes to get the next item; of a function each call.
+    """
+    (first, more) = statements[0], statements[1:]
+    for each in statements:
+        if isinstance(each, ast.ClassDef) and not more:
+            raise MarkError("line {}: a class is no step: mark one of its methods".format(start(each)))
+    if isinstance(first, FUNCTIONS) and not more:
+        decorate(first)
+    elif isinstance(first, ast.For) and not more:
+        first.iter = ast.copy_location(clock("passes", first.iter), first.iter)
+    elif isinstance(first, ast.AsyncFor) and not more:
+        raise MarkError(
+            "line {}: `async for` cannot be timed pass by pass: mark what stands in it".format(start(first))
+        )
+    elif isinstance(first, ast.While) and not more:
+        first.body = [inside(first.body)]
+    else:
+        return [inside(statements)]
+    return statements
+
+
+def inside(statements):
+    """One statement: `with` the clock of steps, these."""
+    item = ast.withitem(context_expr=ast.Name(id=CLOCK, ctx=ast.Load()), optional_vars=None)
+    return ast.copy_location(ast.With(items=[item], body=statements), statements[0])
+
+
+def decorate(function):
+    """Have each call of a function timed, with all that its other decorators do."""
+    if isinstance(function, ast.AsyncFunctionDef):
+        raise MarkError("line {}: an async function cannot be timed: mark what stands in it".format(start(function)))
+    name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr="timed", ctx=ast.Load())
+    function.decorator_list.insert(0, ast.copy_location(name, function))
+
+
+def clock(method, argument):
+    """A call of the clock of steps."""
+    name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr=method, ctx=ast.Load())
+    return ast.Call(func=name, args=[argument], keywords=[])
+
+
+def uses(tree, name):
+    """The definitions of a function of this name, else the calls. Raises MarkError where there is neither."""
+    defined = list(definitions(tree.body, ""))
+    exact = [node for found, node in defined if found == name]
+    found = exact or [node for _, node in defined if node.name == name] or calls(tree, name)
+    if not found:
+        known = sorted({each for each, _ in defined} | {called(each) for each in ast.walk(tree)} - {""})
+        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "") if known else "no function"
+        raise MarkError("it neither defines nor calls a function `{}`; there is {}".format(name, shown))
+    return found
+
+
+def definitions(body, prefix):
+    """The functions that are defined in a list of statements and below it, with their names: `f`, `Class.f`."""
+    for statement in body:
+        if isinstance(statement, (ast.ClassDef,) + FUNCTIONS):
+            if isinstance(statement, FUNCTIONS):
+                yield prefix + statement.name, statement
+            for each in definitions(statement.body, prefix + statement.name + "."):
+                yield each
+        else:
+            for inner in bodies(statement):
+                for each in definitions(inner, prefix):
+                    yield each
+
+
+def calls(tree, name):
+    """The calls of a function of this name: of `predict` also those of `model.predict`."""
+    texts = ((node, called(node)) for node in ast.walk(tree))
+    return [node for node, text in texts if text == name or ("." not in name and text.endswith("." + name))]
+
+
+def called(node):
+    """The name of what a node calls, as it is written: `model.predict`; empty where it calls nothing by a name."""
+    if not isinstance(node, ast.Call):
+        return ""
+    parts, value = [], node.func
+    while isinstance(value, ast.Attribute):
+        parts.append(value.attr)
+        value = value.value
+    if not isinstance(value, ast.Name) or value.id == CLOCK:
+        return ""
+    return ".".join(reversed(parts + [value.id]))
+
+
+def bodies(node):
+    """The lists of statements in a node and below it, the outer ones first."""
+    return [
+        value
+        for each in ast.walk(node)
+        for _, value in ast.iter_fields(each)
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt)
+    ]
+
+
+def start(statement):
+    """The line in which a statement begins, with its decorators: before Python 3.8 its own line is the first's."""
+    return min([statement.lineno] + [each.lineno for each in getattr(statement, "decorator_list", [])])
+
+
+def last_line(statement):
+    """The last line in which something of a statement begins."""
+    return max(each.lineno for each in ast.walk(statement) if hasattr(each, "lineno"))

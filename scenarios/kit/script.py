@@ -1,0 +1,254 @@
+"""Runs a plain script, which knows nothing of the harness, as the one step of a launch, or times steps within it.
+
+What it prints is caught; the time in which TensorFlow and Keras are imported is taken apart; it ends as Python would
+end it, threads and child processes included, but for what it has registered with atexit.
+"""
+
+import ctypes
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import threading
+import traceback
+import types
+from contextlib import suppress
+from time import perf_counter, process_time
+
+from . import marks
+from .events import ReaderGone
+from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
+from .steps import ImportClock, Steps
+
+# What counts as TensorFlow's import: whatever these import is in it.
+PACKAGES = ("tensorflow", "keras", "tf_keras")
+
+IMPORT, REST = "import", "without the import"
+
+# Of what a script prints, so many lines are kept, and so many characters of each; of a failed one's, so many bytes.
+LINES, CHARACTERS, TAIL = 100, 200, 4000
+
+# So many bytes of it are read at most, and so many numbers of a --grep are kept one by one.
+READ, NUMBERS = 64 << 20, 1000
+
+NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+CELL = re.compile(r"# cell (\d+)$")
+
+
+def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdin=None):
+    """Run the text `source` as the script `name`, beside which other files may lie, and tell what it did.
+
+    arguments: its own; grep: of each regular expression the pattern, and the names of its groups' numbers; functions:
+    whose calls are steps; stdin: the name of a file that it reads as standard input. Where nothing is a step, the whole
+    script is one. Raises ScriptFailed for a script that fails, or does not do what is asked of it.
+    """
+    path = placed(name, source)
+    steps = Steps(bench.fetch)
+    code, has_steps = compiled(name, source, path, functions)
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    setattr(module, marks.CLOCK, steps)
+    printed, imports = Printed(), ImportClock(PACKAGES)
+
+    def work():
+        with printed, imports:
+            execute(code, module, source, arguments, stdin)
+
+    try:
+        if has_steps:
+            bench.stepwise(work, steps.samples)
+        else:
+            bench.once(work)
+    except ScriptFailed:
+        sys.stderr.write(printed.tail())
+        raise
+    whole, used = printed.seconds, printed.cpu_seconds
+    bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
+    bench.took(REST, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
+    text = printed.text()
+    bench.observe("output", told(text))
+    for pattern, names in grep:
+        for label, numbers in found(text, pattern, names).items():
+            bench.observe(label, sum(numbers) / len(numbers))
+            bench.observe(label + ", each", numbers[:NUMBERS])
+
+
+def placed(name, source):
+    """The path of the script as a file: in this folder, or in one of its own where another file has its place."""
+    data = source.encode("utf-8", "surrogateescape")
+    path = os.path.abspath(name)
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return path
+        path = os.path.join(tempfile.mkdtemp(), name)
+        sys.path.insert(0, os.path.dirname(path))
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def compiled(name, source, path, functions):
+    """The script's code, and whether it has steps. Raises ScriptFailed."""
+    try:
+        tree, has_steps = marks.instrumented(source, path, functions)
+        return compile(tree, path, "exec", dont_inherit=True), has_steps
+    except SyntaxError as error:
+        place = where(name, source, error.lineno or 1)
+        raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, place)) from None
+    except (marks.MarkError, ValueError) as error:
+        raise ScriptFailed("{}: {}".format(name, error)) from None
+
+
+def execute(code, module, source, arguments, stdin):
+    """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed."""
+    name = os.path.basename(module.__file__)
+    sys.argv = [name, *arguments]
+    if os.path.isdir(".keras"):  # what Keras would have downloaded before
+        os.environ["HOME"] = os.getcwd()
+    if stdin is not None:
+        with open(stdin, "rb") as file:
+            os.dup2(file.fileno(), 0)
+        sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    before, sys.modules["__main__"] = sys.modules["__main__"], module
+    status = 0
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as error:
+        status = error.code
+    except (KeyboardInterrupt, ReaderGone):
+        raise
+    except BaseException as error:  # noqa: BLE001, whatever ends it is its own
+        raise failed(error, module.__file__, name, source) from None
+    if status is not None and not isinstance(status, int):
+        sys.stderr.write("{}\n".format(status))
+        raise ScriptFailed("it ended with exit status 1: {}".format(one_line(status)))
+    if status:
+        raise ScriptFailed("it ended with exit status {}".format(int(status)))
+    wait_for_others()
+    sys.modules["__main__"] = before
+
+
+def wait_for_others():
+    """Wait for threads and child processes as Python does when it ends."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    processes = sys.modules.get("multiprocessing.util")
+    if processes is not None:
+        processes._exit_function()
+
+
+def failed(error, path, name, source):
+    """What to raise for an error of the script's, of which the traceback is printed as Python would print it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+    sys.stderr.write(text)
+    lines = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    place = " ({})".format(where(name, source, lines[-1])) if lines else ""
+    reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
+    advice = hint(error)
+    told = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
+    return ScriptFailed(told, text[-TRACEBACK_CHARACTERS:])
+
+
+def hint(error):
+    """What to do about an error that has to do with where the script runs; empty for others."""
+    missing = getattr(error, "filename", None)
+    text = str(error)
+    if isinstance(error, FileNotFoundError) and isinstance(missing, str):
+        return "To bring a file: --with {}".format(os.path.basename(missing))
+    if isinstance(error, ImportError) and error.name and "No module named" in text:
+        package = error.name.partition(".")[0]
+        return "The environment has no {0}: type it, as in -e 'tensorflow==2.13.0,{0}', or take it out".format(package)
+    if isinstance(error, EOFError) and "EOF when reading" in text:
+        return "Its standard input is empty: --stdin FILE"
+    if re.search(
+        r"name resolution|Name or service not known|URL fetch failure|Network is unreachable|urlopen error", text
+    ):
+        return "A launch has no network: download the file before, and bring it by --with FILE"
+    return ""
+
+
+def where(name, source, line):
+    """A place in the script, in words: of a notebook the cell, and the line in it."""
+    if name.endswith(".py"):
+        above = source.split("\n")[: line - 1]
+        for back, text in enumerate(reversed(above)):
+            match = CELL.match(text)
+            if match and CELL.match(source.split("\n")[0]):
+                return "cell {}, line {}".format(match.group(1), back + 1)
+    return "{}, line {}".format(name, line)
+
+
+class Printed:
+    """Catches in a file what stands `with` it prints on standard output, by itself or by others; and times it."""
+
+    def __init__(self):
+        self.seconds = self.cpu_seconds = 0.0
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115, it is read after the block
+
+    def __enter__(self):
+        sys.stdout.flush()
+        self._before = os.dup(1)
+        os.dup2(self._file.fileno(), 1)
+        self._begun = perf_counter(), process_time()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        ended = perf_counter(), process_time()
+        self.seconds, self.cpu_seconds = ended[0] - self._begun[0], ended[1] - self._begun[1]
+        with suppress(Exception):  # the script may have closed or replaced it
+            sys.stdout.flush()
+        with suppress(Exception):
+            ctypes.CDLL(None).fflush(None)  # what C libraries have printed
+        os.dup2(self._before, 1)
+        os.close(self._before)
+
+    def text(self):
+        """What was printed, as far as it is read."""
+        self._file.seek(0)
+        return self._file.read(READ).decode("utf-8", "replace")
+
+    def tail(self):
+        """The end of what was printed."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(max(0, size - TAIL))
+        return self._file.read().decode("utf-8", "replace")
+
+
+def told(text):
+    """What of a script's output is kept: its first lines, how many there are, and a hash (SHA-256) of all."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        del lines[-1]
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return {"lines": [line[:CHARACTERS] for line in lines[:LINES]], "count": len(lines), "sha256": digest}
+
+
+def found(text, pattern, names):
+    """By name the numbers that a regular expression finds in what was printed. Raises ScriptFailed."""
+    regex = re.compile(pattern, re.MULTILINE)
+    numbers = {name: [] for name in names}
+    for match in regex.finditer(text):
+        groups = match.groups() or (match.group(),)
+        for name, group in zip(names, groups):  # noqa: B905, Python before 3.10 has no strict
+            if group is None:
+                continue
+            number = NUMBER.match(group.strip())
+            if number is None:
+                raise ScriptFailed("--grep {!r} found {!r}, which is no number".format(pattern, group[:CHARACTERS]))
+            numbers[name].append(float(number.group().replace(",", "")))
+    if not all(numbers.values()):
+        lines = [line for line in text.split("\n") if line.strip()]
+        first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
+        raise ScriptFailed("--grep {!r} finds nothing in what the script printed. {}".format(pattern, first))
+    return numbers

@@ -1,0 +1,156 @@
+"""The clock of a plain script's steps, and that of its imports: seconds, taken while the script runs by itself."""
+
+import functools
+import sys
+import threading
+from time import perf_counter, process_time
+
+from .sampling import Sample
+
+
+class Steps:
+    """Times steps one by one: what stands `with` it, calls of `timed` functions, `passes` of a loop.
+
+    A step within a step of the same thread is part of that one. `fetch` waits until what a function returned has
+    arrived. `samples` has a Sample of each step, in the order in which they ended.
+    """
+
+    def __init__(self, fetch):
+        self.samples = []
+        self._fetch = fetch
+        self._begun = threading.local()
+
+    def __enter__(self):
+        stack = self._stack()
+        stack.append((process_time(), perf_counter()))
+        return self
+
+    def __exit__(self, kind, error, trace):
+        ended, used = perf_counter(), process_time()
+        stack = self._stack()
+        before, begun = stack.pop()
+        if not stack and kind is None:
+            # a clock's tick at least: a step that took no time has no logarithm
+            self.samples.append(Sample(max(ended - begun, 1e-9), max(used - before, 0.0)))
+
+    def timed(self, function):
+        """The function, with each of its calls a step."""
+        return Timed(self, function)
+
+    def call(self, function, arguments, named):
+        """Call a function as a step."""
+        with self:
+            result = function(*arguments, **named)
+            if len(self._stack()) == 1:
+                self._fetch(result)
+        return result
+
+    def passes(self, items):
+        """The items of a loop, each pass of which is a step: from asking for the item to asking for the next one."""
+        iterator = iter(items)
+        stack = self._stack()
+        while True:
+            stack.append((process_time(), perf_counter()))
+            try:
+                item = next(iterator)
+            except BaseException as error:
+                stack.pop()
+                if isinstance(error, StopIteration):
+                    return
+                raise
+            try:
+                yield item
+            finally:  # also where the loop was left by `break`
+                self.__exit__(None, None, None)
+
+    def _stack(self):
+        """When the steps of this thread that have not ended began: CPU time and time."""
+        if not hasattr(self._begun, "stack"):
+            self._begun.stack = []
+        return self._begun.stack
+
+
+class Timed:
+    """A function whose calls are steps; everything else of it, such as a tf.function's methods, is its own."""
+
+    def __init__(self, steps, function):
+        functools.update_wrapper(self, function, updated=())
+        self._steps = steps
+        self._function = function
+
+    def __call__(self, *arguments, **named):
+        return self._steps.call(self._function, arguments, named)
+
+    def __get__(self, instance, owner=None):
+        bind = getattr(type(self._function), "__get__", None)
+        return self if bind is None else Timed(self._steps, bind(self._function, instance, owner))
+
+    def __getattr__(self, name):
+        return getattr(self._function, name)
+
+
+class ImportClock:
+    """Times what is imported of some packages, also later on and lazily: the outermost modules of them alone.
+
+    It is a finder of sys.meta_path, which is asked for modules that are not there yet: nothing that is imported is
+    slower to use. `seconds` and `cpu_seconds` are sums.
+    """
+
+    def __init__(self, packages):
+        self.seconds = self.cpu_seconds = 0.0
+        self._packages = packages
+        self._depth = 0
+
+    def __enter__(self):
+        sys.meta_path.insert(0, self)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        sys.meta_path.remove(self)
+
+    def find_spec(self, name, path=None, target=None):
+        """The spec that the other finders have for a module, which is timed when it is executed."""
+        if name.partition(".")[0] not in self._packages:
+            return None
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = TimedLoader(self, spec.loader)
+                return spec
+        return None
+
+    def run(self, work):
+        """Do a module's work, timed where it is the outermost."""
+        outermost = not self._depth
+        self._depth += 1
+        used, begun = process_time(), perf_counter()
+        try:
+            work()
+        finally:
+            self._depth -= 1
+            if outermost:
+                self.seconds += perf_counter() - begun
+                self.cpu_seconds += process_time() - used
+
+
+class TimedLoader:
+    """A module's loader until the module is executed, when its own takes its place again."""
+
+    def __init__(self, clock, loader):
+        self._clock = clock
+        self._loader = loader
+
+    def create_module(self, spec):
+        """The module, by its own loader."""
+        create = getattr(self._loader, "create_module", None)
+        return create(spec) if create else None
+
+    def exec_module(self, module):
+        """Execute the module."""
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._clock.run(lambda: self._loader.exec_module(module))
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)

@@ -1,0 +1,111 @@
+"""Notebooks as plain scripts."""
+
+import ast
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog import notebooks
+from harness.model.errors import FileError
+
+PATH = Path("a.ipynb")
+
+
+def notebook(*cells: str | tuple[str, str]) -> str:
+    """A notebook of these cells: code, or a kind and its text."""
+    typed = [("code", each) if isinstance(each, str) else each for each in cells]
+    return json.dumps(
+        {"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in typed]}
+    )
+
+
+def problems(*cells: str) -> list[str]:
+    with pytest.raises(FileError) as raised:
+        notebooks.script(notebook(*cells), PATH)
+    return [f"{each.text} {each.fix}" for each in raised.value.problems]
+
+
+def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them():
+    text, told = notebooks.script(notebook(("markdown", "# Title"), "x = 1", "y = x\nprint(y)"), PATH)
+    assert text == "# cell 2\nx = 1\n# cell 3\ny = x\nprint(y)\n"
+    assert told == []
+
+
+def test_magics_that_only_show_or_set_something_are_left_out_and_told():
+    text, told = notebooks.script(notebook("%matplotlib inline\nimport os", "%%time\nx = 1\n%time y = 2\nos?"), PATH)
+    assert text == "# cell 1\npass\nimport os\n# cell 2\n\nx = 1\ny = 2\npass\n"
+    assert [each.partition(" is left out")[0] for each in told] == [
+        "cell 1: `%matplotlib inline`",
+        "cell 2: `%%time`",
+        "cell 2: `os?`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("!pip install -q tensorflow==2.12", "-e 'tensorflow==2.12'"),
+        ("%pip install pandas", "-e 'tensorflow==2.15.0,pandas'"),
+        ("!wget http://example.org/data.csv", "--with FILE"),
+        ("%timeit f(1)", "# harness: step"),
+        ("files = !ls", "write it in Python"),
+        ("%%bash\nls", "write it in Python"),
+        ("import ipywidgets as widgets", "Remove what uses it"),
+        ("from google.colab import files", "Remove what uses it"),
+        ("display(x)", "print what it shows"),
+    ],
+)
+def test_a_line_that_runs_in_a_notebook_only_is_told_with_its_cell_and_what_to_do(line: str, fix: str):
+    (told,) = problems("x = 1", line)
+    assert told.startswith("cell 2: ")
+    assert fix in told
+
+
+def test_all_such_lines_are_told_at_once():
+    assert len(problems("!pip install tensorflow==2.12\nx = 1\n!ls", "import ipywidgets")) == 3
+
+
+def test_operators_and_texts_are_no_magics():
+    cell = 'x = (7\n%  4)\ns = """\n!pip install x\n%timeit\n"""\nwhat = "is it?"'
+    text, told = notebooks.script(notebook(cell), PATH)
+    assert text == f"# cell 1\n{cell}\n"
+    assert told == []
+
+
+def test_a_cell_s_own_error_is_left_to_python():
+    text, _ = notebooks.script(notebook("x = = 1"), PATH)
+    assert text == "# cell 1\nx = = 1\n"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{"source": ""}]}', "\0"])
+def test_what_is_no_notebook_is_told(text: str):
+    with pytest.raises(FileError, match="This is no Jupyter notebook"):
+        notebooks.script(text, PATH)
+
+
+def test_notebooks_of_format_3_are_read():
+    cells = [{"cell_type": "code", "input": ["x = 1\n"]}, {"cell_type": "heading", "source": "T"}]
+    assert notebooks.script(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
+
+
+PYTHON = st.lists(
+    st.sampled_from(["x = 1", "if x:\n    y = 2", "z = 7 \\\n % 3", "s = '''\n!ls\n%cd\n'''", "f(\n  x\n)"]), max_size=5
+).map("\n".join)
+
+
+@given(st.lists(PYTHON, max_size=4))
+def test_cells_of_plain_python_are_kept_as_they_are(cells: list[str]):
+    text, told = notebooks.script(notebook(*cells), PATH)
+    assert ast.dump(ast.parse(text)) == ast.dump(ast.parse("\n".join(cells)))
+    assert told == []
+
+
+@given(st.text())
+def test_any_text_is_a_cell_s_or_told_to_be_none(text: str):
+    with contextlib.suppress(FileError):
+        made, _ = notebooks.script(notebook(text), PATH)
+        assert made.startswith("# cell 1\n")

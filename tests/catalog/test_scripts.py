@@ -1,0 +1,125 @@
+"""Plain scripts as scenarios."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness.catalog import scripts
+from harness.catalog.project import Project
+from harness.catalog.scenarios import load_scenario
+from harness.catalog.scripts import Script
+from harness.model.errors import FileError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def script(text: str, name: str = "mine.py", **asked: object) -> Script:
+    return Script(path=Path(name), name=name, text=text, **asked)  # type: ignore[arg-type]
+
+
+@given(st.text())
+@example("'''\\'''")
+@example("a'")
+@example("# /// script\n# [tool.harness]\n# ///\n")
+@example("\r\n\t\x0c\0\udc80\\N{DEGREE SIGN}")
+def test_a_literal_is_the_text_and_begins_no_header(text: str):
+    made = scripts.literal(text)
+    assert ast.literal_eval(made) == text
+    assert made.isascii()
+    assert "\n# ///" not in made
+
+
+def test_a_script_becomes_a_scenario_that_the_catalogue_reads():
+    path = scripts.write(script('print("""a\\n""")\n', "My script-2.py"), Project.find())
+    scenario = load_scenario(path)
+    assert (scenario.name, scenario.script, scenario.title) == ("my_script_2", "My script-2.py", "My script-2.py")
+    assert [each.along for each in scenario.compare] == ["environment"] * len(scenario.compare)
+
+
+def test_the_same_script_has_the_same_file_and_another_another():
+    project = Project.find()
+    first = scripts.write(script("x = 1"), project)
+    assert scripts.write(script("x = 1"), project) == first
+    assert scripts.write(script("x = 2"), project) != first
+    assert scripts.write(script("x = 1", arguments=["--fast"]), project) != first
+
+
+def test_a_scenario_s_name_is_not_taken_twice_and_hides_no_module():
+    assert scripts.write(script("x = 1", "keras_step.py"), Project.find(), ["keras_step"]).stem == "keras_step_script"
+    assert script("", "tensorflow.py").scenario == "script_tensorflow"
+    assert script("", "2.py").scenario == "script_2"
+
+
+def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(tmp_path: Path):
+    data, digits = tmp_path / "data.csv", tmp_path / ".keras" / "datasets" / "mnist.npz"
+    digits.parent.mkdir(parents=True)
+    data.write_bytes(b"1,2\n")
+    digits.write_bytes(b"npz")
+    path = scripts.write(script("x = 1", files=[data, digits]), Project.find())
+    assert load_scenario(path).files == ["data.csv", ".keras/datasets/mnist.npz"]
+    assert (path.parent / "data.csv").read_bytes() == b"1,2\n"
+    assert (path.parent / ".keras" / "datasets" / "mnist.npz").read_bytes() == b"npz"
+    with pytest.raises(UsageError, match=r"absent\.csv cannot be brought: No such file"):
+        scripts.write(script("x = 1", files=[tmp_path / "absent.csv"]), Project.find())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        (r"predict: (\S+) ms", ["predict: … ms"]),
+        (r"^loss (?:is )?(\d+\.\d+)$", ["loss …"]),
+        (r"(?P<load>\d+) then (?P<run>\d+)", ["load", "run"]),
+        (r"(\d+) of (\d+)", ["… of … (1)", "… of … (2)"]),
+        (r"\d+", ["printed"]),
+        (r"a\.b = (.*)", ["a.b = …"]),
+    ],
+)
+def test_numbers_are_called_by_their_groups_or_the_text_around_them(pattern: str, names: list[str]):
+    assert scripts.labels(pattern) == names
+
+
+@given(st.text(alphabet="a()\\d+*?P<n>.^$| :", max_size=12))
+def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern: str):
+    try:
+        re.compile(pattern)
+    except re.error:
+        with pytest.raises(UsageError, match="is no regular expression"):
+            scripts.labels(pattern)
+        return
+    names = scripts.labels(pattern)
+    assert names
+    assert len(set(names)) == len(names)
+
+
+def test_numbers_of_one_name_are_refused():
+    with pytest.raises(UsageError, match="Two groups of --grep are called 'a …'"):
+        _ = script("", grep=[r"a (\d+)", r"a (\S+)"]).numbers
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (script("x = = 1"), "mine.py:1: This is no Python: invalid syntax."),
+        (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` has no statement below it."),
+        (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),
+        (script("# cell 4\nx = 1\nx = = 1", "a.ipynb"), "a.ipynb: cell 4, line 2: This is no Python: invalid syntax."),
+    ],
+)
+def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(asked: Script, told: str):
+    with pytest.raises(FileError) as raised:
+        scripts.check(asked, Project.find())
+    assert str(raised.value) == told
+
+
+def test_a_scenario_is_known_by_its_header(tmp_path: Path):
+    plain, scenario = tmp_path / "plain.py", tmp_path / "scenario.py"
+    plain.write_text("# /// script\n# dependencies = []\n# ///\n")
+    scenario.write_text('# /// script\n# [tool.harness]\n# title = "x"\n# ///\n')
+    assert [scripts.has_header(path) for path in (plain, scenario, tmp_path / "absent.py")] == [False, True, False]

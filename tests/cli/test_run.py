@@ -1,0 +1,89 @@
+"""`harness run`: a plain script from a file to a report."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+SHORT = ("-e", "old", "-e", "new", "--backend", "local", "--rounds", "1", "--seed", "1")
+
+
+@pytest.fixture
+def write(harness):
+    """Write a file beside the project's."""
+
+    def written(name: str, text: str) -> Path:
+        path = harness.root / name
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_a_plain_script_is_run_in_each_environment_with_its_arguments(harness, write):
+    write("mine.py", "import sys\nprint('args', sys.argv[1:])\nprint('took 7 ms')\n")
+    done = harness("run", "mine.py", *SHORT, "--grep", r"took (\S+) ms", "--", "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    assert {launch["cell"]["environment"] for launch in harness.launches} == {"old", "new"}
+    for launch in harness.launches:
+        assert launch["status"] == "ok"
+        assert launch["observations"]["output"]["lines"] == ["args ['--epochs', '3']", "took 7 ms"]
+        assert launch["observations"]["printed: took … ms"] == 7.0
+        assert launch["phases"]["without the import"] > 0
+    assert harness("matrix", "--resume", str(harness.run)).returncode == 0
+
+
+def test_repro_of_a_script_is_the_same_command(harness, write):
+    write("mine.py", "x = 1\n")
+    done = harness("repro", "mine.py", *SHORT, "--dry-run")
+    assert (done.returncode, "mine new" in done.stdout) == (0, True), done.stderr
+
+
+def test_a_file_that_is_a_scenario_runs_as_one(harness, write):
+    path = write("own.py", (harness.root / "scenarios" / "ways.py").read_text())
+    done = harness("run", str(path), *SHORT, "-a", "way=fine", "--dry-run")
+    assert (done.returncode, "own old fine" in done.stdout) == (0, True), done.stderr
+    refused = harness("run", str(path), *SHORT, "--", "x")
+    assert (refused.returncode, "is a scenario, by its header" in refused.stderr) == (2, True)
+
+
+def test_a_script_that_reads_a_file_that_is_not_there_ends_with_its_own_error_and_1(harness, write):
+    write("mine.py", "open('data.csv')\n")
+    done = harness("run", "mine.py", *SHORT)
+    assert done.returncode == 1
+    assert "No such file or directory: 'data.csv' (mine.py, line 1). To bring a file: --with data.csv" in done.stderr
+    write("data.csv", "1,2\n")
+    assert harness("run", "mine.py", *SHORT, "--with", "data.csv").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        ("x = 1", ["mine.py", "--rounds", "1"], "For example: harness run mine.py -e tf2.12 -e tf2.13"),
+        ("x = 1", ["absent.py", *SHORT], "The script absent.py cannot be read: No such file or directory."),
+        ("x = = 1", ["mine.py", *SHORT], "mine.py:1: This is no Python: invalid syntax."),
+        ("x = 1", ["mine.py", *SHORT, "--grep", "("], "--grep '(' is no regular expression"),
+        ("x = 1", ["mine.py", *SHORT, "--function", "f"], "It neither defines nor calls a function `f`"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_runs(harness, write, text, arguments, told):
+    write("mine.py", text)
+    done = harness("run", *arguments)
+    assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+    assert not (harness.root / "results").exists()
+
+
+def test_a_notebook_is_run_as_its_code_cells_and_what_is_left_out_is_told(harness, write):
+    cells = [{"cell_type": "code", "source": text} for text in ("%matplotlib inline\nx = 1", "print(x)")]
+    write("a.ipynb", json.dumps({"cells": cells}))
+    done = harness("run", "a.ipynb", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "cell 1: `%matplotlib inline` is left out" in done.stderr
+    assert harness.launches[0]["observations"]["output"]["lines"] == ["1"]
+
+
+def test_an_untrusted_script_needs_containers_unless_local_was_typed(harness, write):
+    write("mine.py", "x = 1\n")
+    done = harness("run", "mine.py", "-e", "old", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 4
+    assert "--backend local" in done.stderr

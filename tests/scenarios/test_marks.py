@@ -1,0 +1,166 @@
+"""What of a plain script is timed as a step."""
+
+import ast
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit import marks
+from kit.steps import Steps
+
+
+def steps_of(source, functions=(), **known):
+    """How many steps a script takes, and its names afterwards."""
+    tree, has_steps = marks.instrumented(textwrap.dedent(source), "script.py", functions)
+    steps = Steps(lambda result: None)
+    names = {marks.CLOCK: steps, **known}
+    exec(compile(tree, "script.py", "exec"), names)
+    assert has_steps == (bool(functions) or "harness: step" in source)
+    return len(steps.samples), names
+
+
+def test_a_statement_below_a_mark_is_a_step_each_time_it_is_done():
+    assert steps_of("x = 1\n# harness: step\nx = x + 1\ny = x")[0] == 1
+    assert steps_of("for i in range(3):\n    x = i\n    # harness: step\n    y = x")[0] == 3
+
+
+def test_of_a_loop_each_pass_is_a_step_with_getting_its_item():
+    source = """
+        done = []
+        # harness: step
+        for i in items():
+            if i == 1:
+                continue
+            if i == 3:
+                break
+            done.append(i)
+        else:
+            done.append("else")
+    """
+    count, names = steps_of(source, items=lambda: iter(range(9)))
+    assert (count, names["done"]) == (4, [0, 2])
+    assert steps_of("i = 0\nwhile i < 5:  # harness: step\n    i += 1")[0] == 5
+
+
+def test_a_block_is_one_step_and_a_function_one_a_call():
+    assert steps_of("# harness: step\nif True:\n    x = 1\n    y = 2")[0] == 1
+    assert steps_of("# harness: step\ndef f():\n    return 1\nx = f() + f()")[0] == 2
+    source = """
+        import functools
+        # harness: step
+        @functools.lru_cache()
+        def f(x):
+            return x
+        f(1), f(2)
+        f.cache_clear()
+    """
+    assert steps_of(source)[0] == 2
+
+
+def test_several_statements_are_one_step_where_their_end_is_marked():
+    count, names = steps_of("# harness: step\nx = 1\nx += 1\n# harness: end\nx += 1")
+    assert (count, names["x"]) == (1, 3)
+
+
+def test_a_step_within_a_step_is_part_of_it():
+    assert steps_of("def f():\n    return 1\n# harness: step\nfor i in range(3):\n    f()", ["f"])[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "functions", "count"),
+    [
+        ("def f():\n    return 1\nf(); f()", ["f"], 2),
+        (
+            "class C:\n    def f(self):\n        return self\n    def g(self):\n        pass\nC().f().f()",
+            ["C.f"],
+            2,
+        ),
+        ("class C:\n    @staticmethod\n    def g():\n        return 7\nassert C.g() == C().g() == 7", ["g"], 2),
+        ("class C:\n    @classmethod\n    def g(cls):\n        return cls\nassert C.g() is C", ["C.g"], 1),
+        ("model.predict(1); model.predict(2); model.fit()", ["model.predict"], 2),
+        ("model.predict(1); model.predict(2); model.fit()", ["predict", "fit"], 3),
+        ("def outer():\n    def f():\n        return 1\n    return f()\nouter()", ["f"], 1),
+    ],
+)
+def test_functions_are_timed_by_their_names(source, functions, count):
+    class Model:
+        def predict(self, x):
+            return x
+
+        def fit(self):
+            return None
+
+    assert steps_of(source, functions, model=Model())[0] == count
+
+
+@pytest.mark.parametrize(
+    ("source", "functions", "told"),
+    [
+        ("x = 1\n# harness: step\n", [], "line 2: `# harness: step` has no statement below it"),
+        (
+            "if x:\n    y = 1\n    # harness: step\nz = 1",
+            [],
+            "line 3: `# harness: step` is indented in another way than",
+        ),
+        ("# harness: stop\nx = 1", [], "line 1: `# harness: stop` is no mark: write `# harness: step`"),
+        ("x = 1\n# harness: end\n", [], "line 2: `# harness: end` ends no step"),
+        (
+            "# harness: step\nfor i in y:\n    x = 1\n    # harness: end\n",
+            [],
+            "line 4: `# harness: end` does not stand",
+        ),
+        ("# harness: step\nclass C:\n    pass", [], "line 2: a class is no step"),
+        ("# harness: step\nasync def f():\n    pass", [], "line 2: an async function cannot be timed"),
+        (
+            "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
+            [],
+            "line 4: `# harness: step` has no statement that begins in it",
+        ),
+        ("def f():\n    g()", ["h"], "it neither defines nor calls a function `h`; there is f, g"),
+    ],
+)
+def test_what_cannot_be_timed_is_told_with_its_line(source, functions, told):
+    with pytest.raises(marks.MarkError) as raised:
+        marks.instrumented(source, "script.py", functions)
+    assert str(raised.value).startswith(told)
+
+
+def test_a_text_that_looks_like_a_mark_is_none():
+    source = 's = """\n# harness: step\n"""\nt = "# harness: end"'
+    assert marks.marks(source) == []
+    assert steps_of(source.replace("step", "stop"))[0] == 0
+
+
+STATEMENTS = st.recursive(
+    st.sampled_from(["x = 1", "f(x)", "pass", "y = [1,\n     2]", '"""a\n# harness\n"""']),
+    lambda inner: st.builds(
+        lambda head, body: head + "\n" + textwrap.indent("\n".join(body), "    "),
+        st.sampled_from(["if x:", "for i in z:", "while f(x):", "def f(x):", "with x:", "class C:"]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(STATEMENTS, min_size=1, max_size=4), st.data())
+def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(statements, data):
+    """The script's statements stand in the same lines with a mark as without, and no mark changes nothing."""
+    source = "\n".join(statements)
+    plain, has_steps = marks.instrumented(source, "script.py")
+    assert not has_steps
+    assert ast.dump(plain) == ast.dump(ast.parse(source))
+    starts = sorted({(node.lineno, node.col_offset) for node in ast.walk(plain) if isinstance(node, ast.stmt)})
+    line, column = data.draw(st.sampled_from(starts))
+    lines = source.split("\n")
+    marked = "\n".join([*lines[: line - 1], " " * column + "# harness: step", *lines[line - 1 :]])
+    below = [node for node in ast.walk(plain) if isinstance(node, ast.stmt) and node.lineno == line]
+    if isinstance(below[0], ast.ClassDef):
+        with pytest.raises(marks.MarkError, match="a class is no step"):
+            marks.instrumented(marked, "script.py")
+        return
+    tree, has_steps = marks.instrumented(marked, "script.py")
+    assert has_steps
+    compile(tree, "script.py", "exec")
+    kept = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+    assert kept == {node.lineno for node in ast.walk(ast.parse(marked)) if isinstance(node, ast.stmt)}
