@@ -1,0 +1,101 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A training step on batches from a Python generator"
+# source = "https://github.com/tensorflow/tensorflow/issues/33024"
+# tags   = ["upstream", "training"]
+#
+# [tool.harness.axes]
+# call = ["fit_generator", "fit", "fit_arrays"]
+#
+# [[tool.harness.needs]]
+# when     = { call = "fit_generator" }
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, has no fit_generator."
+# advice   = "Take call=fit."
+# [[tool.harness.needs]]
+# when     = { call = "fit" }
+# requires = ["tensorflow>=2.0"]
+# reason   = "In TensorFlow 1, fit takes no generator."
+# advice   = "Take call=fit_generator."
+#
+# [[tool.harness.claim]]
+# issue    = "T#33024"
+# reported = "an epoch of fit_generator takes 83 s in 2.0, and took 12 s in 1.14"
+# worse    = { environment = "tf2.0", call = "fit_generator" }
+# better   = { environment = "tf1.14", call = "fit_generator" }
+# ratio    = [5.5, 8.7]
+# fixed    = "2.1"
+# hardware = "RTX 2070, Core i9 9900K"
+# [[tool.harness.claim]]
+# issue    = "K#13549"
+# reported = "fit_generator is slow where its generator has nothing to wait for; fit is as it should be"
+# worse    = { environment = "tf2.0", call = "fit_generator" }
+# better   = { environment = "tf2.0", call = "fit_arrays" }
+# ratio    = [1.5, 10]
+# hardware = "Core 2 Quad Q9300, CPU"
+#
+# [[tool.harness.compare]]
+# name    = "a generator vs arrays"
+# along   = "call"
+# plus    = "fit_generator"
+# against = "fit_arrays"
+# [[tool.harness.compare]]
+# name  = "TF 2 vs TF 1"
+# along = "environment"
+# ///
+"""A step of training a small dense classifier of images of 28 × 28, on 30 batches of 32 a call.
+
+call  fit_generator, fit: a generator yields the same batch again and again; fit_arrays: `fit` on the batches as arrays
+"""
+
+from kit import fixed_batch, fixed_outputs, main
+
+BATCHES, BATCH, PIXELS, CLASSES = 30, 32, 784, 10
+
+
+def scenario(bench, *, call="fit_generator"):
+    """Measure one step."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        inputs = keras.layers.Input((PIXELS,))
+        hidden = keras.layers.Dense(128, activation="relu")(inputs)
+        model = keras.models.Model(inputs, keras.layers.Dense(CLASSES, activation="softmax")(hidden))
+        model.compile("sgd", "sparse_categorical_crossentropy")
+        x = fixed_batch((BATCH, PIXELS), "float32")
+        y = np.array([row % CLASSES for row in range(BATCH)], "float32")[:, None]
+        generator = yield_forever(x, y)
+        all_x, all_y = np.concatenate([x] * BATCHES), np.concatenate([y] * BATCHES)
+
+    def epoch():
+        if call == "fit_arrays":
+            model.fit(all_x, all_y, batch_size=BATCH, epochs=1, verbose=0)
+        elif call == "fit":
+            model.fit(generator, steps_per_epoch=BATCHES, epochs=1, verbose=0)
+        else:
+            model.fit_generator(generator, steps_per_epoch=BATCHES, epochs=1, verbose=0)
+
+    with bench.phase("first call"):
+        bench.fetch(epoch())
+    bench.measure(epoch, steps=BATCHES)
+    bench.placed(model.weights)
+    outputs = fixed_outputs(model, (BATCH, PIXELS), "float32")
+    bench.fingerprint(parameters=int(model.count_params()), outputs=outputs)
+
+
+def yield_forever(x, y):
+    """The same batch without end."""
+    while True:
+        yield x, y
+
+
+if __name__ == "__main__":
+    main(scenario)

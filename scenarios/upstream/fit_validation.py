@@ -1,0 +1,88 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "An epoch of fit on very little data, with and without a validation set"
+# source = "https://github.com/tensorflow/tensorflow/issues/57645"
+# tags   = ["upstream", "training"]
+#
+# [tool.harness.axes]
+# validation = ["yes", "no"]
+# mode       = ["eager", "graph"]
+#
+# [[tool.harness.needs]]
+# when     = { mode = "graph" }
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+#
+# [[tool.harness.claim]]
+# issue    = "T#57645"
+# reported = "with a validation set 36 s, and 3.9 s when eager execution is disabled"
+# worse    = { environment = "tf2.9", mode = "eager" }
+# better   = { environment = "tf2.9", mode = "graph" }
+# when     = { validation = "yes" }
+# ratio    = [7, 12]
+# hardware = "Colab"
+# [[tool.harness.claim]]
+# issue    = "T#57645"
+# reported = "36 s with a validation set, 3.3 s without"
+# worse    = { environment = "tf2.9", validation = "yes" }
+# better   = { environment = "tf2.9", validation = "no" }
+# when     = { mode = "eager" }
+# ratio    = [8, 14]
+# hardware = "Colab"
+#
+# [[tool.harness.compare]]
+# name    = "eager vs graph"
+# along   = "mode"
+# plus    = "eager"
+# against = "graph"
+# [[tool.harness.compare]]
+# name    = "with vs without a validation set"
+# along   = "validation"
+# plus    = "yes"
+# against = "no"
+# [[tool.harness.compare]]
+# name  = "TF 2 vs TF 1"
+# along = "environment"
+# ///
+"""One epoch of 100 rows in one batch, in a `fit` of 10 epochs: what an epoch costs beside its only training step."""
+
+from kit import fixed_batch, fixed_weights, main
+
+EPOCHS = 10
+ROWS, COLUMNS = 100, 4
+
+
+def scenario(bench, *, validation="yes", mode="eager"):
+    """Measure an epoch."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        if tf.executing_eagerly() != (mode == "eager"):
+            (tf.compat.v1.enable_eager_execution if mode == "eager" else tf.compat.v1.disable_eager_execution)()
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        inputs = keras.layers.Input((COLUMNS,))
+        hidden = keras.layers.Dense(8, activation="tanh")(inputs)
+        model = keras.models.Model(inputs, keras.layers.Dense(1)(hidden))
+        model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
+        model.compile("sgd", "mse")
+        x = fixed_batch((ROWS, COLUMNS), "float32")
+        y = x[:, :1].copy()
+    options = {"validation_data": (x, y)} if validation == "yes" else {}
+
+    def fit():
+        return model.fit(x, y, batch_size=ROWS, epochs=EPOCHS, verbose=0, **options)
+
+    with bench.phase("first call"):
+        losses = bench.fetch(fit()).history["loss"]
+    bench.measure(lambda: fit() and None, steps=EPOCHS)
+    bench.fingerprint(losses=[float("{:.4g}".format(loss)) for loss in losses])
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,91 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A training step in fit, Keras 2 and Keras 3"
+# source = "https://github.com/keras-team/keras/issues/18648"
+# tags   = ["upstream", "training"]
+#
+# [tool.harness.axes]
+# network = ["tiny", "dropout"]
+#
+# [[tool.harness.claim]]
+# issue    = "K#18648"
+# reported = "an epoch of one tiny batch takes 31 to 33 ms in Keras 3, and 1.5 ms in Keras 2"
+# worse    = { environment = "tf2.16" }
+# better   = { environment = "tf2.15" }
+# when     = { network = "tiny" }
+# ratio    = [10, 21]
+# hardware = "not told"
+# [[tool.harness.claim]]
+# issue    = "K#19953"
+# reported = "a significant drop of speed from Keras 2 to Keras 3 (the number was not read)"
+# worse    = { environment = "tf2.16" }
+# better   = { environment = "tf2.15" }
+# when     = { network = "dropout" }
+# ratio    = [1.1, 3]
+# hardware = "not read"
+#
+# [[tool.harness.compare]]
+# name  = "releases"
+# along = "environment"
+# ///
+"""One step of `fit`.
+
+network  tiny: four dense layers of 20 units on 100 rows, a loss of one's own, the whole data in one batch, so that an
+         epoch is a step, in float32; dropout: ten dense layers of 128 units and dropout, batches of 500 rows of four
+         numbers, an AUC, ten batches an epoch
+"""
+
+from kit import fixed_batch, main
+
+BATCH = {"tiny": 100, "dropout": 500}
+COLUMNS = {"tiny": 1, "dropout": 4}
+EPOCHS = {"tiny": 20, "dropout": 1}
+BATCHES = {"tiny": 1, "dropout": 10}
+
+
+def scenario(bench, *, network="tiny"):
+    """Measure one step of training."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        model = make_model(tf, keras, network)
+        x = fixed_batch((BATCH[network] * BATCHES[network], COLUMNS[network]), "float32")
+        y = (x[:, :1] > 0).astype("float32")
+
+    def fit():
+        return model.fit(x, y, batch_size=BATCH[network], epochs=EPOCHS[network], verbose=0) and None
+
+    with bench.phase("first call"):
+        bench.fetch(fit())
+    bench.measure(fit, steps=EPOCHS[network] * BATCHES[network])
+    bench.placed(model.weights)
+    bench.fingerprint(parameters=int(model.count_params()))
+
+
+def make_model(tf, keras, network):
+    """The network of that name, compiled."""
+    layers = keras.layers
+    inputs = x = layers.Input((COLUMNS[network],))
+    if network == "tiny":
+        for _ in range(3):
+            x = layers.Dense(20, activation="tanh")(x)
+        model = keras.models.Model(inputs, layers.Dense(1)(x))
+        model.compile("adam", lambda truth, found: tf.reduce_mean(tf.square(truth - found)))
+        return model
+    for _ in range(10):
+        x = layers.Dense(128, activation="relu")(x)
+        x = layers.Dropout(0.1)(x)
+    model = keras.models.Model(inputs, layers.Dense(1, activation="sigmoid")(x))
+    model.compile("adam", keras.losses.BinaryCrossentropy(label_smoothing=0.05), metrics=[keras.metrics.AUC()])
+    return model
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,77 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A step of fit of a masked LSTM, in eager and in graph mode"
+# source = "https://github.com/tensorflow/tensorflow/issues/30561"
+# tags   = ["upstream", "training"]
+#
+# [tool.harness.axes]
+# mode = ["eager", "graph"]
+#
+# [[tool.harness.needs]]
+# when     = { mode = "graph" }
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+#
+# [[tool.harness.claim]]
+# issue    = "T#30561"
+# reported = "91 ms a step with eager execution, 49 to 66 ms without"
+# worse    = { environment = "tf2.0", mode = "eager" }
+# better   = { environment = "tf2.0", mode = "graph" }
+# ratio    = [1.4, 1.9]
+# hardware = "Quadro P1000"
+#
+# [[tool.harness.compare]]
+# name    = "eager vs graph"
+# along   = "mode"
+# plus    = "eager"
+# against = "graph"
+# [[tool.harness.compare]]
+# name  = "TF 2 vs TF 1"
+# along = "environment"
+# ///
+"""A training step of 100 LSTM cells and a dense unit on sequences of 20 to 40 steps, masked by their lengths.
+
+The thread's own has sequences of some hundred steps in batches of 64; these are shorter, in batches of 16, four a call.
+"""
+
+from kit import fixed_batch, main
+
+BATCHES, BATCH, LENGTH, CHANNELS, CELLS = 4, 16, 40, 100, 100
+
+
+def scenario(bench, *, mode="eager"):
+    """Measure one step."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        if tf.executing_eagerly() != (mode == "eager"):
+            (tf.compat.v1.enable_eager_execution if mode == "eager" else tf.compat.v1.disable_eager_execution)()
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        inputs = keras.layers.Input((LENGTH, CHANNELS))
+        masked = keras.layers.Masking()(inputs)
+        cells = keras.layers.LSTM(CELLS)(masked)
+        model = keras.models.Model(inputs, keras.layers.Dense(1, activation="sigmoid")(cells))
+        model.compile("sgd", "binary_crossentropy")
+        x = fixed_batch((BATCH * BATCHES, LENGTH, CHANNELS), "float32")
+        for row, sequence in enumerate(x):
+            sequence[LENGTH // 2 + row % (LENGTH // 2) :] = 0
+        y = np.arange(len(x))[:, None].astype("float32") % 2
+
+    def epoch():
+        model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0)
+
+    with bench.phase("first call"):
+        bench.fetch(epoch())
+    bench.measure(epoch, steps=BATCHES)
+    bench.fingerprint(parameters=int(model.count_params()))
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,101 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A step of fit, run eagerly and not"
+# source = "https://github.com/tensorflow/tensorflow/issues/35052"
+# tags   = ["upstream", "training"]
+#
+# [tool.harness.axes]
+# run_eagerly = ["no", "yes"]
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow>=2.0"]
+# reason   = "fit on a dataset, in eager mode."
+#
+# [[tool.harness.claim]]
+# issue    = "T#35052"
+# reported = "in 2.0 fit is much slower by default than with run_eagerly=True (no number read)"
+# worse    = { environment = "tf2.0", run_eagerly = "no" }
+# better   = { environment = "tf2.0", run_eagerly = "yes" }
+# ratio    = [1.5, 10]
+# fixed    = "2.1"
+# hardware = "CentOS 7, CPU"
+# [[tool.harness.claim]]
+# issue    = "T#35052"
+# reported = "in the nightly before 2.1: 1 ms a step by default, 11 ms with run_eagerly=True"
+# worse    = { environment = "tf2.1", run_eagerly = "yes" }
+# better   = { environment = "tf2.1", run_eagerly = "no" }
+# ratio    = [8, 14]
+# hardware = "Colab"
+#
+# [[tool.harness.compare]]
+# name    = "run_eagerly vs the default"
+# along   = "run_eagerly"
+# plus    = "yes"
+# against = "no"
+# [[tool.harness.compare]]
+# name  = "releases"
+# along = "environment"
+# ///
+"""A step of training a factorization machine: 20 features of a row looked up in an embedding of a large table.
+
+The thread's reporter fits it on a dataset with an AUC as metric, in steps of one batch. An epoch is 30 of them here.
+"""
+
+from kit import fixed_weights, main
+
+BATCHES, BATCH, FEATURES, VOCABULARY, FACTORS = 30, 32, 20, 10000, 8
+
+
+def scenario(bench, *, run_eagerly="no"):
+    """Measure one step."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        model = make_model(tf, keras)
+        model.compile("adam", "binary_crossentropy", metrics=[keras.metrics.AUC()], run_eagerly=run_eagerly == "yes")
+        noise = np.random.RandomState(7)
+        x = noise.randint(0, VOCABULARY, (BATCH, FEATURES))
+        y = noise.randint(0, 2, (BATCH, 1)).astype("float32")
+        dataset = tf.data.Dataset.from_tensors((x, y)).repeat(BATCHES)
+        model(x)
+        model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
+        outputs = np.ravel(model(x))
+
+    def epoch():
+        model.fit(dataset, epochs=1, verbose=0)
+
+    with bench.phase("first call"):
+        bench.fetch(epoch())
+    bench.measure(epoch, steps=BATCHES)
+    bench.placed(model.weights)
+    bench.fingerprint(parameters=int(model.count_params()), outputs=[float("{:.4g}".format(out)) for out in outputs])
+
+
+def make_model(tf, keras):
+    """The machine: a weight and some factors a feature, their sum, and the sum of the factors' products in pairs."""
+
+    class Machine(keras.Model):
+        def __init__(self):
+            super(Machine, self).__init__()
+            self.weights_of = keras.layers.Embedding(VOCABULARY, 1)
+            self.factors_of = keras.layers.Embedding(VOCABULARY, FACTORS)
+
+        def call(self, features):
+            linear = tf.reduce_sum(self.weights_of(features), axis=1)
+            factors = self.factors_of(features)
+            squared = tf.square(tf.reduce_sum(factors, axis=1)) - tf.reduce_sum(tf.square(factors), axis=1)
+            return tf.sigmoid(linear + 0.5 * tf.reduce_sum(squared, axis=1, keepdims=True))
+
+    return Machine()
+
+
+if __name__ == "__main__":
+    main(scenario)
