@@ -1,0 +1,102 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A training step with Adam: a tape in a tf.function, and a session"
+# source = "https://github.com/tensorflow/tensorflow/issues/38972"
+# tags   = ["upstream", "optimizers"]
+#
+# [tool.harness.axes]
+# way = ["function", "session"]
+#
+# [[tool.harness.needs]]
+# when     = { way = "function" }
+# requires = ["tensorflow>=2.0"]
+# reason   = "In TensorFlow 1 eager mode is not the default."
+#
+# [[tool.harness.claim]]
+# issue    = "T#38972"
+# reported = "a huge difference in speed between a tape in a tf.function and a session (no number told)"
+# worse    = { environment = "tf2.2", way = "function" }
+# better   = { environment = "tf2.2", way = "session" }
+# ratio    = [2, 10]
+# hardware = "not told; Ubuntu 18.04"
+#
+# [[tool.harness.compare]]
+# name    = "a function vs a session"
+# along   = "way"
+# plus    = "function"
+# against = "session"
+# [[tool.harness.compare]]
+# name  = "TF 2 vs TF 1"
+# along = "environment"
+# ///
+"""A step of training four dense layers with Adam, on a batch given as NumPy arrays.
+
+way  function: a gradient tape and Keras's Adam in a tf.function; session: the same network as a graph with the Adam of
+     TensorFlow 1, and `Session.run` with a feed_dict
+"""
+
+from kit import fixed_batch, fixed_weights, main
+
+BATCH, COLUMNS, LAYERS, UNITS = 32, 64, 4, 64
+
+
+def scenario(bench, *, way="function"):
+    """Measure one step."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        if way == "session" and tf.executing_eagerly():
+            tf.compat.v1.disable_eager_execution()
+        if way == "function":
+            tf.keras.optimizers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        x = fixed_batch((BATCH, COLUMNS), "float32")
+        weights = [array.astype("float32") for array in fixed_weights([(UNITS, UNITS)] * LAYERS)]
+        train = {"function": function_step, "session": session_step}[way](tf, weights, x)
+    with bench.phase("first call"):
+        first = float(bench.fetch(train()))
+    bench.measure(train)
+    bench.fingerprint(first_loss=float("{:.4g}".format(first)))
+
+
+def forward(tf, variables, x):
+    """The mean square of what the layers make of x."""
+    for variable in variables:
+        x = tf.tanh(tf.matmul(x, variable))
+    return tf.reduce_mean(tf.square(x))
+
+
+def function_step(tf, weights, x):
+    """The function that trains by a tape, and returns the loss."""
+    variables = [tf.Variable(array) for array in weights]
+    optimizer = tf.keras.optimizers.Adam(1e-3)
+
+    @tf.function
+    def train(x):
+        with tf.GradientTape() as tape:
+            loss = forward(tf, variables, x)
+        gradients = tape.gradient(loss, variables)
+        optimizer.apply_gradients(zip(gradients, variables))  # noqa: B905, Python 3.6
+        return loss
+
+    return lambda: train(tf.constant(x))
+
+
+def session_step(tf, weights, x):
+    """The function that trains by a session, and returns the loss."""
+    v1 = tf.compat.v1
+    variables = [v1.get_variable(str(number), initializer=array) for number, array in enumerate(weights)]
+    batch = v1.placeholder(tf.float32, x.shape)
+    loss = forward(tf, variables, batch)
+    train = v1.train.AdamOptimizer(1e-3).minimize(loss)
+    session = v1.Session()
+    session.run(v1.global_variables_initializer())
+    return lambda: session.run([loss, train], {batch: x})[0]
+
+
+if __name__ == "__main__":
+    main(scenario)
