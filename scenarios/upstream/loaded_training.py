@@ -1,0 +1,91 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "A training step of a model that was made, and of one that was loaded"
+# source = "https://github.com/tensorflow/tensorflow/issues/38827"
+# tags   = ["upstream", "load", "not reproduced"]
+#
+# [tool.harness.axes]
+# model = ["loaded", "made"]
+#
+# [[tool.harness.claim]]
+# issue    = "T#38827"
+# reported = "training goes on extremely slowly after loading the model (a triager saw it go on faster)"
+# worse    = { environment = "tf2.1", model = "loaded" }
+# better   = { environment = "tf2.1", model = "made" }
+# ratio    = [2, 10]
+# hardware = "not read"
+# [[tool.harness.claim]]
+# issue    = "T#38710"
+# reported = "an epoch takes 3 minutes, and 12 after loading the model"
+# worse    = { environment = "tf2.1", model = "loaded" }
+# better   = { environment = "tf2.1", model = "made" }
+# ratio    = [3.2, 5]
+# hardware = "Windows 7"
+# [[tool.harness.claim]]
+# issue    = "T#39459"
+# reported = "fit takes 10 times as long after loading the model from h5"
+# worse    = { environment = "tf2.1", model = "loaded" }
+# better   = { environment = "tf2.1", model = "made" }
+# ratio    = [8, 12.5]
+# hardware = "not told; a GPU"
+#
+# [[tool.harness.compare]]
+# name    = "a loaded model vs one that was made"
+# along   = "model"
+# plus    = "loaded"
+# against = "made"
+# [[tool.harness.compare]]
+# name  = "TF 2 vs TF 1"
+# along = "environment"
+# ///
+"""A step of training two LSTM layers and a dense one by `fit`, as it was made, or saved to h5 and loaded again."""
+
+import os
+import tempfile
+
+from kit import fixed_batch, main
+
+BATCHES, BATCH, LENGTH, CHANNELS, CELLS = 4, 16, 20, 8, 32
+
+
+def scenario(bench, *, model="loaded"):
+    """Measure one step."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        inputs = keras.layers.Input((LENGTH, CHANNELS))
+        x = keras.layers.LSTM(CELLS, return_sequences=True)(inputs)
+        x = keras.layers.Dropout(0.2)(keras.layers.LSTM(CELLS)(x))
+        network = keras.models.Model(inputs, keras.layers.Dense(1)(x))
+        network.compile(keras.optimizers.Adam(), "mean_squared_error")
+        x = fixed_batch((BATCHES * BATCH, LENGTH, CHANNELS), "float32")
+        y = np.ascontiguousarray(x[:, 0, :1])
+        network.train_on_batch(x[:BATCH], y[:BATCH])
+    if model == "loaded":
+        with bench.phase("load"):
+            path = os.path.join(tempfile.mkdtemp(), "model.h5")
+            network.save(path)
+            # h5 has the loss by its name; Keras 3 does not find it there again.
+            network = keras.models.load_model(path, compile=False)
+            network.compile(keras.optimizers.Adam(), "mean_squared_error")
+
+    def epoch():
+        network.fit(x, y, batch_size=BATCH, epochs=1, verbose=0)
+
+    with bench.phase("first call"):
+        bench.fetch(epoch())
+    bench.measure(epoch, steps=BATCHES)
+    bench.placed(network.weights)
+    bench.fingerprint(parameters=int(network.count_params()))
+
+
+if __name__ == "__main__":
+    main(scenario)
