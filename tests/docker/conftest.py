@@ -46,7 +46,8 @@ def launched(engine):
         requirement = load_lock(project, environments[name], Device.CPU)
         backend.prepare([requirement], lambda step: None)
         cell = Cell("script", name, Device.CPU, axes)
-        job = Job(cell, "script.py", {"script.py": script, **files}, SHORT, Limits(cpus=(0,)), {}, **changes)
+        options = {"sampling": SHORT, "environ": {}, **changes}
+        job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(cpus=(0,)), **options)
         return backend.launch(requirement, job)
 
     yield launch

@@ -1,0 +1,59 @@
+"""Every scenario of upstream issues once in a real release: a side of a claim, sampled as shortly as can be.
+
+Half of them run in an older release first and half in a newer one, each in the other where that lacks what it needs.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.environments import load_environments
+from harness.catalog.header import parse
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.model.environment import Device
+from harness.model.launch import Sampling, Status
+from harness.model.scenario import Cell
+from harness.plan.availability import split
+
+pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.glob("scenarios/upstream/*.py"))}
+#: tests/docker has images of these anyway.
+OLDER, NEWER = ["tf2.0", "tf1.14"], ["tf2.21"]
+SHORTEST = Sampling(warmup_seconds=0.0, measure_seconds=0.01)
+
+
+def first_cell(number, scenario):
+    """The first side of its claims that one of the releases can run."""
+    project = Project(ROOT)
+    environments = load_environments(project)
+    names = [*OLDER, *NEWER] if number % 2 else [*NEWER, *OLDER]
+    requirements = {name: load_lock(project, environments[name], Device.CPU) for name in names}
+    sides = [(claim, side) for claim in scenario.claims for side in (claim.worse, claim.better) if side]
+    cells = [
+        Cell(scenario.name, name, Device.CPU, {**only_values(scenario), **scenario.default, **claim.when, **side.axes})
+        for name in names
+        for claim, side in sides
+    ]
+    return split(cells, {scenario.name: scenario}, requirements, environments)[0][0]
+
+
+def only_values(scenario):
+    return {axis: values[0] for axis, values in scenario.axes.items() if len(values) == 1}
+
+
+@pytest.mark.parametrize(("number", "name"), enumerate(SCENARIOS), ids=list(SCENARIOS))
+def test_it_runs_in_a_release(launched, number, name):
+    scenario = SCENARIOS[name]
+    cell = first_cell(number, scenario)
+    outcome = launched(
+        cell.environment,
+        scenario.path.read_bytes(),
+        cell.axes,
+        sampling=SHORTEST,
+        environ={axis: cell.axes[axis] for axis in scenario.environ},
+    )
+    assert outcome.status is Status.OK, (cell, outcome.error + outcome.stderr)
+    assert (outcome.samples and outcome.fingerprint) or outcome.observations
