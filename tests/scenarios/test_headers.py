@@ -54,7 +54,7 @@ def test_it_runs_by_hand_on_any_of_its_values(path, header):
     done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert header.title in " ".join(done.stdout.split())
-    for values in header.axes.values():
+    for values in (values for axis, values in header.axes.items() if axis not in header.environ):
         assert "{" + ",".join(values) + "}" in "".join(done.stdout.split())
 
 
