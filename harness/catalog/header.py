@@ -5,8 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from harness.catalog import signature, toml
+from harness.catalog import claims, signature, toml
 from harness.catalog.toml import Key, Table, choices, is_json, is_number, number_text
 from harness.model import settings
 from harness.model.environment import Device
@@ -27,7 +28,7 @@ from harness.model.texts import nearest
 
 _ROOT: Key = ("tool", "harness")
 _KEYS = (
-    *("title", "source", "tags", "axes", "env", "default", "exclude", "needs", "compare", "expect", "profile"),
+    *("title", "source", "tags", "axes", "env", "default", "exclude", "needs", "compare", "claim", "expect", "profile"),
     *("files", "script"),
 )
 _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
@@ -59,6 +60,11 @@ def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
     return _Header(text, path).axes
 
 
+def line(text: str, path: Path, key: Key) -> int:
+    """The line of a key of `[tool.harness]`, counted from 1. Raises FileError without a header."""
+    return toml.read_header(text, path, _ROOT).findings.line((*_ROOT, *key))
+
+
 class _Header:
     """The header of one file. Every method reads a part of it, as far as it can be read, and notes what is wrong."""
 
@@ -80,6 +86,9 @@ class _Header:
         table.check_keys(_KEYS)
         profile = table.table("profile", 'Write [tool.harness.profile], and data = ["*.cast"] below it.')
         profile.check_keys(["data"])
+        default = self._point(table, "default")
+        exclude = [self._axis_values(entry) for entry in table.tables("exclude")]
+        known = claims.Known(self.axes, default, self.sweeps, exclude, self._axis_values, self._quantity, _devices)
         return Scenario(
             name=path.stem,
             path=path,
@@ -89,15 +98,16 @@ class _Header:
             axes=self.axes,
             requires_python=self._python(),
             dependencies=_requirements(self.document, "dependencies"),
-            default=self._point(table, "default"),
+            default=default,
             environ=list(self.environ),
-            exclude=[self._axis_values(entry) for entry in table.tables("exclude")],
+            exclude=exclude,
             needs=[self._need(entry) for entry in table.tables("needs")],
             compare=[self._comparison(entry) for entry in table.tables("compare")],
             sweeps=self.sweeps,
             expect=[self._expectation(entry) for entry in table.tables("expect")],
             data_handling=profile.texts("data"),
             settings=list(self.settings),
+            claims=[claims.read(entry, known) for entry in table.tables("claim")],
             files=table.texts("files"),
             script=table.text("script"),
         )
@@ -131,11 +141,13 @@ class _Header:
         return found
 
     def _settings(self, own: Collection[str]) -> dict[str, list[str]]:
-        """The settings that the header gives a default or compares along, with their values: axes like the others."""
-        default, compare = (self.table.values.get(name) for name in ("default", "compare"))
+        """The settings that the header gives a default, compares along or has claims of: axes like the others."""
+        default = self.table.values.get("default")
         given = list(default) if isinstance(default, dict) else []
-        entries = [entry for entry in compare if isinstance(entry, dict)] if isinstance(compare, list) else []
-        along = [entry.get("along") for entry in entries]
+        compare, claimed = (_entries(self.table.values.get(name)) for name in ("compare", "claim"))
+        sides = [entry.get(name) for entry in claimed for name in ("worse", "better", "when")]
+        along = [entry.get("along") for entry in compare]
+        along += [axis for side in sides if isinstance(side, dict) for axis in side]
         return {
             name: list(settings.values(name) if name in given else settings.SETTINGS[name].values)
             for name in settings.SETTINGS
@@ -282,16 +294,21 @@ def _axis(axis: str, table: Table) -> list[str]:
     return values
 
 
-def _devices(entry: Table) -> list[Device]:
-    """The devices that a need names; each once where they are right."""
+def _devices(entry: Table, name: str = "devices") -> list[Device]:
+    """The devices that a need, or a claim, names; each once where they are right."""
     known = [device.value for device in Device]
-    texts = entry.texts("devices")
+    texts = entry.texts(name)
     for text in texts:
         if text not in known:
-            entry.wrong("devices", f"has {text!r}, which is no device.", choices(text, known, "devices"), value=text)
-    if entry.values.get("devices") == []:
-        entry.wrong("devices", "names no device.", 'For example: devices = ["cpu"].')
+            entry.wrong(name, f"has {text!r}, which is no device.", choices(text, known, "devices"), value=text)
+    if entry.values.get(name) == []:
+        entry.wrong(name, "names no device.", f'For example: {name} = ["cpu"].')
     return [Device(text) for text in dict.fromkeys(texts) if text in known]
+
+
+def _entries(value: object) -> list[dict[str, Any]]:
+    """The tables of a list of tables, as far as it is one."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _requirements(table: Table, name: str) -> list[str]:

@@ -12,10 +12,11 @@ from harness.cli import completion
 from harness.cli.messages import columns, say_broken
 from harness.model import settings
 from harness.model.errors import Exit
+from harness.model.scenario import STEP
 from harness.model.texts import counted
 
 if TYPE_CHECKING:
-    from harness.model.scenario import Axes, Comparison, Scenario
+    from harness.model.scenario import Axes, Claim, Comparison, Scenario
 
 app = typer.Typer(help="List, show, check and write scenarios.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -99,6 +100,7 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
     on_one = ((_point(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices)
     yield from _section("work of one device", columns(list(on_one)))
     yield from _section("compares", map(_comparison, scenario.compare))
+    yield from _section("upstream issues say", (line for claim in scenario.claims for line in _claim(claim)))
     stated = (
         (entry.observation, repr(entry.value), " ".join([_point(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
@@ -142,6 +144,18 @@ def _comparison(comparison: "Comparison") -> str:
         f"{_point(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}" for pick in comparison.pick
     ]
     return f"{told}, with {', '.join(picks)}" if picks else told
+
+
+def _claim(claim: "Claim") -> Iterator[str]:
+    yield f"{claim.issue.short}: {claim.reported}"
+    sides = [f"{side.environment} {_point(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
+    about = "" if claim.of == STEP else f"{claim.of} of "
+    fixed = f"; said to be fixed in {claim.fixed}" if claim.fixed else ""
+    hardware = f", on {claim.hardware}" if claim.hardware else ""
+    when = f", where {_point(claim.when)}" if claim.when else ""
+    low, high = (f"{number:,.10g}" for number in claim.range)
+    much = f"{low} to {high}{' s' if claim.seconds else ' bytes a call' if claim.bytes else ' times'}"
+    yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"
 
 
 def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.model.environment import Device
+from harness.model.issues import Issue
 
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
@@ -100,6 +101,43 @@ class Expectation:
     requires: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimSide:
+    """A side of a claim: an environment, by its name or as requirements that `-e` takes, and values of axes."""
+
+    environment: str
+    axes: Axes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an upstream issue says: `of` what it tells (a quantity), `worse` was said to take longer than `better`.
+
+    One of three has the claimed range, lowest and highest: `ratio` of the two, as value(worse) / value(better);
+    `seconds` that `worse` takes; `bytes` that each call of `worse` keeps. The last two have no `better`. `reported` is
+    what the issue says in plain words, `when` axis values of both sides, `hardware` the reporter's, `fixed` the release
+    that a source says mends it, `visible` the devices that it is said to be seen on.
+    """
+
+    issue: Issue
+    reported: str
+    worse: ClaimSide
+    better: ClaimSide | None = None
+    ratio: tuple[float, float] | None = None
+    seconds: tuple[float, float] | None = None
+    bytes: tuple[float, float] | None = None
+    of: str = STEP
+    when: Axes = field(default_factory=dict)
+    hardware: str = ""
+    fixed: str = ""
+    visible: Sequence[Device] = tuple(Device)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The claimed range, whatever it is of."""
+        return self.ratio or self.seconds or self.bytes or (1.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One scenario file, as its header describes it.
@@ -109,6 +147,7 @@ class Scenario:
     `sweeps` are those axes whose values are numbers, in increasing order; in `axes` and in cells they are texts.
     `data_handling` are globs of the functions that a profile counts as such, by module and name. `settings` names those
     axes that the kit applies (harness/model/settings.py), `uses_keras` says whether the file names Keras anywhere.
+    `claims` are what upstream issues say.
     `files` lie beside the scenario's and go in with it; `script` is the plain script or notebook that it runs, by its
     name, empty where it is none of these.
     """
@@ -131,15 +170,23 @@ class Scenario:
     data_handling: Sequence[str] = ()
     settings: Sequence[str] = ()
     uses_keras: bool = False
+    claims: Sequence[Claim] = ()
     files: Sequence[str] = ()
     script: str = ""
 
     @cached_property
     def compared_axes(self) -> tuple[str, ...]:
-        """The axes, in the header's order, along which cells are compared: a table's columns."""
+        """The axes, in the header's order, along which cells are compared, a claim's sides too: a table's columns."""
         along = {comparison.along for comparison in self.compare}
         picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
-        return tuple(axis for axis in self.axes if axis in along | picked)
+        claimed = {
+            axis
+            for claim in self.claims
+            if claim.better
+            for axis, value in claim.worse.axes.items()
+            if claim.better.axes.get(axis) != value
+        }
+        return tuple(axis for axis in self.axes if axis in along | picked | claimed)
 
     @cached_property
     def quantities(self) -> tuple[str, ...]:
@@ -150,6 +197,25 @@ class Scenario:
     def row_axes(self) -> tuple[str, ...]:
         """The other axes: they name a group, and a table's row."""
         return tuple(axis for axis in self.axes if axis not in self.compared_axes)
+
+    def claimed(self, claim: Claim, device: Device, environment: str = "") -> "tuple[Cell, Cell | None]":
+        """The cells of a claim, the worse one first; no better one where it has no such side.
+
+        With an `environment`, that is in place of the worse side's, and of the better one's where both have the same.
+        """
+        worse, better = claim.worse, claim.better
+        there = environment or worse.environment
+        held = there if better is None or better.environment == worse.environment else better.environment
+
+        def cell(where: str, side: ClaimSide) -> Cell:
+            return Cell(self.name, where, device, self.claimed_axes(claim, side))
+
+        return cell(there, worse), cell(held, better) if better else None
+
+    def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
+        """Every axis's value on a side of a claim, in the header's order: named, else its default, else its first."""
+        named = {**self.default, **claim.when, **side.axes}
+        return {axis: named.get(axis, next(iter(values), "")) for axis, values in self.axes.items()}
 
     def combinations(self, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """Every combination of `values` (axis to chosen values) in the header's order, less what `exclude` names."""

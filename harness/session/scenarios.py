@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.catalog import header
+from harness.catalog.asked import is_asked, is_move, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -20,9 +22,9 @@ from harness.catalog.signature import not_python, oldest_python
 from harness.machine.interpreters import find_python, installed
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
-from harness.model.scenario import Cell, Scenario, Suite
+from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
 from harness.plan.availability import split
-from harness.plan.selection import Catalog, check_suites, resolve
+from harness.plan.selection import Catalog, check_suites, resolve, unknown
 from harness.report.templates import environment
 from harness.session.request import SUITE_LENGTHS, suite_seconds
 
@@ -92,7 +94,11 @@ def check(typed: Sequence[str]) -> int:
             whole.append(load_scenario(path))
         except FileError as error:
             wrong += error.problems
-    wrong += [*_not_compiled(whole), *_of_suites(project, found, chosen if typed else None)]
+    wrong += [
+        *_not_compiled(whole),
+        *_of_claims(project, whole),
+        *_of_suites(project, found, chosen if typed else None),
+    ]
     if wrong:
         raise FileError(wrong)
     return len(whole)
@@ -115,6 +121,25 @@ def _refused(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     refused = [json.loads(line) for line in done.stdout.splitlines()]
     return [Problem(paths[number], line, *not_python(message, version)) for number, line, message in refused]
+
+
+def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
+    """The environments of claims that there are not."""
+    known, wrong = load_environments(project), []
+    for scenario in scenarios:
+        for number, claim in enumerate(scenario.claims):
+            for name, side in (("worse", claim.worse), ("better", claim.better)):
+                if side and (error := _no_environment(side.environment, list(known))):
+                    key = ("claim", number, name, ENVIRONMENT)
+                    line = header.line(scenario.path.read_text(encoding="utf-8"), scenario.path, key)
+                    wrong.append(Problem(scenario.path, line, error.message, error.advice))
+    return wrong
+
+
+def _no_environment(text: str, known: Sequence[str]) -> UsageError | None:
+    """What is wrong with an environment's name, or the one that packages move in; what is asked was read before."""
+    base = parse_move(text).base if is_move(text) else text
+    return None if is_asked(base) or base in known else unknown(base, known, ENVIRONMENT)
 
 
 def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> list[Problem]:

@@ -216,12 +216,13 @@ def toml(value: Any) -> str:
 
 
 WORDS = ["axes", "mode", "size", "graph", "sweep", "unit", "when", "requires", "along", "plus", "pick", ">=1"]
+WORDS += ["environment", "worse", "better", "ratio", "bytes", "issue", "T#1", "visible"]
 VALUES = st.recursive(
     st.sampled_from(WORDS) | st.text("a\"\\'#=[{", max_size=3) | st.integers() | st.booleans() | st.just(0.5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = ["title", "tags", "axes", "env", "default", "exclude", "needs", "compare", "expect", "profile", "titel"]
+KEYS = ["title", "tags", "axes", "env", "default", "exclude", "needs", "compare", "claim", "expect", "profile", "titel"]
 
 
 @given(VALUES, st.dictionaries(st.sampled_from(KEYS), VALUES))

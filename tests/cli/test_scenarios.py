@@ -262,3 +262,35 @@ def test_a_suite_says_how_long_it_runs_unless_it_is_typed(harness: Harness) -> N
     assert planned() == (3, 1200.0)
     assert planned("--rounds", "2") == (2, 1200.0)
     assert planned("--budget", "1m") == (3, 60.0)
+
+
+CLAIM = """\
+#
+# [[tool.harness.claim]]
+# issue = "T#40261"
+# reported = "predict takes 100 times as long as a call"
+# worse = { environment = "new", FLAGS = "1" }
+# better = { environment = "od", FLAGS = "" }
+# ratio = [50, 300]
+# of = "import"
+# when = { size = 5 }
+# hardware = "Colab"
+# fixed = "2.3"
+# ///
+"""
+
+
+def test_a_claim_is_shown_and_its_environments_are_checked(harness: Harness, write_scenario: Write) -> None:
+    write_scenario("sizes", SWEEP.replace("# ///\n\n", CLAIM + "\n"))
+    done = harness("scenarios", "check", "sizes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "scenarios/sizes.py:32: There is no environment 'od'. Did you mean old? There are: old, new.\n"
+    )
+    told = harness("scenarios", "show", "sizes").stdout.split("upstream issues say\n")[1].splitlines()
+    assert told[:2] == [
+        "  T#40261: predict takes 100 times as long as a call",
+        "    import of new FLAGS=1 vs od FLAGS=, where size=5: 50 to 300 times, on Colab; said to be fixed in 2.3",
+    ]
+    (described,) = json.loads(harness("scenarios", "show", "sizes", "--json").stdout)
+    assert described["claims"][0]["issue"] == {"repository": "tensorflow/tensorflow", "number": 40261}

@@ -1,0 +1,66 @@
+"""The names of upstream issues: `T#33487` is issue 33487 of tensorflow/tensorflow."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.model.errors import UsageError
+from harness.model.texts import nearest
+
+#: What issues of these repositories are called, before the `#`.
+REPOSITORIES = {"T": "tensorflow/tensorflow", "K": "keras-team/keras", "TK": "keras-team/tf-keras"}
+
+_LETTERS = {repository: letters for letters, repository in REPOSITORIES.items()}
+_REPOSITORY, _NUMBER = r"[a-z0-9][\w-]*/[a-z0-9][\w.-]*", r"0*([1-9][0-9]{0,8})"
+_FLAGS = re.IGNORECASE | re.ASCII
+_URL = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({_REPOSITORY})/(?:issues|pull)/{_NUMBER}(?:[/?#].*)?", _FLAGS)
+_NAME = re.compile(rf"(?:({'|'.join(REPOSITORIES)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
+
+HOW_TO_WRITE = (
+    "Write T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the URL "
+    "of an issue on GitHub."
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Issue:
+    """An issue, or a pull request, of a repository on GitHub, `owner/name`."""
+
+    repository: str
+    number: int
+
+    @property
+    def short(self) -> str:
+        """`T#33487`; with the repository's whole name where it has no letters: `tensorflow/addons#2273`."""
+        return f"{_LETTERS.get(self.repository, self.repository)}#{self.number}"
+
+    @property
+    def url(self) -> str:
+        """Where it is read."""
+        return f"https://github.com/{self.repository}/issues/{self.number}"
+
+    def __str__(self) -> str:
+        return self.short
+
+
+def parse(text: str) -> Issue:
+    """The issue that a name, a number (of tensorflow/tensorflow), or a URL means.
+
+    Raises UsageError, with how to write it, for any other text.
+    """
+    match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not the name of an issue.", HOW_TO_WRITE)
+    repository = REPOSITORIES.get((match[1] or "T").upper(), match[1])
+    # GitHub tells no case apart
+    return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
+
+
+def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
+    """The error for an issue that no scenario claims anything of; `known` are those that some does."""
+    shorts = sorted({each.short for each in known})
+    near = nearest(issue.short, shorts)
+    hint = f" Did you mean {near}?" if near else ""
+    return UsageError(
+        f"No scenario has a claim of {issue.short}.{hint}", f"There are: {', '.join(shorts) or 'none'}. {HOW_TO_WRITE}"
+    )

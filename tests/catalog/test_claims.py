@@ -1,0 +1,187 @@
+"""The claims in a scenario's header."""
+# ruff: noqa: E501
+
+from pathlib import Path
+
+import pytest
+
+from harness.catalog.header import parse
+from harness.model.environment import Device
+from harness.model.errors import FileError
+from harness.model.issues import Issue
+from harness.model.scenario import Cell, Claim, ClaimSide, Scenario
+
+HEADER = """\
+# /// script
+# requires-python = ">=3.6"
+#
+# [tool.harness]
+# title = "Calls"
+#
+# [tool.harness.axes]
+# call = ["predict", "model"]
+# rows = ["one", "many"]
+# size = { sweep = [1, 32] }
+# inputs = ["numpy", "dataset"]
+# model = ["small"]
+#
+# [tool.harness.default]
+# inputs = "numpy"
+#
+# [[tool.harness.exclude]]
+# call = "model"
+# inputs = "dataset"
+#
+# [[tool.harness.claim]]
+# issue = "https://github.com/tensorflow/tensorflow/issues/40261#issue-1"
+# reported = "predict takes 100 times as long as a call of the model"
+# worse = { environment = "tf2.2", call = "predict" }
+# better = { environment = "tf2.2", call = "model" }
+# ratio = [50, 300]
+# when = { rows = "one", size = 1 }
+# hardware = "Colab CPU"
+# fixed = "2.3"
+# visible = ["cpu"]
+#
+# [[tool.harness.claim]]
+# issue = "K#13118"
+# reported = "predict leaks"
+# worse = { environment = "tf2.0+numpy==1.17.4", call = "predict", rows = "one", size = 32, inputs = "dataset" }
+# bytes = [1000, 20000]
+# ///
+def scenario(bench, call, rows, size, inputs, model):
+    with bench.phase("first call"):
+        pass
+"""
+
+
+def read(text: str = HEADER) -> Scenario:
+    return parse(text, Path("calls.py"))
+
+
+def problems(old: str, new: str) -> list[str]:
+    """What is said of the header after a change, each with the text of the line that it names."""
+    assert old in HEADER
+    changed = HEADER.replace(old, new, 1)
+    with pytest.raises(FileError) as caught:
+        read(changed)
+    lines = changed.split("\n")
+    return [f"{lines[each.line - 1].lstrip('# ')} | {each.text} {each.fix}" for each in caught.value.problems]
+
+
+def test_a_claim_is_what_an_issue_says_of_two_cells() -> None:
+    assert read().claims[0] == Claim(
+        issue=Issue("tensorflow/tensorflow", 40261),
+        reported="predict takes 100 times as long as a call of the model",
+        worse=ClaimSide("tf2.2", {"call": "predict"}),
+        better=ClaimSide("tf2.2", {"call": "model"}),
+        ratio=(50.0, 300.0),
+        when={"rows": "one", "size": "1"},
+        hardware="Colab CPU",
+        fixed="2.3",
+        visible=[Device.CPU],
+    )
+
+
+def test_bytes_are_what_each_call_of_one_side_keeps() -> None:
+    claim = read().claims[1]
+    assert (claim.of, claim.bytes, claim.better) == ("memory growth", (1000.0, 20000.0), None)
+    assert claim.range == (1000.0, 20000.0)
+    assert set(claim.visible) == {Device.CPU, Device.GPU}
+
+
+def test_requirements_are_kept_as_environments_are_known_by() -> None:
+    text = HEADER.replace("tf2.0+numpy==1.17.4", "tf2.0+ NumPy == 1.17.4")
+    assert read(text).claims[1].worse.environment == "tf2.0+numpy==1.17.4"
+
+
+def test_a_claim_may_be_of_a_phase() -> None:
+    text = HEADER.replace("ratio = [50, 300]", 'ratio = [1.2, 1.5]\n# of = "first call"')
+    assert read(text).claims[0].of == "first call"
+    seconds = HEADER.replace("bytes = [1000, 20000]", 'seconds = [5, 20]\n# of = "import"')
+    assert (read(seconds).claims[1].of, read(seconds).claims[1].seconds) == ("import", (5.0, 20.0))
+
+
+def test_the_sides_of_a_claim_are_columns_of_the_table() -> None:
+    assert read().compared_axes == ("call",)
+    assert "rows" in read().row_axes
+
+
+def test_a_side_has_a_value_of_each_axis_and_moves_to_another_environment() -> None:
+    scenario = read()
+    rest = {"rows": "one", "size": "1", "inputs": "numpy", "model": "small"}
+    predict, model = {"call": "predict", **rest}, {"call": "model", **rest}
+
+    def cells(environment: str, other: str = "") -> tuple[Cell, Cell]:
+        name = scenario.name
+        return Cell(name, environment, Device.CPU, predict), Cell(name, other or environment, Device.CPU, model)
+
+    assert scenario.claimed(scenario.claims[0], Device.CPU) == cells("tf2.2")
+    assert scenario.claimed(scenario.claims[0], Device.CPU, "tf2.3") == cells("tf2.3")
+    apart = read(HEADER.replace('better = { environment = "tf2.2"', 'better = { environment = "tf1.15"'))
+    assert apart.claimed(apart.claims[0], Device.CPU, "tf2.3") == cells("tf2.3", "tf1.15")
+    leak = scenario.claimed(scenario.claims[1], Device.GPU, "tf2.3")
+    assert (leak[0].environment, leak[0].device, leak[1]) == ("tf2.3", Device.GPU, None)
+
+
+RATIO, BYTES = "ratio = [50, 300]", "bytes = [1000, 20000]"
+WORSE, BETTER = (
+    'worse = { environment = "tf2.2", call = "predict" }',
+    'better = { environment = "tf2.2", call = "model" }',
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('issue = "K#13118"', 'issue = "K13118"', "\"K13118\" | `claim.issue` is 'K13118', which is not the name of an issue. Write T#33487"),
+        ('issue = "K#13118"', "issue = 13118", 'issue = 13118 | `claim.issue` must be a string. Put it in quotes: issue = "13118".'),
+        ('issue = "K#13118"', "", "[[tool.harness.claim]] | `claim.issue` is missing. Write T#33487"),
+        ('reported = "predict leaks"', "", "`claim.reported` is missing. Write what the issue says"),
+        ('reported = "predict leaks"', 'report = "x"', "`claim.report` is not a known key. Did you mean `reported`?"),
+        ("[[tool.harness.claim]]", "[[tool.harness.claims]]", "`claims` is not a known key. Did you mean `claim`?"),
+        (RATIO, "", "[[tool.harness.claim]] | No range is claimed. Write one of ratio = [2, 5], seconds = "),
+        (RATIO, f"{RATIO}\n# seconds = [1, 2]", "seconds = [1, 2] | `ratio` and `seconds` are given, and a claim has one"),
+        (RATIO, "ratio = 100", "ratio = 100 | `claim.ratio` must be a list of two numbers: how many times as much"),
+        (RATIO, "ratio = [50]", "`claim.ratio` must be a list of two numbers"),
+        (RATIO, "ratio = [1, inf]", "`claim.ratio` must be a list of two numbers"),
+        (RATIO, "ratio = [300, 50]", "`claim.ratio` is from 300 to 50. Write the lowest first, then the highest"),
+        (RATIO, "ratio = [50, 50]", "`claim.ratio` is from 50 to 50."),
+        (RATIO, "ratio = [0.2, 0.5]", "`claim.ratio` begins at 0.2; it is how many times as much `worse` takes as `better`, and has to be above 1."),
+        (RATIO, "ratio = [0.2, 0.5]", "turn `worse` and `better` around."),
+        (BYTES, "bytes = [0, 100]", "`claim.bytes` begins at 0; it is what each call of `worse` keeps, and has to be above 0. For example: bytes ="),
+        (RATIO, f'{RATIO}\n# of = "memory growth"', "`claim.of` is 'memory growth', with a ratio. Write bytes"),
+        (BYTES, f'{BYTES}\n# of = "step"', "`claim.of` is 'step', and bytes are what each call keeps. Leave `of` out"),
+        (BYTES, 'seconds = [1, 2]\n# of = "traces"', "`claim.of` is 'traces', which takes no seconds."),
+        (WORSE, "", "[[tool.harness.claim]] | `claim.worse` is missing. For example: worse = { environment"),
+        (WORSE, 'worse = "tf2.2"', '"tf2.2" | `claim.worse` must be a table. For example: worse = { environment'),
+        (WORSE, 'worse = { call = "predict" }', "`claim.worse.environment` is missing. Name one of docker-bake.hcl"),
+        (WORSE, 'worse = { environment = 2.2, call = "predict" }', "`claim.worse.environment` must be a string."),
+        ("tf2.0+numpy==1.17.4", "tf2.0+numpy", "`claim.worse.environment` is 'tf2.0+numpy'. The environment 'tf2.0+numpy' cannot be made: a package"),
+        ("tf2.0+numpy==1.17.4", "numpy==1.17.4", "cannot be made: the first package is numpy, not one of"),
+        (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }', "`claim.worse.cal` is not an axis. Did you mean `call`?"),
+        (WORSE, 'worse = { environment = "tf2.2", call = "predct" }', "`claim.worse.call` is 'predct', which is not a value of the axis. Did you mean `predict`?"),
+        (WORSE, 'worse = { environment = "tf2.2" }', "`claim.worse` does not name call, and `better` does. Name call in both, or in `when`."),
+        (WORSE, 'worse = { environment = "tf2.2", call = "predict", size = 1 }', "`claim.worse.size` is a sweep. Name it in `when`"),
+        (WORSE, 'worse = { environment = "tf2.2", call = "predict", rows = "one" }', "`claim.when` names rows, and so does `worse`. Name it in one"),
+        (BETTER, "", "[[tool.harness.claim]] | `claim.better` is missing. Write the side that was said to take less."),
+        (BETTER, 'better = { environment = "tf2.2", call = "predict" }', "`claim.better` is the same as `worse`. Name what differs"),
+        (BETTER, 'better = { environment = "tf2.2", call = "model", inputs = "dataset" }', "`claim.better` is a combination of values that the header excludes"),
+        (BYTES, f'{BYTES}\n# better = {{ environment = "tf2.2", call = "model" }}', "`claim.better` has no meaning here: seconds and bytes are those of `worse`."),
+        ('rows = "one", size = 1', "size = 1", '[[tool.harness.claim]] | The claim leaves rows open. Name it in `when`. The values are one, many.'),
+        ('rows = "one", size = 1', 'rows = "on", size = 1', "`claim.when.rows` is 'on', which is not a value of the axis. Did you mean `one`?"),
+        (RATIO, f'{RATIO}\n# of = "first cal"', "`claim.of` is 'first cal', which is no quantity, and no phase of the file. Did you mean `first call`?"),
+        ('fixed = "2.3"', "fixed = 2.3", 'fixed = 2.3 | `claim.fixed` must be a string. Put it in quotes: fixed = "2.3".'),
+        ('visible = ["cpu"]', 'visible = ["tpu"]', "`claim.visible` has 'tpu', which is no device."),
+        ('visible = ["cpu"]', "visible = []", "`claim.visible` names no device."),
+    ],
+)  # fmt: skip
+def test_a_wrong_claim_is_told_with_its_line_and_what_to_write(old: str, new: str, problem: str) -> None:
+    assert any(problem in told for told in problems(old, new)), problems(old, new)
+
+
+def test_a_setting_that_a_claim_names_is_an_axis() -> None:
+    sides = 'worse = { environment = "tf2.2", xla = "on" }\n# better = { environment = "tf2.2", xla = "off" }'
+    text = HEADER.replace(f"{WORSE}\n# {BETTER}", sides).replace("when = { rows", 'when = { call = "model", rows')
+    made = read(text.replace("size = 32, inputs", 'xla = "off", size = 32, inputs'))
+    assert (made.settings, made.axes["xla"], made.compared_axes) == (["xla"], ["on", "off"], ("xla",))
