@@ -1,0 +1,59 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.0"]
+#
+# [tool.harness]
+# title  = "A tf.train.FloatList of a tensor and of an array"
+# source = "https://github.com/tensorflow/tensorflow/issues/61671"
+# tags   = ["upstream", "data"]
+#
+# [tool.harness.axes]
+# value = ["tensor", "array"]
+#
+# [[tool.harness.compare]]
+# name    = "tensor vs array"
+# along   = "value"
+# plus    = "tensor"
+# against = "array"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "T#61671"
+# reported = "a FloatList of a NumPy array is made much faster than of the same tensor"
+# worse    = { environment = "tf2.13", value = "tensor" }
+# better   = { environment = "tf2.13", value = "array" }
+# ratio    = [10, 1000]             # "much faster"; T#37580 says of 2.1 that it "takes ages"
+# hardware = "RTX 4090, and CPU"
+# ///
+"""One FloatList of 2,000 numbers; the thread's has 10,000.
+
+value  tensor: of an eager tensor, which protobuf goes through one by one; array: of a NumPy array
+"""
+
+from kit import main
+
+NUMBERS = 2000
+
+
+def scenario(bench, *, value="tensor"):
+    """Measure one list."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        make = tf.train.FloatList
+    bench.device()
+    with bench.phase("build"):
+        numbers = np.linspace(0, 1, NUMBERS)
+        if value == "tensor":
+            numbers = tf.constant(numbers)
+    with bench.phase("first call"):
+        made = make(value=numbers)
+    bench.measure(lambda: make(value=numbers))
+    bench.fingerprint(total=float(sum(made.value)), numbers=len(made.value))
+
+
+if __name__ == "__main__":
+    main(scenario)
