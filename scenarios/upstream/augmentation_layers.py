@@ -1,0 +1,73 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.6"]
+#
+# [tool.harness]
+# title  = "Keras's augmentation layers on a batch of images"
+# source = "https://github.com/tensorflow/tensorflow/issues/56242"
+# tags   = ["upstream", "layers"]
+#
+# [tool.harness.axes]
+# layers = ["rotation", "translation", "flip"]
+# mode   = ["function", "eager"]
+#
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "T#56242"
+# reported = "after 2.9 augmentation layers are extremely slow, and warn of a while_loop for RngReadAndSkip"
+# worse    = { environment = "tf2.9" }
+# better   = { environment = "tf2.8" }
+# ratio    = [5, 1000]              # "extremely", and no number; keras-cv measured 15.6 s and 0.013 s for 1,000 images
+# when     = { layers = "rotation", mode = "function" }
+# hardware = "not told"
+#
+# [[tool.harness.claim]]
+# issue    = "T#58108"
+# reported = "random flips and translations are extremely slow in 2.9 and 2.10"
+# worse    = { environment = "tf2.10" }
+# better   = { environment = "tf2.8" }
+# ratio    = [5, 1000]              # "extremely", and no number
+# when     = { layers = "translation", mode = "function" }
+# hardware = "not told"
+# ///
+"""One batch of 32 images of 32 × 32 in three colours.
+
+layers  rotation: RandomRotation; translation: RandomTranslation; flip: RandomFlip
+mode    function: the layer is called in a tf.function, as in fit or Dataset.map; eager: as it is
+"""
+
+from kit import main
+
+SHAPE = (32, 32, 32, 3)
+
+
+def scenario(bench, *, layers="rotation", mode="function"):
+    """Measure one batch."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        found = tf.keras.layers
+    bench.device()
+    with bench.phase("build"):
+        layer = {
+            "rotation": lambda: found.RandomRotation(0.1),
+            "translation": lambda: found.RandomTranslation(0.2, 0.2),
+            "flip": lambda: found.RandomFlip("horizontal"),
+        }[layers]()
+        images = tf.ones(SHAPE)
+
+        def augment():
+            return layer(images, training=True)
+
+        call = tf.function(augment) if mode == "function" else augment
+    with bench.phase("first call"):
+        augmented = bench.fetch(call())
+    bench.measure(call)
+    bench.fingerprint(shape=[int(size) for size in augmented.shape])
+
+
+if __name__ == "__main__":
+    main(scenario)

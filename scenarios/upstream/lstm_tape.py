@@ -1,0 +1,80 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.0"]
+#
+# [tool.harness]
+# title  = "The gradient of an LSTM, by a tape that is persistent and by one that is not"
+# source = "https://github.com/tensorflow/tensorflow/issues/51818"
+# tags   = ["upstream", "layers"]
+#
+# [tool.harness.axes]
+# tape  = ["persistent", "plain"]
+# layer = ["LSTM", "GRU"]
+#
+# [[tool.harness.compare]]
+# name    = "persistent vs plain"
+# along   = "tape"
+# plus    = "persistent"
+# against = "plain"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "T#51818"
+# reported = "with a persistent tape the gradient of an LSTM is very slow; recurrent_v2's new code makes it fast"
+# worse    = { environment = "tf2.6", tape = "persistent" }
+# better   = { environment = "tf2.6", tape = "plain" }
+# ratio    = [2, 50]                # "drastically", and no number that could be read
+# when     = { layer = "LSTM" }
+# hardware = "RTX Titan"
+#
+# [[tool.harness.claim]]
+# issue    = "T#44917"
+# reported = "LSTM and GRU with an optimizer that takes a gradient per example train 8 times slower from 2.4 on"
+# worse    = { environment = "tf2.4" }
+# better   = { environment = "tf2.3" }
+# ratio    = [4, 12]                # 15 s and over 2 minutes an epoch, two nightly builds apart
+# when     = { layer = "LSTM", tape = "persistent" }
+# hardware = "V100"
+# ///
+"""One gradient in a traced function: 8 sequences of 50 time steps of 20 numbers, 32 units.
+
+tape   persistent: a tape that can be asked more than once, as optimizers with a gradient per example use it; plain: not
+layer  whose gradient it is
+"""
+
+from kit import digits, fixed_weights, main
+
+BATCH, TIME_STEPS, WIDTH, UNITS = 8, 50, 20, 32
+
+
+def scenario(bench, *, tape="persistent", layer="LSTM"):
+    """Measure one call."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        network = keras.models.Sequential([getattr(keras.layers, layer)(UNITS)])
+        x = tf.ones((BATCH, TIME_STEPS, WIDTH))
+        network(x)
+        network.set_weights(fixed_weights([weight.shape for weight in network.get_weights()]))
+
+        @tf.function
+        def gradients():
+            with tf.GradientTape(persistent=tape == "persistent") as recorded:
+                loss = tf.reduce_mean(network(x) ** 2)
+            return recorded.gradient(loss, network.trainable_variables)
+
+    with bench.phase("first call"):
+        found = bench.fetch(gradients())
+    bench.measure(gradients)
+    bench.placed(network.weights)
+    bench.fingerprint(bias=digits(found[-1])[:4])
+
+
+if __name__ == "__main__":
+    main(scenario)
