@@ -1,0 +1,85 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.0"]
+#
+# [tool.harness]
+# title  = "What a call of a tf.function keeps"
+# source = "https://github.com/tensorflow/tensorflow/issues/124972"
+# tags   = ["upstream", "memory"]
+#
+# [tool.harness.axes]
+# calls = ["traced", "lengths", "numbers", "new_functions"]
+#
+# [[tool.harness.compare]]
+# name    = "a trace a call vs none"
+# along   = "calls"
+# plus    = "lengths"
+# against = "traced"
+# of      = "memory growth"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+# of    = "memory growth"
+#
+# [[tool.harness.claim]]
+# issue    = "T#124972"
+# reported = "a graph that is traced for another length is kept for ever, though the function is deleted"
+# worse    = { environment = "tf2.21", calls = "new_functions" }
+# bytes    = [10000, 1000000]       # no number that could be read; a small graph takes some tens of kilobytes
+# of       = "memory growth"
+# hardware = "Windows 11"
+#
+# [[tool.harness.claim]]
+# issue    = "T#31842"
+# reported = "a step that is given its number as a Python number is traced each time, and training runs out of memory"
+# worse    = { environment = "tf2.0", calls = "numbers" }
+# bytes    = [10000, 1000000]       # no number in the thread: theirs was a large model
+# of       = "memory growth"
+# hardware = "P100, 16 GB"
+# ///
+"""What is kept of 100 calls of a small function: it sums a vector.
+
+calls  lengths: of one function, each with a vector of another length; numbers: of one function, each with another
+       Python number; new_functions: of a new function each time, with a vector of another length, which is then left;
+       traced: of one function, with one vector
+"""
+
+from kit import main
+
+CALLS = 100
+
+
+def scenario(bench, *, calls="traced"):
+    """Watch the memory over the calls."""
+    with bench.phase("import"):
+        import tensorflow as tf
+    bench.device()
+    with bench.phase("build"):
+        vector = tf.ones([8])
+        made = [0]
+
+        def total(x, scale=1):
+            return tf.reduce_sum(x * tf.cast(scale, tf.float32))
+
+        function = tf.function(total)
+
+    def lengths():
+        made[0] += 1
+        return function(tf.ones([made[0]]))
+
+    def numbers():
+        made[0] += 1
+        return function(vector, made[0])
+
+    def new_functions():
+        made[0] += 1
+        return tf.function(total)(tf.ones([made[0]]))
+
+    step = {"traced": lambda: function(vector), "lengths": lengths, "numbers": numbers, "new_functions": new_functions}
+    with bench.phase("first call"):
+        bench.fingerprint(total=float(function(vector)))
+    bench.memory(step[calls], CALLS)
+
+
+if __name__ == "__main__":
+    main(scenario)

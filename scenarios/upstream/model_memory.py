@@ -1,0 +1,112 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.0"]
+#
+# [tool.harness]
+# title  = "What is kept of models that are made, trained and left one after the other"
+# source = "https://github.com/tensorflow/tensorflow/issues/41973"
+# tags   = ["upstream", "memory"]
+#
+# [tool.harness.axes]
+# training = ["fit", "fit_cleared", "function"]
+#
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+# of    = "memory growth"
+#
+# [[tool.harness.claim]]
+# issue    = "T#41973"
+# reported = "each turn of a loop that makes a functional model and fits it keeps memory, though garbage is collected"
+# worse    = { environment = "tf2.3", training = "fit" }
+# bytes    = [10000, 3000000]       # no number that could be read; up to 2.3 all such models are put into one graph
+# of       = "memory growth"
+# hardware = "Windows 10"
+#
+# [[tool.harness.claim]]
+# issue    = "TK#286"
+# reported = "a loop of making and fitting models grows steadily in 2.11 to 2.15, though the session is cleared"
+# worse    = { environment = "tf2.11", training = "fit_cleared" }
+# bytes    = [10000, 3000000]       # no number that could be read; in 2.9.2 it is almost constant
+# of       = "memory growth"
+# hardware = "RTX A5000"
+#
+# [[tool.harness.claim]]
+# issue    = "K#20552"
+# reported = "in Keras 3 memory has a clear upward trend over 500 models, though the session is cleared"
+# worse    = { environment = "tf2.18", training = "fit_cleared" }
+# bytes    = [10000, 3000000]       # about 1.7 GB after 120 of them, of which most is TensorFlow itself
+# of       = "memory growth"
+# hardware = "CPU, Ubuntu and a Mac"
+#
+# [[tool.harness.claim]]
+# issue    = "T#62854"
+# reported = "memory grows with each model that is trained where train() is a tf.function, and else not"
+# worse    = { environment = "tf2.15", training = "function" }
+# bytes    = [100000, 10000000]     # no number that could be read; its weights and Adam's moments take 1.6 MB
+# of       = "memory growth"
+# hardware = "CPU, Ubuntu 22.04"
+# ///
+"""What is kept of 20 models: a dense layer of 32 units and one of 1, which take one step on 32 rows of 10 numbers.
+
+training  fit: by compile and fit; fit_cleared: the same, and the session is cleared and garbage collected after each;
+          function: by a new tf.function, with a tape and SGD, and then as fit_cleared
+"""
+
+import gc
+
+from kit import main
+
+MODELS = 20
+
+
+def scenario(bench, *, training="fit"):
+    """Watch the memory over the models."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        x, y = np.ones((32, 10), "float32"), np.ones((32, 1), "float32")
+
+    def make():
+        inputs = keras.layers.Input((10,))
+        return keras.models.Model(inputs, keras.layers.Dense(1)(keras.layers.Dense(32)(inputs)))
+
+    def fit():
+        model = make()
+        model.compile(optimizer="adam", loss="mse")
+        model.fit(x, y, verbose=0)
+        if training == "fit_cleared":
+            clear()
+
+    def by_function():
+        model = make()
+
+        @tf.function
+        def train():
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x) - y) ** 2)
+            weights = model.trainable_variables
+            for weight, gradient in zip(weights, tape.gradient(loss, weights)):  # noqa: B905, Python 3.6
+                weight.assign_sub(0.01 * gradient)
+
+        train()
+        clear()
+
+    def clear():
+        keras.backend.clear_session()
+        gc.collect()
+
+    step = by_function if training == "function" else fit
+    with bench.phase("first call"):
+        step()
+    bench.memory(step, MODELS)
+    bench.fingerprint(parameters=int(make().count_params()))
+
+
+if __name__ == "__main__":
+    main(scenario)

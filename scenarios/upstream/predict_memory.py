@@ -1,0 +1,90 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "What a call of predict keeps"
+# source = "https://github.com/tensorflow/tensorflow/issues/33009"
+# tags   = ["upstream", "memory"]
+#
+# [tool.harness.axes]
+# call = ["predict", "predict_on_batch", "model"]
+#
+# [[tool.harness.needs]]
+# when     = { call = "model" }
+# requires = ["tensorflow>=2.0"]
+# reason   = "Without eager execution a call of the model adds to its graph."
+#
+# [[tool.harness.compare]]
+# name  = "predict vs others"
+# along = "call"
+# plus  = "predict"
+# of    = "memory growth"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+# of    = "memory growth"
+#
+# [[tool.harness.claim]]
+# issue    = "T#33009"
+# reported = "in 2.0 a loop of predict of one row with a tiny model takes over 10 GB in 10 minutes; in 1.14 it does not"
+# worse    = { environment = "tf2.0", call = "predict" }
+# bytes    = [80000, 700000]        # 17 MB a second, by calls of 5 to 40 ms
+# of       = "memory growth"
+# hardware = "GeForce 840M, and CPU"
+#
+# [[tool.harness.claim]]
+# issue    = "T#38598"
+# reported = "the memory of a process grows steadily with calls of predict from 2.1.0 on, and still in 2.2"
+# worse    = { environment = "tf2.2", call = "predict" }
+# bytes    = [500, 100000]          # the curve's numbers were not to be read
+# of       = "memory growth"
+# hardware = "CPU, in Docker"
+# fixed    = "2.3"
+#
+# [[tool.harness.claim]]
+# issue    = "T#44711"
+# reported = "50,000 inputs by predict keep about 0.35 GB; calls of the model do not"
+# worse    = { environment = "tf2.3", call = "predict" }
+# bytes    = [3500, 14000]          # 7,000
+# of       = "memory growth"
+# hardware = "not told"
+# ///
+"""200 calls with one row of 10 numbers: a dense layer of 32 units, and one of 2.
+
+call  predict; predict_on_batch, which the threads name as a way around; model: the model is called as a function
+"""
+
+from kit import main
+
+CALLS = 200
+
+
+def scenario(bench, *, call="predict"):
+    """Watch the memory over the calls."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        inputs = keras.layers.Input((10,))
+        outputs = keras.layers.Dense(2)(keras.layers.Dense(32)(inputs))
+        model = keras.models.Model(inputs, outputs)
+        model.compile(optimizer="adam", loss="mse")
+        row = np.ones((1, 10), "float32")
+    steps = {
+        "predict": lambda: model.predict(row, verbose=0),
+        "predict_on_batch": lambda: model.predict_on_batch(row),
+        "model": lambda: model(row),
+    }
+    with bench.phase("first call"):
+        result = steps[call]()
+    bench.memory(steps[call], CALLS)
+    bench.fingerprint(shape=[int(size) for size in result.shape], parameters=int(model.count_params()))
+
+
+if __name__ == "__main__":
+    main(scenario)

@@ -1,0 +1,78 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.0"]
+#
+# [tool.harness]
+# title  = "What a call of py_function keeps"
+# source = "https://github.com/tensorflow/tensorflow/issues/35010"
+# tags   = ["upstream", "memory"]
+#
+# [tool.harness.axes]
+# call  = ["py_function", "numpy_function"]
+# where = ["eager", "dataset"]
+#
+# [[tool.harness.compare]]
+# name    = "py_function vs numpy_function"
+# along   = "call"
+# plus    = "py_function"
+# against = "numpy_function"
+# of      = "memory growth"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+# of    = "memory growth"
+#
+# [[tool.harness.claim]]
+# issue    = "T#35010"
+# reported = "memory grows in proportion to the calls of py_function in eager mode; numpy_function does not leak"
+# worse    = { environment = "tf2.0", call = "py_function" }
+# bytes    = [200000, 1000000]      # 100,000 floats a call, in the example for 2.4: what it takes and what it returns
+# of       = "memory growth"
+# when     = { where = "eager" }
+# hardware = "macOS, and others"
+#
+# [[tool.harness.claim]]
+# issue    = "T#61344"
+# reported = "py_function in Dataset.map keeps 11 to 52 MiB per 1,000 steps in 2.13, and none in 2.15"
+# worse    = { environment = "tf2.13", call = "py_function" }
+# bytes    = [11000, 55000]
+# of       = "memory growth"
+# when     = { where = "dataset" }
+# hardware = "Colab, and RTX 2080 Ti"
+# fixed    = "2.15"
+# ///
+"""The cosines of 100,000 floats by NumPy, 100 times.
+
+call   py_function: the Python function is given tensors, which a tape may record; numpy_function: arrays
+where  eager: a call of its own; dataset: mapped over a dataset, and a step takes the next element
+"""
+
+from kit import main
+
+CALLS, FLOATS = 100, 100000
+
+
+def scenario(bench, *, call="py_function", where="eager"):
+    """Watch the memory over the calls."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+    bench.device()
+    with bench.phase("build"):
+        x = tf.ones([FLOATS])
+        by = getattr(tf, call)
+
+        def cosines(x):
+            return by(np.cos, [x], tf.float32)
+
+        elements = iter(tf.data.Dataset.from_tensors(x).repeat().map(lambda x: cosines(x + 1 - 1)))
+    # A tensor of its own for each call: the same one would be kept only once.
+    step = (lambda: cosines(tf.ones([FLOATS]))) if where == "eager" else (lambda: next(elements))
+    with bench.phase("first call"):
+        result = step()
+    bench.memory(step, CALLS)
+    bench.fingerprint(first=float(result[0]), size=int(result.shape[0] or FLOATS))
+
+
+if __name__ == "__main__":
+    main(scenario)
