@@ -1,6 +1,5 @@
 """What the numbers answer: the comparisons that each scenario's header asks for."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -15,7 +14,10 @@ from harness.model.scenario import ENVIRONMENT, Comparison
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row's ratio: how many times as long the answer's subject takes as its base, and what the subject is."""
+    """One row's ratio: how many times as long the answer's subject takes as its base, and what the subject is.
+
+    Of memory growth it is the difference: by how much more the subject grows.
+    """
 
     row: Row
     ratio: Estimate
@@ -24,8 +26,8 @@ class Finding:
 
     @property
     def distance(self) -> float:
-        """How far its ratio lies from 1, on the log scale."""
-        return abs(math.log(self.ratio.value))
+        """How far its ratio lies from 1, on the log scale; of a difference, from none."""
+        return self.ratio.distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Answer:
 
     @property
     def is_decided(self) -> bool:
-        """Whether some row has a verdict that says something: faster, slower or the same."""
-        return any(each.verdict in (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME) for each in self.findings)
+        """Whether some row has a verdict that says something: faster, slower or the same; more or less."""
+        return any(each.verdict not in (None, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) for each in self.findings)
 
     @property
     def distance(self) -> float:

@@ -10,8 +10,9 @@ import numpy as np
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
+from harness.analysis.quantities import PIECE, growths
 from harness.analysis.rounds import series
-from harness.analysis.statistics import Estimate, Interval, Logs, half_widths, log_ratios, means
+from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     FEWEST_ROUNDS,
@@ -137,6 +138,70 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
         None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
         for pair in known
     ]
+
+
+def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:
+    """What each pair of (cell, other) shows of memory growth, judged together; None where no round has both.
+
+    `estimate` is how much more each call of `other` keeps than one of `cell`, in bytes: a Difference. Its interval is
+    a t interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
+    margin is PIECE over the calls that were made. No control is asked: it is a ratio of times.
+    """
+    known = [_growth_pair(cell, other, found) for cell, other in pairs]
+    family = [pair for pair in known if pair and pair.judged]
+    logs = means([pair.logs for pair in family])
+    margins = np.array([_piece(pair, found) for pair in family])
+    judged = judge(logs, margins)
+    settled_by = rounds_to_settle(logs, judged.alpha, margins)
+    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level)
+    results = iter(
+        _compared(
+            pair,
+            Judgement(
+                Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
+                judged.level,
+                *((None, Withheld.FEW_ROUNDS) if len(pair.logs) < FEWEST_ROUNDS else (verdict, None)),
+            ),
+            found,
+            settled_by=by,
+            half=later,
+        )
+        for pair, mean, half, verdict, by, later in zip(
+            family,
+            logs.mean.tolist(),
+            judged.half.tolist(),
+            judged.verdicts,
+            settled_by.tolist(),
+            then.tolist(),
+            strict=True,
+        )
+    )
+    return [
+        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, judged.level, found)
+        for pair in known
+    ]
+
+
+def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
+    """The two with the difference of each round in place of a log ratio."""
+    one, two = (growths(found.numbers.get(each, ())) for each in (cell, other))
+    differences = [two[number] - one[number] for number in sorted(one.keys() & two.keys())]
+    if not differences:
+        return None
+    same = work.compare(found.numbers[other], found.numbers[cell])
+    return _Pair(cell, other, differences, found.weight(cell, other), same, changes=False, steps=None)
+
+
+def _piece(pair: _Pair, found: Lookup) -> float:
+    """What memory may grow by each call with nothing being kept: PIECE over the fewest calls of a launch."""
+    launches = [*found.numbers[pair.cell], *found.numbers[pair.other]]
+    return PIECE / max(1, min(launch.memory[-1][0] for launch in launches if launch.memory))
+
+
+def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:
+    mean = fmean(pair.logs)
+    verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
+    return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), found)
 
 
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[float | None]:

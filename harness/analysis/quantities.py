@@ -34,6 +34,11 @@ def kind(quantity: str) -> Quantity:
     return Quantity.COUNT if quantity.startswith(PRINTED) else known.get(quantity, Quantity.SECONDS)
 
 
+def is_time(quantity: str) -> bool:
+    """Whether its values are lengths of time, of which one is faster than another."""
+    return kind(quantity) in (Quantity.STEP, Quantity.SECONDS)
+
+
 def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
     """The launch's value of a quantity other than the step: seconds, bytes or a count; None where it did not tell."""
     match quantity:

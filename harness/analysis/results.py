@@ -14,6 +14,7 @@ from harness.analysis.environments import Software, software
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, on_device, untold
+from harness.analysis.quantities import launches_of
 from harness.analysis.rounds import by_clock
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
@@ -21,7 +22,7 @@ from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.analysis.turns import Alone, Turns, is_bias, turns
 from harness.model.launch import Launch, Sampling
 from harness.model.run import AskByHand, Run, nothing_by_hand
-from harness.model.scenario import Cell
+from harness.model.scenario import GROWTH, STEP, Cell
 
 
 class Results:
@@ -36,6 +37,7 @@ class Results:
         self.run = run
         self.launches = by_clock(run.plan.clock, launches)
         self._stored = launches
+        self._found: dict[str, Lookup] = {}
         self.by_hand = by_hand
 
     @property
@@ -48,10 +50,37 @@ class Results:
         """What there is of each cell."""
         return lookup(self.run, self.launches)
 
+    def found_of(self, quantity: str) -> Lookup:
+        """What there is of each cell of a quantity: of growth, which has no logarithm, what there is of the step."""
+        if quantity in (STEP, GROWTH):
+            return self.found
+        if quantity not in self._found:
+            self._found[quantity] = lookup(self.run, launches_of(quantity, self._stored, self.run.plan.clock))
+        return self._found[quantity]
+
     @cached_property
     def tables(self) -> list[ScenarioTable]:
         """A table for each scenario that has a number, in the run's order."""
         return [table for table in tables(self.run, self.found) if table.rows]
+
+    @cached_property
+    def all_tables(self) -> list[ScenarioTable]:
+        """The tables, and after each those of its scenario's other quantities, in the header's order."""
+        names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
+        others = {name: tables(self.run, self.found_of(name), name) for name in names}
+        return [
+            each
+            for table in self.tables
+            for each in (
+                table,
+                *(
+                    other
+                    for quantity in table.scenario.quantities
+                    for other in others[quantity]
+                    if other.scenario.name == table.scenario.name and other.rows
+                ),
+            )
+        ]
 
     @cached_property
     def cells(self) -> list[CellResult]:
@@ -70,12 +99,12 @@ class Results:
     @cached_property
     def answers(self) -> list[Answer]:
         """What the comparisons answer, in the order in which they are told."""
-        return in_turn([answers(table) for table in self.tables])
+        return in_turn([answers(table) for table in self.all_tables])
 
     @property
     def compares(self) -> bool:
         """Whether anything is set side by side."""
-        return any(head.other for table in self.tables for head in table.columns)
+        return any(head.other for table in self.all_tables for head in table.columns)
 
     @property
     def has_several_scenarios(self) -> bool:

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.lookup import lookup
+from harness.analysis.quantities import launches_of
 from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine
 from harness.analysis.tables import layouts
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Run
-from harness.model.scenario import Cell
+from harness.model.scenario import GROWTH, STEP, Cell
 
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
 #: launches that belief is worth against those that the pilot launched twice.
@@ -44,8 +45,8 @@ AS_GOOD = 1.05
 #: Fewer samples than this show neither a trend nor what they scatter by: the last two of three are often alike.
 FEWEST_SAMPLES = 4
 
-#: Lengths are rounded up to this, in seconds: more digits would promise what a pilot does not know.
-STEP = 0.05
+#: Lengths are rounded up to a multiple of this, in seconds: more digits would promise what a pilot does not know.
+MULTIPLE = 0.05
 
 #: The round after which widths are looked at first (docs/simulation.md has what that does to coverage).
 FIRST_LOOK = 6
@@ -168,23 +169,28 @@ def _between(pilots: Sequence[Launch]) -> float:
 
 def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
     shortest, longest = bounds
-    return min(longest, max(shortest, round(math.ceil(seconds / STEP - 1e-9) * STEP, 2)))
+    return min(longest, max(shortest, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
 
 
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """By group, half the width of its comparisons' widest interval, on the log scale; infinite before the first look.
 
     It looks at the intervals' widths and never at what they say. A group in which nothing can be compared has that of
-    its cells' times instead; one without a number is left out.
+    its cells' times instead; one without a number is left out. Memory growth has no ratios, and is not looked at.
     """
-    found = lookup(run, by_clock(run.plan.clock, launches))
+    clock = run.plan.clock
+    found = lookup(run, by_clock(clock, launches))
     of_pairs: dict[str, float] = {}
-    for layout in layouts(run, found):
-        pairs = layout.pairs()
-        for (cell, _), half in zip(pairs, half_widths_of(pairs, found), strict=True):
-            if half is not None:
-                name = found.groups[cell]
-                of_pairs[name] = max(of_pairs.get(name, 0.0), half)
+    for quantity in dict.fromkeys(entry.of for scenario in run.scenarios for entry in scenario.compare):
+        if quantity == GROWTH:
+            continue
+        known = found if quantity == STEP else lookup(run, launches_of(quantity, launches, clock))
+        for layout in layouts(run, known, quantity):
+            pairs = layout.pairs()
+            for (cell, _), half in zip(pairs, half_widths_of(pairs, known), strict=True):
+                if half is not None:
+                    name = known.groups[cell]
+                    of_pairs[name] = max(of_pairs.get(name, 0.0), half)
     result = {}
     for group in run.plan.groups:
         measured = [found.series[cell] for cell in group.cells if cell in found.series]

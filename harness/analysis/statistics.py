@@ -57,6 +57,11 @@ class Estimate:
         return cls(exp(mean), rounds, None if half is None else Interval(exp(mean - half), exp(mean + half)))
 
     @property
+    def distance(self) -> float:
+        """How far a ratio lies from 1, on the log scale."""
+        return abs(math.log(self.value))
+
+    @property
     def inverse(self) -> "Estimate":
         """The ratio seen from the other side; its interval is the same one, turned over."""
         turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
@@ -66,6 +71,11 @@ class Estimate:
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
     """A number of any sign, on a linear scale: by how much one thing is more than another, or grows."""
+
+    @property
+    def distance(self) -> float:
+        """How far it lies from none."""
+        return abs(self.value)
 
     @property
     def inverse(self) -> "Difference":

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.columns import ScenarioColumn, Side, columns
-from harness.analysis.comparisons import Compared, compare
+from harness.analysis.comparisons import Compared, compare, compare_growth
 from harness.analysis.lookup import Lookup
+from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import centre
 from harness.analysis.shape import Shape, Spread, Used, shape, spread, used
 from harness.analysis.statistics import Estimate, combine
@@ -13,12 +14,12 @@ from harness.analysis.work import steps
 from harness.model.environment import Device
 from harness.model.launch import Clock, Status
 from harness.model.run import Plan, Run
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import GROWTH, STEP, Cell, Scenario
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One number of a table: seconds per step, or a ratio. Without one, `status` says why.
+    """One number of a table: seconds per step (or the table's quantity), or a ratio. Without one, `status` says why.
 
     `status` is None where there is no such cell. A time has its `shape`; `undone` tells how a launch's steps and those
     that the framework counted differ. A ratio has `compared`.
@@ -45,7 +46,8 @@ class ScenarioTable:
     """One scenario's numbers, at least one in every row and every column.
 
     `row_axes` are the axes that a row shows, `column_axes` those that a column's heading shows; `several_devices`:
-    the rows' devices differ. `clock` says what its times are.
+    the rows' devices differ. `clock` says what its times are. `quantity` is what its values are, in the words of a
+    header: in place of ratios, memory growth has differences in bytes a call.
     """
 
     scenario: Scenario
@@ -55,6 +57,7 @@ class ScenarioTable:
     columns: Sequence[ScenarioColumn]
     rows: Sequence[Row]
     clock: Clock
+    quantity: str = STEP
 
     def cell(self, row: Row, side: Side) -> Cell:
         """The cell of a row on one side of a column."""
@@ -105,6 +108,7 @@ class Layout:
     cells: Sequence[Cell]
     heads: Sequence[ScenarioColumn]
     keys: Sequence[_Key]
+    quantity: str = STEP
 
     def axes(self, key: _Key) -> dict[str, str]:
         """The axis values of a row."""
@@ -123,19 +127,27 @@ class Layout:
         )
 
 
-def layouts(run: Run, found: Lookup) -> list[Layout]:
-    """The run's tables in the run's order, as what they set side by side."""
+def layouts(run: Run, found: Lookup, quantity: str = STEP) -> list[Layout]:
+    """The run's tables of a quantity in the run's order, as what they set side by side.
+
+    Of the step every scenario has one, of another quantity those that compare it.
+    """
     made = []
     for scenario in run.scenarios:
+        if quantity not in (STEP, *scenario.quantities):
+            continue
         cells = found.cells_of(scenario.name)
         keys = dict.fromkeys((cell.device, tuple(cell.axes[axis] for axis in scenario.row_axes)) for cell in cells)
-        made.append(Layout(scenario, cells, columns(run, scenario, cells), list(keys)))
+        made.append(Layout(scenario, cells, columns(run, scenario, cells, quantity), list(keys), quantity))
     return made
 
 
-def tables(run: Run, found: Lookup) -> list[ScenarioTable]:
-    """The run's tables in the run's order; one that has no number has no rows."""
-    return [_table(layout, found, run.plan) for layout in layouts(run, found)]
+def tables(run: Run, found: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
+    """The run's tables in the run's order; one that has no number has no rows.
+
+    `found` is of launches whose samples are the quantity; of memory growth, of the launches as they are.
+    """
+    return [_table(layout, found, run.plan) for layout in layouts(run, found, quantity)]
 
 
 def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
@@ -151,13 +163,14 @@ def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
 
 
 def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
-    pairs, scenario, heads = layout.pairs(), layout.scenario, layout.heads
-    compared = dict(zip(pairs, compare(pairs, found, plan.margin), strict=True))
+    pairs, scenario, heads, quantity = layout.pairs(), layout.scenario, layout.heads, layout.quantity
+    judged = compare_growth(pairs, found) if quantity == GROWTH else compare(pairs, found, plan.margin)
+    compared = dict(zip(pairs, judged if is_time(quantity) else map(_of_amounts, judged), strict=True))
 
     def value(key: _Key, head: ScenarioColumn) -> Value:
         cell = layout.cell(key, head.side)
         if head.other is None:
-            return _time(cell, found)
+            return _time(cell, found) if quantity == STEP else _value(cell, found, quantity)
         both = compared[cell, layout.cell(key, head.other)]
         return Value(both.estimate if both else None, compared=both)
 
@@ -177,7 +190,21 @@ def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
         columns=[heads[index] for index in filled],
         rows=[replace(row, values=[row.values[index] for index in filled]) for row in rows],
         clock=plan.clock,
+        quantity=quantity,
     )
+
+
+def _of_amounts(compared: Compared | None) -> Compared | None:
+    return compared and replace(compared, verdict=compared.verdict and compared.verdict.of_amounts)
+
+
+def _value(cell: Cell, found: Lookup, quantity: str) -> Value:
+    """A cell's value of another quantity than the step, of which a launch has one."""
+    if quantity == GROWTH:
+        grown = growth_estimate(found.numbers.get(cell, ()))
+        return Value(grown, None if grown else Status.NOT_AVAILABLE)
+    centres = found.series.get(cell)
+    return Value(combine(list(centres.values()))) if centres else Value(None, found.status(cell))
 
 
 def _time(cell: Cell, found: Lookup) -> Value:

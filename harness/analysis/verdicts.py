@@ -40,18 +40,26 @@ MOST_ROUNDS = 200
 
 
 class Verdict(StrEnum):
-    """What is said of one cell against another."""
+    """What is said of one cell against another: faster and slower of times, less and more of other amounts."""
 
     FASTER = "faster"
     SAME = "same"
     SLOWER = "slower"
+    LESS = "less"
+    MORE = "more"
     UNCLEAR = "unclear"
     DIFFERENT_WORK = "different work"
 
     @property
     def turned(self) -> "Verdict":
         """What is then said of the other cell."""
-        return {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}.get(self, self)
+        pairs = ((Verdict.FASTER, Verdict.SLOWER), (Verdict.LESS, Verdict.MORE))
+        return next((one if self is other else other for one, other in pairs if self in (one, other)), self)
+
+    @property
+    def of_amounts(self) -> "Verdict":
+        """The same where no times are compared, but memory or counts: `less` in place of `faster`."""
+        return {Verdict.FASTER: Verdict.LESS, Verdict.SLOWER: Verdict.MORE}.get(self, self)
 
 
 class Withheld(StrEnum):
@@ -176,7 +184,9 @@ def holm(p_values: Floats) -> Floats:
     return result
 
 
-def rounds_to_settle(logs: Logs, alpha: Floats, margin: float, bias: float | Floats = 0.0) -> npt.NDArray[np.int64]:
+def rounds_to_settle(
+    logs: Logs, alpha: Floats, margin: float | Floats, bias: float | Floats = 0.0
+) -> npt.NDArray[np.int64]:
     """How many rounds in all would settle each comparison in four of five runs, if it is as measured; shape (m,).
 
     The smallest n with (t(1 - alpha/2) + t(power)) · s / √n < ||mean| - margin| - bias, both quantiles of n - 1

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from harness.analysis.comparisons import Compared
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Verdict, Withheld
-from harness.model.scenario import Comparison
+from harness.model.scenario import STEP, Comparison
 from harness.report import names
 
 #: What stands in place of a verdict.
 NO_VERDICT = "no verdict"
 
 # as they are counted: what somebody looks for first
-_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK, None)
+_ORDER = (
+    *(Verdict.SLOWER, Verdict.FASTER, Verdict.MORE, Verdict.LESS, Verdict.SAME),
+    *(Verdict.UNCLEAR, Verdict.DIFFERENT_WORK, None),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class ComparisonLine:
     def name(self) -> str:
         """The row and what is compared: `fit: graph vs eager, tf1.14`."""
         return f"{self.place}: {self.what}" if self.place else self.what
+
+    @property
+    def what_of(self) -> str:
+        """What is compared, where it stands beside other quantities: `graph vs eager, tf1.14: first call time`."""
+        return self.what if self.table.quantity == STEP else f"{self.what}: {names.measure(self.table)}"
 
     @property
     def verdict(self) -> str:

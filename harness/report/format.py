@@ -5,12 +5,14 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.quantities import is_time
 from harness.analysis.shape import Spread
-from harness.analysis.statistics import Estimate, Interval, percent
+from harness.analysis.statistics import Difference, Estimate, Interval, percent
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value
 from harness.analysis.trends import Trend
 from harness.model.launch import Clock
+from harness.model.scenario import GROWTH, PEAK, STEP
 from harness.model.texts import counted, ordinal
 
 #: Marks of a number: the samples of a launch are uneven, some launches are outliers, steps that were not counted, and a
@@ -32,6 +34,8 @@ class Unit:
 SECONDS = Unit("s", 1.0)
 MILLISECONDS = Unit("ms", 1e3)
 MICROSECONDS = Unit("µs", 1e6)
+BYTES = Unit("B", 1.0)
+KIBIBYTES = Unit("KiB", 2.0**-10)
 MEBIBYTES = Unit("MiB", 2.0**-20)
 GIBIBYTES = Unit("GiB", 2.0**-30)
 PERCENT = Unit("%", 100.0)
@@ -56,8 +60,13 @@ def of_clock(unit: Unit, clock: Clock) -> Unit:
 
 
 def unit_of(table: ScenarioTable) -> Unit:
-    """The unit of a table's times."""
-    return unit([value.estimate.value for *_, value in table.times() if value.estimate], table.clock)
+    """The unit of a table's times, or of what its quantity is."""
+    values = [value.estimate.value for *_, value in table.times() if value.estimate]
+    if table.quantity == STEP:
+        return unit(values, table.clock)
+    if is_time(table.quantity):
+        return of_clock(phase_unit(values), table.clock)
+    return {PEAK: memory_unit, GROWTH: growth_unit}.get(table.quantity, lambda _: ONE)(values)
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:
@@ -68,6 +77,12 @@ def phase_unit(seconds: Sequence[float]) -> Unit:
 def memory_unit(counts: Sequence[float]) -> Unit:
     """One unit for a column of bytes (at least one): GiB, unless its median lies below one."""
     return GIBIBYTES if statistics.median(counts) >= 1 / GIBIBYTES.factor else MEBIBYTES
+
+
+def growth_unit(counts: Sequence[float]) -> Unit:
+    """One unit for bytes a call (at least one): that in which the largest has less than five digits."""
+    most = max(map(abs, counts))
+    return next((each for each in (BYTES, KIBIBYTES) if most * each.factor < 10_000.0), MEBIBYTES)
 
 
 def energy_unit(joules: Sequence[float]) -> Unit:
@@ -81,7 +96,9 @@ def number(value: float) -> str:
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
-    """Seconds per step in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
+    """Seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
+    if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
+        return f"{estimate.value:,.7g}"  # a count that does not vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
     return _spread(estimate.value * unit.factor, scaled, _decimals, number)
 
@@ -98,8 +115,17 @@ def factor(value: float) -> str:
 
 
 def ratio(value: Estimate) -> str:
-    """A ratio of times with its interval: `2.70× (2.65 to 2.76)`."""
+    """A ratio with its interval: `2.70× (2.65 to 2.76)`; of memory growth the difference."""
+    if isinstance(value, Difference):
+        return f"{difference(value, BYTES)} B a call"
     return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
+
+
+def difference(value: Difference, unit: Unit) -> str:
+    """A difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`."""
+    told = number(value.value * unit.factor)
+    interval = f" ({between(value.interval, unit.factor)})" if value.interval else ""
+    return f"{'' if told.startswith('-') else '+'}{told}{interval}"
 
 
 def between(interval: Interval | None, factor: float = 1.0) -> str:

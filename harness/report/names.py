@@ -1,13 +1,15 @@
 """What rows, columns and cells of a table are called. Nothing here is escaped yet."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.effects import Change, Effect
+from harness.analysis.quantities import is_time
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario
+from harness.model.scenario import ENVIRONMENT, GROWTH, STEP, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 # values that say nothing without the name of their axis
@@ -55,6 +57,28 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
         ]
         for cell in cells
     }
+
+
+def measure(table: ScenarioTable) -> str:
+    """What the table compares: `time`, `CPU time`, `first call time`, `peak memory`."""
+    if table.quantity == STEP:
+        return table.clock.time
+    return f"{table.quantity} {table.clock.time}" if is_time(table.quantity) else table.quantity
+
+
+def per(table: ScenarioTable) -> str:
+    """What the table's values are: `time per step`, `first call time`, `memory growth per call`."""
+    return measure(table) + {STEP: " per step", GROWTH: " per call"}.get(table.quantity, "")
+
+
+def title(table: ScenarioTable) -> str:
+    """The scenario's title, and what the table compares where that is not the time per step."""
+    return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
+
+
+def suffix(table: ScenarioTable) -> str:
+    """What the names of a table's charts end with; empty of the time per step."""
+    return "" if table.quantity == STEP else "-".join(re.findall(r"[A-Za-z0-9]+", table.quantity)) or "other"
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:

@@ -120,7 +120,7 @@ def gate(found: Results | Pair) -> Gate:
     else:
         verdicts = {
             value.compared.verdict
-            for table in found.tables
+            for table in found.all_tables
             for row in table.rows
             for head, value in table.values(row)
             if head.comparison and head.comparison.along == ENVIRONMENT and value.compared

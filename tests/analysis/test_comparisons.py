@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.comparisons import Settling, compare, half_widths_of
+from harness.analysis.comparisons import Settling, compare, compare_growth, half_widths_of
 from harness.analysis.lookup import lookup
 from harness.analysis.moderation import FEWEST, residual
 from harness.analysis.statistics import log_ratios, student, variance
@@ -17,6 +17,7 @@ from harness.analysis.work import Work
 from harness.model.launch import Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
 from tests.factories import ENVIRONMENTS, cells, rounds, run
+from tests.quantified import CALLS, NEW, OLD, quantified, quantified_run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
 
@@ -259,3 +260,52 @@ def test_a_pair_that_two_columns_show_is_judged_once():
     (layout,) = layouts(asked, replace(family().found, cells=dict.fromkeys(members)))
     pairs = layout.pairs()
     assert len(pairs) == len(set(pairs)) < sum(head.other is not None for head in layout.heads)
+
+
+def grown(new, old=0.0, **changes):
+    """What is said of memory growth in tf2.0, which keeps `new` bytes a call, against tf1.14, which keeps `old`."""
+    values = {"tf1.14": (0.3, 4e8, old, 3), "tf2.0": (0.3, 4e8, new, 3)}
+    launches = quantified(values=values, **changes)
+    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "verdict"),
+    [(1200.0, 0.0, SLOWER), (0.0, 1200.0, FASTER), (0.0, 0.0, SAME), (1200.0, 1180.0, SAME), (-500.0, 0.0, FASTER)],
+)
+def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, verdict):
+    found = grown(new, old)
+    assert found.verdict is verdict
+    assert found.takes.value == pytest.approx(new - old, abs=30.0)
+    assert new - old in found.takes.interval
+
+
+def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
+    found = grown(128 * 1024 / CALLS - 60.0, leak=60.0)
+    assert found.verdict is UNCLEAR
+    assert 0.0 < found.settling.half < 128 * 1024 / CALLS
+    assert found.settling.rounds > 0
+
+
+def test_what_grows_alike_in_every_launch_has_a_difference_without_width():
+    found = grown(1200.0, leak=0.0)
+    assert (found.verdict, found.takes.interval.low) == (SLOWER, pytest.approx(1200.0))
+    assert found.takes.interval.high == pytest.approx(1200.0)
+
+
+def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
+    found = grown(1200.0, count=2)
+    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
+    assert found.takes.interval
+    assert grown(1200.0, count=1).takes.interval is None
+
+
+def test_growth_of_different_work_is_not_judged():
+    launches = [replace(each, fingerprint={"parameters": 1 if each.cell == OLD else 2}) for each in quantified(count=3)]
+    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    assert found.verdict is Verdict.DIFFERENT_WORK
+
+
+def test_where_no_round_has_both_there_is_no_difference_of_growths():
+    assert grown(1200.0, memory=()) is None

@@ -1,9 +1,13 @@
 """What follows from a run's launches, in one place."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis.results import Results
+from harness.model.launch import Clock
 from tests.factories import cells, rounds, run
+from tests.quantified import quantified, quantified_run
 
 PARTS = ["found", "tables", "answers", "attributions", "sweeps", "statements", "behaviours", "missing"]
 
@@ -23,3 +27,28 @@ def test_a_table_without_a_number_is_none():
     assert Results(run(), []).tables == []
     assert not Results(run(), []).compares
     assert [table.scenario.name for table in Results(run(), rounds(dict.fromkeys(cells(), 0.01))).tables] == ["step"]
+
+
+ALL = ["step", "first call", "peak memory", "memory growth", "traces"]
+
+
+def test_each_quantity_that_is_compared_has_a_table_after_that_of_the_step():
+    results = Results(quantified_run(*reversed(ALL[1:])), quantified())
+    assert [table.quantity for table in results.all_tables] == ["step", *reversed(ALL[1:])]
+    assert [table.quantity for table in results.tables] == ["step"]
+    assert not any(head.other for head in results.tables[0].columns), "the step is compared by no entry"
+    assert [answer.table.quantity for answer in results.answers] == list(reversed(ALL[1:]))
+    assert results.compares
+
+
+def test_a_quantity_that_no_launch_tells_has_no_table():
+    results = Results(quantified_run("a phase of none", "memory growth"), quantified(memory=()))
+    assert [table.quantity for table in results.all_tables] == ["step"]
+
+
+def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
+    launches = quantified(phases_cpu={"first call": 0.25})
+    launches = [replace(each, samples=[replace(s, cpu_seconds=s.seconds) for s in each.samples]) for each in launches]
+    asked = quantified_run("first call", asked={"clock": Clock.CPU})
+    table = Results(asked, launches).all_tables[1]
+    assert [value.estimate.value for *_, value in table.times()] == pytest.approx([0.25, 0.25])

@@ -30,6 +30,7 @@ from harness.analysis.statistics import student
 from harness.model.launch import Clock, Protocol, Role, Sample, Sampling, Status
 from tests.analysis.paired import around, family
 from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.quantified import quantified, quantified_run
 
 OPEN = Sampling()
 #: Samples alternate by this share around 10 ms a step, sixteen of them, each 0.1 s long.
@@ -374,3 +375,21 @@ def test_by_cpu_time_widths_are_of_it():
     ]
     assert widths(cpu, both) == widths(asked, quiet)
     assert widths(asked, both) == widths(asked, noisy)
+
+
+def test_the_widths_of_other_quantities_that_are_compared_count_too():
+    launches = quantified(count=FIRST_LOOK, spread=0.001)
+    (step,) = widths(quantified_run("step"), launches).values()
+    (cold,) = widths(quantified_run("step", "first call"), [*map(noisy_cold, launches)]).values()
+    assert cold > 10.0 * step
+
+
+def noisy_cold(each):
+    """A launch whose first call is longer in every other round, where it is of the newer release."""
+    factor = 1.0 + each.round % 2 * (each.cell.environment == "tf2.0")
+    return replace(each, phases={"first call": 0.3 * factor})
+
+
+def test_of_growth_alone_the_widths_are_those_of_the_times():
+    launches = quantified(count=FIRST_LOOK)
+    assert all(0.0 < width < math.inf for width in widths(quantified_run("memory growth"), launches).values())

@@ -1,14 +1,18 @@
 """A scenario's table."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis.lookup import lookup
+from harness.analysis.results import Results
 from harness.analysis.statistics import percent
 from harness.analysis.tables import measured, tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
+from tests.quantified import NEW, quantified, quantified_run
 
 TIMES = {
     cell("tf1.14", mode="graph"): 0.010,
@@ -119,3 +123,43 @@ def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_u
     assert [(each.row.axes["call"], each.side.environment) for each in made][2] == ("train_on_batch", "tf1.14")
     assert {each.used.phases["import"].median for each in made} == {0.5}
     assert {(each.step.median, each.step.launches) for each in made} == {(0.01, 5)}
+
+
+def values(quantity, **changes):
+    """The values and the comparison of the one row of a table of that quantity."""
+    results = Results(quantified_run(quantity), quantified(**changes))
+    table = results.all_tables[-1]
+    assert table.quantity == quantity
+    (row,) = table.rows
+    return row.values
+
+
+@pytest.mark.parametrize(
+    ("quantity", "old", "new", "verdict"),
+    [
+        ("first call", 0.3, 1.2, Verdict.SLOWER),
+        ("peak memory", 400 * 2**20, 800 * 2**20, Verdict.MORE),
+        ("traces", 3, 300, Verdict.MORE),
+    ],
+)
+def test_a_table_of_another_quantity_has_its_values_and_ratios(quantity, old, new, verdict):
+    one, two, ratio = values(quantity)
+    assert (one.estimate.value, two.estimate.value) == (pytest.approx(old, rel=0.02), pytest.approx(new, rel=0.02))
+    assert ratio.compared.takes.value == pytest.approx(new / old, rel=0.02)
+    assert ratio.compared.verdict is verdict
+    assert one.shape is None
+
+
+def test_a_table_of_growth_has_bytes_a_call_and_differences():
+    one, two, difference = values("memory growth")
+    assert one.estimate.value == pytest.approx(0.0, abs=30.0)
+    assert two.estimate.value == pytest.approx(1200.0, abs=30.0)
+    assert 0.0 in one.estimate.interval
+    assert (difference.compared.verdict, difference.estimate.value) == (Verdict.MORE, pytest.approx(-1200.0, abs=40.0))
+
+
+@pytest.mark.parametrize("quantity", ["traces", "memory growth"])
+def test_a_column_in_which_no_cell_tells_the_quantity_is_left_out(quantity):
+    launches = [replace(each, observations={}, memory=()) if each.cell == NEW else each for each in quantified()]
+    table = Results(quantified_run(quantity), launches).all_tables[-1]
+    assert [head.side.environment for head in table.columns] == ["tf1.14"]

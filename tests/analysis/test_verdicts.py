@@ -299,7 +299,15 @@ def test_more_than_two_hundred_rounds_are_not_told():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "turned"), [(FASTER, SLOWER), (SLOWER, FASTER), (SAME, SAME), (Verdict.DIFFERENT_WORK,) * 2]
+    ("verdict", "turned"),
+    [
+        (FASTER, SLOWER),
+        (SLOWER, FASTER),
+        (Verdict.LESS, Verdict.MORE),
+        (Verdict.MORE, Verdict.LESS),
+        (SAME, SAME),
+        (Verdict.DIFFERENT_WORK,) * 2,
+    ],
 )
 def test_seen_from_the_other_cell(verdict, turned):
     assert verdict.turned is turned

@@ -5,6 +5,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.session import Gate, gate
 from tests.factories import cell, cells, rounds, run, scenario
+from tests.quantified import quantified, quantified_run
 
 GRAPH = cells(modes=["graph"])
 
@@ -36,3 +37,8 @@ def test_a_gate_that_judged_nothing_does_not_pass(count):
 def test_a_run_of_one_environment_judges_nothing():
     times = {cell(): 0.01, cell(mode="eager"): 0.02}
     assert gate(Results(run(times), rounds(times))) is Gate.NOTHING_JUDGED
+
+
+@pytest.mark.parametrize(("quantity", "found"), [("first call", Gate.SLOWER), ("peak memory", Gate.PASSED)])
+def test_a_phase_that_takes_longer_is_slower_and_more_memory_is_not(quantity, found):
+    assert gate(Results(quantified_run(quantity), quantified())) is found

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.attribution import Attribution
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
+from harness.model.scenario import GROWTH
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
@@ -25,6 +27,8 @@ from harness.report.comparisons import NO_VERDICT, ComparisonLine
 LOOKS = {
     Verdict.SLOWER.value: ("triangle-right", layout.VERMILION, layout.VERMILION),
     Verdict.FASTER.value: ("triangle-left", layout.BLUE, layout.BLUE),
+    Verdict.MORE.value: ("triangle-right", layout.VERMILION, layout.VERMILION),
+    Verdict.LESS.value: ("triangle-left", layout.BLUE, layout.BLUE),
     Verdict.SAME.value: ("circle", layout.GREEN, layout.GREEN),
     Verdict.UNCLEAR.value: ("circle", layout.INK, "white"),
     NO_VERDICT: ("diamond", layout.INK, "white"),
@@ -85,8 +89,10 @@ class Forest:
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """A table's comparisons, those farthest from 1; nothing where none did the same work."""
-    scenario, control = table.scenario, results.found.control
+    """A table's comparisons, those farthest from 1; nothing where none did the same work, or of growth: no ratios."""
+    if table.quantity == GROWTH:
+        return
+    scenario, control = table.scenario, results.found_of(table.quantity).control
     twins = control.estimate if control and control.estimate.interval else None
     # two entries of a header may ask for the same comparison
     once = {(line.compared.cell, line.compared.other): line for line in reversed(compared)}
@@ -100,20 +106,22 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     )
     different = len(once) - len(same)
     left_out = f"{counted(different, 'comparison')} of different work {'is' if different == 1 else 'are'} left out."
-    time = results.run.plan.clock.time
+    measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
+    longer = "takes longer" if is_time(table.quantity) else "takes more"
     words = layout.words(
-        f"{scenario.title}: which is faster, and by how much",
+        f"{names.title(table)}: which {which}, and by how much",
         [
             f"{chart.bars}{dotted}",
             layout.some(len(rows), len(same), "comparison", "those farthest from 1"),
             chart.cut,
             left_out if different else "",
         ],
-        f"{time} of the first / {time} of the second (log scale); right of 1: the first takes longer",
-        f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {time} of the first over {time} of the "
+        f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {longer}",
+        f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
         f"second: {chart.ends}.",
     )
-    yield layout.picture(file_name(results, "ratios", scenario), words, _layers(chart, layout.axis_title(words)))
+    name = file_name(results, "ratios", scenario, names.suffix(table))
+    yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
 
 
 def effects(results: Results, made: Attribution) -> Iterator[Picture]:

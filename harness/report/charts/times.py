@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
+from harness.model.scenario import GROWTH
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
@@ -53,9 +55,9 @@ class Time:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """The times of a table, those of the lines with the longest; nothing of fewer than two."""
+    """The times of a table, those of the lines with the longest; nothing of fewer than two, or of what may be none."""
     found = _cells(table)
-    if len(found) < 2:
+    if len(found) < 2 or table.quantity == GROWTH:
         return
     rows, scenario, unit = _kept(found), table.scenario, format.unit_of(table)
     lines, estimates = len({row.name for row in rows}), [row.estimate for row in rows]
@@ -63,6 +65,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     shown = axes.domain(estimates)
     if not log:
         shown = replace(shown, low=0.0)
+    most = "longest times" if is_time(table.quantity) else "largest values"
     fewer = ", or fewer" if any(estimate.rounds < table.rounds for estimate in estimates) else ""
     bars = f"Bars: 95 % confidence intervals over {counted(table.rounds, 'round')}{fewer}."
     ends = layout.extremes(
@@ -73,20 +76,23 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
             f"({' '.join(filter(None, [row.name, row.series]))})"
         ),
     )
-    step = f"{table.clock.time} per step"
+    step = names.per(table)
     words = layout.words(
         f"{scenario.title}: {step}",
         [
             bars if table.rounds > 1 else layout.NO_INTERVALS,
-            layout.some(lines, len({cell.name for cell in found}), "line", "those with the longest times"),
+            layout.some(lines, len({cell.name for cell in found}), "line", f"those with the {most}"),
             layout.cut(estimates, shown),
         ],
-        f"{step}, {unit.symbol}{' (log scale)' if log else ''}",
+        f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if log else ''}",
         f"Chart of the {step} of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
     )
     title = layout.axis_title(words)
     yield layout.picture(
-        file_name(results, "times", scenario), words, _layers(rows, unit, shown, title, log=log), {"step": LANE}
+        file_name(results, "times", scenario, names.suffix(table)),
+        words,
+        _layers(rows, unit, shown, title, log=log),
+        {"step": LANE},
     )
 
 

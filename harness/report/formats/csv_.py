@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
+from harness.analysis.quantities import growth
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, counted, taken
 from harness.analysis.shape import TIMED, in_order
@@ -33,7 +34,7 @@ def render(results: Results) -> str:
             *(cell(f"axis:{axis}") for axis in axes),
             *("status", per_step, "taken", "steps", "samples", "disturbed", "started", "launch_seconds"),
             *(cell(f"phase:{name}") for name in phases),
-            *("cpu_seconds", "max_rss_bytes", "error"),
+            *("cpu_seconds", "max_rss_bytes", "growth_bytes_per_call", "error"),
         ]
     )
     for launch in launches:
@@ -58,5 +59,6 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
         *(cell(disturbed(launch)), cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),
         *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),
+        "" if (grown := growth(launch)) is None else grown,
         cell(launch.error),
     ]

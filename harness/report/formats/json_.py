@@ -9,17 +9,18 @@ from typing import Any
 
 from harness.analysis.answers import Answer
 from harness.analysis.attribution import Attribution
-from harness.analysis.cells import CellResult, Missing
+from harness.analysis.cells import CellResult, Missing, cell_name
 from harness.analysis.comparisons import Compared
 from harness.analysis.control import Control
 from harness.analysis.disturbance import Disturbance
 from harness.analysis.observations import Statement
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
+from harness.analysis.statistics import Estimate
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.turns import Turns
 from harness.model.run import Run
-from harness.model.scenario import Scenario
+from harness.model.scenario import STEP, Scenario
 from harness.report.comparisons import lines
 from harness.report.escape import dumps
 from harness.report.sections import answer, attribution, scenarios, settings
@@ -32,7 +33,8 @@ SCHEMA = 2
 class Told:
     """An answer of the report: its sentence, and what it rests on, the lowest ratio first.
 
-    `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs.
+    `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs, `of`
+    the quantity.
     """
 
     text: str
@@ -40,11 +42,15 @@ class Told:
     comparison: str
     along: str
     findings: Sequence[Compared]
+    of: str = STEP
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFacts:
-    """A line of a scenario's comparisons. `comparison` and `along` are the header's, `remarks` the report's."""
+    """A line of a scenario's comparisons. `comparison`, `along` and `of` are the header's, `remarks` the report's.
+
+    Of memory growth the estimate is a difference in bytes a call: what `other` keeps, less what `cell` does.
+    """
 
     scenario: str
     comparison: str
@@ -52,6 +58,19 @@ class ComparisonFacts:
     what: str
     compared: Compared
     remarks: str
+    of: str = STEP
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """A cell's value of another quantity than the step: seconds, bytes, bytes a call, or a count; `name` is the cell's.
+
+    It has none where `estimate` is None.
+    """
+
+    name: str
+    of: str
+    estimate: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,7 @@ class Document:
     disturbance: Disturbance
     turns: Turns | None
     settings: Sequence[Hidden] = ()
+    quantities: Sequence[Quantified] = ()
 
 
 def render(results: Results) -> str:
@@ -109,9 +129,10 @@ def build(results: Results) -> Document:
                 along=line.entry.along,
                 what=line.what,
                 compared=line.compared,
-                remarks=scenarios.remark(results, line.compared),
+                remarks=scenarios.remark(results, line.compared, of=table.quantity),
+                of=table.quantity,
             )
-            for table in results.tables
+            for table in results.all_tables
             for line in lines(table)
         ],
         attributions=[Accounted(attribution.sentence(each, results.run.plan), each) for each in results.attributions],
@@ -121,6 +142,12 @@ def build(results: Results) -> Document:
         disturbance=results.disturbance,
         turns=results.turns,
         settings=[Hidden(settings.sentence(each), each) for each in results.settings],
+        quantities=[
+            Quantified(cell_name(cell), table.quantity, value.estimate)
+            for table in results.all_tables
+            if table.quantity != STEP
+            for cell, value in table.cells().items()
+        ],
     )
 
 
@@ -131,6 +158,7 @@ def _told(results: Results, each: Answer) -> Told:
         comparison=each.comparison.name,
         along=each.comparison.along,
         findings=[finding.compared for finding in each.findings],
+        of=each.table.quantity,
     )
 
 

@@ -1,7 +1,7 @@
 """JUnit XML as Jenkins reads it: a suite a scenario, in it a case for each cell and for each comparison.
 
 A cell's time is its seconds per step. `error` is a launch that went wrong, `failure` one that did not do what was
-asked, and a comparison that came out slower; `skipped` is what says nothing either way.
+asked, and a comparison that came out slower, or takes more; `skipped` is what says nothing either way.
 """
 
 from collections import Counter
@@ -14,10 +14,12 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Status
 from harness.model.run import Run
+from harness.model.scenario import GROWTH, STEP
 from harness.report import format
 from harness.report.comparisons import ComparisonLine, lines
 from harness.report.escape import clean, plain
 from harness.report.formats import named
+from harness.report.names import measure
 from harness.report.sections import missing
 from harness.report.sections.scenarios import remark
 
@@ -30,7 +32,7 @@ _ENDED = {
     Status.NOT_AVAILABLE: "skipped",
     Status.INTERRUPTED: "skipped",
 }
-_FOUND = {Verdict.FASTER: "", Verdict.SAME: "", Verdict.SLOWER: "failure"}
+_FOUND = {Verdict.FASTER: "", Verdict.LESS: "", Verdict.SAME: "", Verdict.SLOWER: "failure", Verdict.MORE: "failure"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class _Case:
 def render(results: Results) -> str:
     """The run as one document, its suites in the run's order."""
     run = results.run
-    compared = [line for table in results.tables for line in lines(table)]
+    compared = [line for table in results.all_tables for line in lines(table)]
     root = Element("testsuites", name=plain(run.id))
     for scenario in run.scenarios:
         cells = [_measured(results, each) for each in results.cells if each.cell.scenario == scenario.name]
@@ -74,10 +76,12 @@ def render(results: Results) -> str:
 def _judged(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # a pick's words have the name of its entry in front already
-    name = named(line.name if line.entry.pick else f"{line.entry.name}: {line.name}", results.run)
+    name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
+    name = named(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.takes)
-    told = ", ".join(filter(None, [line.verdict, ratio and f"{results.run.plan.clock.time} ratio {ratio}"]))
-    remarks = remark(results, line.compared)
+    kind = "difference" if line.table.quantity == GROWTH else "ratio"
+    told = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
+    remarks = remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {told}{f'; {remarks}' if remarks else ''}"
     return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, plain(message))
 

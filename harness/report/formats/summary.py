@@ -1,11 +1,11 @@
 """A short summary in Markdown, for the page of a CI job: `>> "$GITHUB_STEP_SUMMARY"`."""
 
-import math
 import shlex
 from collections.abc import Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
+from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Code, Column, Entry, Items, Section, Strong, Text, Words, tabulate
@@ -17,7 +17,10 @@ from harness.report.sections.scenarios import verdict_counts
 COMPARISONS, ABSENCES = 20, 8
 
 # what somebody has to look at, the most urgent first; the others are counted
-_SHOWN = (Verdict.SLOWER, Verdict.DIFFERENT_WORK, Verdict.FASTER, Verdict.UNCLEAR)
+_SHOWN = (
+    *(Verdict.SLOWER, Verdict.MORE, Verdict.DIFFERENT_WORK),
+    *(Verdict.FASTER, Verdict.LESS, Verdict.UNCLEAR),
+)
 
 
 def render(results: Results) -> str:
@@ -34,16 +37,19 @@ def render(results: Results) -> str:
 
 
 def _compared(results: Results) -> Iterator[Block]:
-    known = [line for table in results.tables for line in lines(table)]
+    known = [line for table in results.all_tables for line in lines(table)]
     if known:
         yield Text(verdict_counts(known, too_few_rounds(line.compared for line in known)))
     shown = sorted((line for line in known if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
-        several, time = len(results.tables) > 1, results.run.plan.clock.time
+        several, clock = len(results.tables) > 1, results.run.plan.clock.time
+        # of several quantities each line names its own
+        of_step = all(line.table.quantity == STEP for line in shown)
+        time = clock if of_step else "value"
         columns = [
             Column[ComparisonLine]("row", lambda line: _row(line, several=several), is_optional=True),
-            Column[ComparisonLine]("comparison", lambda line: line.what),
-            Column[ComparisonLine](f"{time} ratio", _ratio, is_number=True),
+            Column[ComparisonLine]("comparison", lambda line: line.what_of),
+            Column[ComparisonLine](f"{clock} ratio" if of_step else "ratio", _ratio, is_number=True),
             Column[ComparisonLine]("verdict", lambda line: line.verdict),
         ]
         yield tabulate("Comparisons", columns, shown[:COMPARISONS])
@@ -66,7 +72,7 @@ def _ratio(line: ComparisonLine) -> Entry:
 
 def _urgency(line: ComparisonLine) -> tuple[int, float]:
     assert line.compared.verdict is not None, "only those with a verdict are shown"
-    return _SHOWN.index(line.compared.verdict), -abs(math.log(line.compared.estimate.value))
+    return _SHOWN.index(line.compared.verdict), -line.compared.estimate.distance
 
 
 def _absent(results: Results) -> Iterator[Block]:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
+from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
+from harness.analysis.statistics import Difference
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
-from harness.model.scenario import ENVIRONMENT, Cell
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
@@ -26,7 +28,10 @@ SENTENCES = 3
 NAMES, VALUES = 2, 3
 
 # in the order in which a sentence tells them: what somebody looks for first
-_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK)
+_ORDER = (
+    *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS, Verdict.SAME),
+    *(Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK),
+)
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -75,26 +80,68 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
     """What is said of the rows of one verdict: where it begins the sentence, and where it follows another clause."""
     subject, base = _sides(run, answer)
-    rows, ends, within = _rows(answer, findings), _interval(findings), f"within {format.share(run.plan.margin)}"
-    clock = run.plan.clock
-    as_long = "as much CPU time" if clock is Clock.CPU else "as long"
-    takes, where = f"{subject} takes {_span(findings)} {as_long} as {base}{rows}", rows.strip()
+    rows, ends, most = _rows(answer, findings), _interval(findings), _most(answer, findings)
+    said, where = _said(run, answer, kind, findings), rows.strip()
+    takes, of = f"{subject} {said} {_than(answer)} {base}{_of(answer)}{rows}", names.measure(answer.table)
     match kind:
-        case Verdict.SLOWER:
-            # it always begins
-            return f"{takes}{ends}{_most(answer, findings)}", ""
-        case Verdict.FASTER:
-            fast = f"is {_span(findings, faster=True)} as fast{in_clock(clock)}"
-            return f"{subject} {fast} as {base}{rows}{ends}{_most(answer, findings)}", f"{where} it {fast}"
+        case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
+            return f"{takes}{ends}{most}", f"{where} it {said}"
         case Verdict.SAME:
-            return f"{subject} takes {as_long} as {base} {within}{rows}", f"{where} it takes {as_long} {within}"
+            within = _within(run, answer)
+            return f"{subject} {said} as {base}{_of(answer)} {within}{rows}", f"{where} it {said} {within}"
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            apart = f"{subject} and {base} did not do the same work{rows}: their {clock.time}s cannot be compared"
+            several = of if of.endswith(("s", "growth", "memory")) else f"{of}s"
+            apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
     why = why_withheld(findings)
     return f"{takes}{ends}; {why}", f"{why} {where}"
+
+
+def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    """What is said of the subject: `takes 2.70× as long`, `has 3.00× as many traces`, `keeps 1,230 B more a call`."""
+    clock, quantity = run.plan.clock, answer.table.quantity
+    as_much = {
+        PEAK: "takes {}as much memory",
+        TRACES: "has {}as many traces",
+        GROWTH: "keeps {}as much memory with each call",
+    }.get(quantity, "takes {}as much CPU time" if clock is Clock.CPU else "takes {}as long")
+    if kind == Verdict.SAME:
+        return as_much.format("")
+    if quantity == GROWTH:
+        return f"keeps {_bytes(findings)} with each call"
+    if kind == Verdict.FASTER:
+        return f"is {_span(findings, faster=True)} as fast{in_clock(clock)}"
+    return as_much.format(f"{_span(findings)} ")
+
+
+def _of(answer: Answer) -> str:
+    """What of the two is compared, where the verb does not say it."""
+    quantity = answer.table.quantity
+    if quantity == STEP or not is_time(quantity):
+        return " at its peak" if quantity == PEAK else ""
+    return f" in the phase {quantity}"
+
+
+def _than(answer: Answer) -> str:
+    return "than" if answer.table.quantity == GROWTH else "as"
+
+
+def _within(run: Run, answer: Answer) -> str:
+    """Within what two are the same."""
+    if answer.table.quantity == GROWTH:
+        return f"within {format.bytes_(PIECE)} over all calls"
+    return f"within {format.share(run.plan.margin)}"
+
+
+def _bytes(findings: Sequence[Finding]) -> str:
+    """`1,230 B more`, or from the least to the most: `12 to 1,230 B more`; of the least it may be less."""
+    values = [each.ratio.value for each in findings]
+    ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
+    if min(values) < 0.0 < max(values):
+        return f"{format.number(-min(values))} B less to {format.number(max(values))} B more"
+    return f"{' to '.join(ends)} B {'less' if max(values) < 0.0 else 'more'}"
 
 
 def why_withheld(findings: Sequence[Finding]) -> str:
@@ -119,7 +166,8 @@ def _interval(findings: Sequence[Finding]) -> str:
     if len(findings) != 1:
         return ""
     (found,) = findings
-    ratio = found.ratio.inverse if found.verdict is Verdict.FASTER else found.ratio
+    is_turned = found.verdict is Verdict.FASTER or (isinstance(found.ratio, Difference) and found.ratio.value < 0.0)
+    ratio = found.ratio.inverse if is_turned else found.ratio
     return f" ({format.level(found.compared.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from harness.analysis.comparisons import Compared
+from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Interval
+from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
@@ -34,15 +35,19 @@ Labelled = TypeVar("Labelled")
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """A section for each scenario that has a number. What all their tables share is said in the first."""
-    explained = False
-    for number, table in enumerate(results.tables, 1):
+    """A section for each table: each scenario that has a number, and each of its other quantities.
+
+    What the tables of a quantity share is said in the first.
+    """
+    explained: set[str] = set()
+    for number, table in enumerate(results.all_tables, 1):
         compared = lines(table)
         found: list[Block] = []
         if compared:
-            found += [*comparisons(results, table, compared), *legends(results, compared, first=not explained)]
-            explained = True
-        yield Section(table.scenario.title, f"scenario-{number}", [*found, *times(results, table)])
+            first = names.measure(table) not in explained
+            found += [*comparisons(results, table, compared), *legends(results, table, compared, first=first)]
+            explained.add(names.measure(table))
+        yield Section(names.title(table), f"scenario-{number}", [*found, *times(results, table)])
 
 
 # What is compared.
@@ -51,12 +56,9 @@ def sections(results: Results) -> Iterator[Section]:
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
-    shown = domain_of_ratios(
-        [line.compared.takes for line in compared if _is_comparable(line)], results.run.plan.margin
-    )
-    columns_ = [*labels(table, lambda line: line.row), *columns(results, table, few, shown)]
+    columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
     yield from map(Figure, forest.comparisons(results, table, compared))
-    caption = f"Comparisons, {table.scenario.title}"
+    caption = f"Comparisons, {names.title(table)}"
     yield tabulate(caption, columns_, compared, where=REPORT, noun="comparison", is_searchable=True)
     yield Text(verdict_counts(compared, few), where=REPORT)
 
@@ -70,28 +72,50 @@ def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[
     return [label(name) for name in [*(["device"] if table.several_devices else []), *names.varying(table)]]
 
 
-def columns(results: Results, table: ScenarioTable, few: bool, drawn: Interval) -> list[Column[ComparisonLine]]:
-    """What is said of a comparison; `drawn` is from where to where its plot goes."""
+def columns(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], few: bool
+) -> list[Column[ComparisonLine]]:
+    """What is said of each of the comparisons."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
-        Column(f"{table.clock.time} ratio", lambda line: _ratio(line, table.rounds), is_number=True),
-        Column("below 1 faster, above slower", lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
-        Column("as the source counts", _percent, is_number=True, is_optional=True),
+        *(_differences(table) if table.quantity == GROWTH else _ratios(results, table, compared)),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
-        Column(REMARKS, lambda line: remark(results, line.compared, few), is_optional=True),
+        Column(REMARKS, lambda line: remark(results, line.compared, few, of=line.table.quantity), is_optional=True),
     ]
+
+
+def _ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> list[Column[ComparisonLine]]:
+    comparable = [line.compared.takes for line in compared if _is_comparable(line)]
+    drawn = domain_of_ratios(comparable, results.run.plan.margin)
+    sides = "below 1 faster, above slower" if is_time(table.quantity) else "below 1 less, above more"
+    return [
+        Column(f"{names.measure(table)} ratio", lambda line: _ratio(line, format.ratio, table.rounds), is_number=True),
+        Column(sides, lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
+        Column("as the source counts", _percent, is_number=True, is_optional=True),
+    ]
+
+
+def _differences(table: ScenarioTable) -> list[Column[ComparisonLine]]:
+    unit = unit_of(table)
+
+    def told(takes: Estimate) -> str:
+        assert isinstance(takes, Difference), "memory growth has no ratio"
+        return format.difference(takes, unit)
+
+    heading = f"difference, {unit.symbol} a call"
+    return [Column(heading, lambda line: _ratio(line, told, table.rounds), is_number=True)]
 
 
 def _is_comparable(line: ComparisonLine) -> bool:
     return line.compared.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _ratio(line: ComparisonLine, rounds: int) -> Entry:
+def _ratio(line: ComparisonLine, told: Callable[[Estimate], str], rounds: int) -> Entry:
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
     fewer = format.fewer(compared.estimate, rounds)
-    text = " ".join(filter(None, [format.ratio(compared.takes), fewer]))
+    text = " ".join(filter(None, [told(compared.takes), fewer]))
     return Entry(text, cells=(compared.cell, compared.other), order=compared.takes.value)
 
 
@@ -103,15 +127,18 @@ def _percent(line: ComparisonLine) -> str:
     return format.gain(line.compared.estimate) if line.entry.percent and _is_comparable(line) else ""
 
 
-def remark(results: Results, compared: Compared, few: bool = False) -> str:
-    """What is to be said of one comparison; `few`: that there were too few rounds is said of all of them."""
+def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
+    """What is to be said of one comparison; `few`: that there were too few rounds is said of all of them.
+
+    `of` is what is compared: the time per step alone is told of a GPU's work.
+    """
     settling, told = compared.settling, ""
     if compared.verdict is Verdict.UNCLEAR:
         told = f"{MOST_ROUNDS} rounds would probably not settle it"
         if settling:
             took = f" ({format.duration(settling.seconds)})" if settling.seconds else ""
             told = f"{counted(settling.rounds, 'more round')}{took} would probably settle it"
-            told += f", to ± {format.share(float(f'{math.expm1(settling.half):.2g}'))}"
+            told += f", to ± {_half(compared, settling.half)}"
     return remarks(
         [
             pythons(compared.pythons),
@@ -119,10 +146,17 @@ def remark(results: Results, compared: Compared, few: bool = False) -> str:
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             at_equal_steps(compared.steps, compared.withheld),
-            on_device.remark(results, compared),
+            on_device.remark(results, compared) if of == STEP else "",
             told,
         ]
     )
+
+
+def _half(compared: Compared, half: float) -> str:
+    """Half the width of an interval with two digits: of ratios a share, of differences bytes."""
+    if isinstance(compared.estimate, Difference):
+        return f"{float(f'{half:.2g}'):,.0f} B a call"
+    return format.share(float(f"{math.expm1(half):.2g}"))
 
 
 def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
@@ -145,17 +179,12 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     return f"Of {total}: {tally(line.compared.verdict for line in compared)}."
 
 
-def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool) -> Iterator[Text]:
+def legends(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
+) -> Iterator[Text]:
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
-    margin, time = format.share(results.run.plan.margin), results.run.plan.clock.time
     if first:
-        yield Text(
-            f"Ratios are the {time} of the first over the {time} of the second: above 1 the first takes longer. "
-            f"Verdicts describe the first: faster or slower by more than {margin}, the same within {margin}, unclear "
-            "where neither is shown.",
-            True,
-            where=REPORT,
-        )
+        yield Text(_meaning(results, table), True, where=REPORT)
     judged = sum(_is_comparable(line) and line.compared.estimate.interval is not None for line in compared)
     if judged > 1:
         verdicts = (
@@ -166,12 +195,29 @@ def legends(results: Results, compared: Sequence[ComparisonLine], *, first: bool
         yield Text(
             f"These {judged} intervals are at {level}, so that all of them together hold the true ratios with 95 %. "
             f"{verdicts if any(line.compared.judged and line.compared.verdict for line in compared) else ''}"
-            "Each variance is moderated by its group's (Smyth 2004).",
+            + ("" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."),
             True,
             where=FILES,
         )
-    if any(on_device.remark(results, line.compared) for line in compared):
+    if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
         yield Text(on_device.LEGEND, True, where=REPORT)
+
+
+def _meaning(results: Results, table: ScenarioTable) -> str:
+    """What the table's ratios or differences are, and what its verdicts mean."""
+    margin, measure = format.share(results.run.plan.margin), names.measure(table)
+    if table.quantity == GROWTH:
+        return (
+            "Differences are what each call of the first keeps in memory, less what each of the second does. Verdicts "
+            "describe the first: more or less, by more than the piece in which a process is given memory "
+            f"({format.bytes_(PIECE)}) over all calls; the same within that; unclear where neither is shown."
+        )
+    longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
+    return (
+        f"Ratios are the {measure} of the first over the {measure} of the second: above 1 the first takes {longer}. "
+        f"Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, unclear where "
+        "neither is shown."
+    )
 
 
 # What a step takes.
@@ -198,7 +244,7 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
     environments = list(dict.fromkeys(side.environment for _, side in heads))
     if len(heads) > COLUMNS and len(environments) > 1:
-        sides = [(names.values(table, side) or table.clock.time, side.environment, at) for at, side in heads]
+        sides = [(names.values(table, side) or names.measure(table), side.environment, at) for at, side in heads]
     else:
         sides, environments = [(names.side_name(table, side), "", at) for at, side in heads], [""]
     places: dict[str, dict[str, int]] = {}
@@ -210,7 +256,7 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
             row, environment = line
             return _time(table, at[environment], unit, row) if environment in at else Entry("")
 
-        return Column(f"{heading}, {unit.symbol}", time, is_number=True)
+        return Column(", ".join(filter(None, [heading, _symbol(table, unit)])), time, is_number=True)
 
     columns: list[Column[tuple[Row, str]]] = [
         *labels(table, lambda line: line[0]),
@@ -218,9 +264,7 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
         *(column(*place) for place in places.items()),
     ]
     rows = [(row, environment) for row in table.rows for environment in environments]
-    return tabulate(
-        f"{capital(table.clock.time)} per step, {table.scenario.title}", columns, rows, where=REPORT, noun="row"
-    )
+    return tabulate(f"{capital(names.per(table))}, {table.scenario.title}", columns, rows, where=REPORT, noun="row")
 
 
 def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
@@ -235,15 +279,17 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
 
 def intervals(table: ScenarioTable, unit: Unit) -> str:
     """What stands beside the times."""
-    rounds, step = table.rounds, f"{capital(table.clock.time)} per step"
+    rounds, step = table.rounds, capital(names.per(table))
+    step += f" in {unit.symbol}" if unit.symbol else ""
     if rounds == 1:
-        return f"{step} in {unit.symbol}, from one round: no intervals, no verdict."
+        return f"{step}, from one round: no intervals, no verdict."
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer where n= says so)" if fewer else ""
-    return (
-        f"{step} in {unit.symbol}; ± or the range in brackets is a 95 % confidence interval over "
-        f"{counted(rounds, 'round')}{counts}."
-    )
+    return f"{step}; ± or the range in brackets is a 95 % confidence interval over {counted(rounds, 'round')}{counts}."
+
+
+def _symbol(table: ScenarioTable, unit: Unit) -> str:
+    return f"{unit.symbol} a call" if table.quantity == GROWTH else unit.symbol
 
 
 def marked(table: ScenarioTable) -> list[str]:

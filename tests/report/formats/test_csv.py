@@ -79,3 +79,9 @@ def test_numbers_and_words_stay(text: str) -> None:
 @given(st.text())
 def test_no_cell_begins_a_formula(text: str) -> None:
     assert cell(text)[:1] not in {"=", "@", "\t", "\r"}
+
+
+def test_memory_growth_is_a_column() -> None:
+    made = launch(factories.cell(), memory=[(0, 100), (10, 5100)])
+    read = rows(render(Results(run(), [made, launch(factories.cell(), number=2)])))
+    assert [row["growth_bytes_per_call"] for row in read] == ["500.0", ""]

@@ -14,6 +14,7 @@ from harness.report.blocks import Text
 from harness.report.formats.json_ import render, schemas
 from tests import factories, observing
 from tests.factories import RESOURCES, launch, rounds, run
+from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
 from tests.swept import CROSSING, SIZES, seconds, swept_run
 
@@ -190,3 +191,15 @@ def test_a_cell_that_only_observes_is_ok_and_has_its_observations() -> None:
     (first,) = [cell for cell in cells if (cell["cell"]["environment"], cell["cell"]["axes"]) == ("tf1.14", axes)]
     assert first["observations"] == {"traces": [[1, 2]], "kind": ["graph"]}
     assert first["estimate"] is None
+
+
+def test_other_quantities_are_told_with_what_they_are() -> None:
+    read = written(quantified_run("first call", "memory growth"), quantified())
+    assert {each["of"] for each in read["answers"]} == {"first call", "memory growth"}
+    assert {(each["of"], each["compared"]["verdict"]) for each in read["comparisons"]} == {
+        ("first call", "slower"),
+        ("memory growth", "more"),
+    }
+    told = {(each["of"], each["name"].split()[1]): each["estimate"]["value"] for each in read["quantities"]}
+    assert told["first call", "tf2.0"] == pytest.approx(1.2, rel=0.02)
+    assert told["memory growth", "tf2.0"] == pytest.approx(1200.0, abs=30.0)

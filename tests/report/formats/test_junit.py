@@ -18,6 +18,7 @@ from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.report.formats.junit import render
 from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
@@ -124,3 +125,16 @@ def test_any_error_gives_xml_that_can_be_read(texts: list[str]) -> None:
     failed = [broken(cell(call=text), Status.FAILED, error=text, stderr=text) for text in texts]
     read = cases(render(Results(run([launch.cell for launch in failed]), failed)))
     assert all(outcome(case) == "error" for case in read.values())
+
+
+def test_each_quantity_of_a_comparison_is_a_case_of_its_own() -> None:
+    found = cases(render(Results(quantified_run("first call", "peak memory", "memory growth"), quantified())))
+    told = {name: outcome(case) for name, case in found.items() if " vs " in name}
+    assert told == {
+        f"{of} of releases: tf2.0 vs tf1.14: {measure}": "failure"
+        for of, measure in [
+            ("first call", "first call time"),
+            ("peak memory", "peak memory"),
+            ("memory growth", "memory growth"),
+        ]
+    }

@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.report.formats.summary import ABSENCES, COMPARISONS, render
 from tests.factories import broken, cells, rounds, run, scenario
+from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
 
 
@@ -71,3 +72,12 @@ def test_a_run_that_compares_nothing_has_no_table() -> None:
 def test_a_table_of_one_row_does_not_name_it() -> None:
     times = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
     assert {len(row) for row in rows(render(Results(run(times), rounds(times, spread=0.001))))} == {3}
+
+
+def test_other_quantities_are_named_in_their_lines() -> None:
+    text = render(Results(quantified_run("first call", "memory growth"), quantified()))
+    assert [row[0] for row in rows(text)] == [
+        "tf2.0 vs tf1.14: first call time",
+        "tf2.0 vs tf1.14: memory growth",
+    ]
+    assert "B a call" in rows(text)[1][1]

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from harness.analysis.answers import Finding
 from harness.analysis.results import Results
+from harness.analysis.statistics import Difference
 from harness.model.run import StandIn
 from harness.report.blocks import EVERYWHERE
 from harness.report.formats import render
 from harness.report.sections import answer
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
+from tests.quantified import VALUES, quantified, quantified_run
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 BOTH = {**TIMES, **{cell(c.environment, call="train_on_batch", mode=c.axes["mode"]): 0.01 for c in TIMES}}
@@ -273,3 +276,47 @@ def test_what_the_control_shows(told, sentence):
 
 def test_which_launch_of_the_control_took_longer_is_not_told():
     assert controlled(0.009, 0.0).startswith("A/A control: two identical cells differed by 11 ± ")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "begins"),
+    [
+        ("first call", "TensorFlow 2.0.0 takes 4.00× as long as TensorFlow 1.14.0 in the phase first call (95 %: "),
+        ("peak memory", "TensorFlow 2.0.0 takes 2.00× as much memory as TensorFlow 1.14.0 at its peak (95 %: "),
+        ("traces", "TensorFlow 2.0.0 has 100× as many traces as TensorFlow 1.14.0 (95 %: "),
+        ("memory growth", "TensorFlow 2.0.0 keeps 1,190 B more with each call than TensorFlow 1.14.0 (95 %: 1,1"),
+    ],
+)
+def test_other_quantities_have_words_of_their_own(quantity, begins):
+    (sentence,) = answer.sentences(Results(quantified_run(quantity), quantified()))
+    assert sentence.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "told"),
+    [
+        ("first call", "TensorFlow 2.0.0 takes as long as TensorFlow 1.14.0 in the phase first call within 3 % (step,"),
+        ("peak memory", "takes as much memory as TensorFlow 1.14.0 at its peak within 3 %"),
+        ("traces", "has as many traces as TensorFlow 1.14.0 within 3 %"),
+        ("memory growth", "keeps as much memory with each call as TensorFlow 1.14.0 within 128 KiB over all calls"),
+    ],
+)
+def test_what_is_the_same_of_other_quantities(quantity, told):
+    alike = dict.fromkeys(VALUES, VALUES["tf2.0"])
+    (sentence,) = answer.sentences(Results(quantified_run(quantity), quantified(values=alike, spread=0.002)))
+    assert told in sentence
+
+
+def test_what_keeps_less_is_told_with_the_same_sign_in_its_interval():
+    turned = dict(zip(VALUES, reversed(VALUES.values()), strict=True))
+    (sentence,) = answer.sentences(Results(quantified_run("memory growth"), quantified(values=turned)))
+    assert "B less with each call than" in sentence
+    assert "-" not in sentence.partition("(")[2].partition(")")[0]
+
+
+def test_growth_of_which_rows_differ_in_sign_is_told_from_less_to_more():
+    def finding(value):
+        return Finding(None, Difference(value, 5), None, None)
+
+    told = [answer._bytes([finding(value) for value in values]) for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))]
+    assert told == ["5.00 B less to 120 B more", "7.00 B less", "3.00 to 40.0 B more"]

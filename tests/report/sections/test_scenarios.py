@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
@@ -14,6 +14,7 @@ from harness.model.launch import Status
 from harness.report.blocks import Table, Text
 from harness.report.sections import scenarios
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
+from tests.quantified import quantified, quantified_run
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
 SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
@@ -291,3 +292,53 @@ def test_what_ratios_are_is_said_in_the_first_section_alone():
     found = scenarios.sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
     told = [[b.words for b in each.blocks if isinstance(b, Text) and "Ratios are" in b.words] for each in found]
     assert [len(each) for each in told] == [1, 0]
+
+
+# Other quantities.
+
+OF = ("first call", "peak memory", "memory growth", "traces")
+
+
+def quantities(**changes):
+    """Each section's title with its table of comparisons, its table of values, and its paragraphs."""
+    found = {}
+    for section in scenarios.sections(Results(quantified_run(*OF), quantified(**changes))):
+        tables = [texts(block) for block in section.blocks if isinstance(block, Table)]
+        found[section.title] = [*tables, [block.words for block in section.blocks if isinstance(block, Text)]]
+    return found
+
+
+def test_each_quantity_has_a_section_with_its_own_words_and_units():
+    found = quantities()
+    step, *others = found
+    assert others == [f"{step}: {of}" for of in ("first call time", "peak memory", "memory growth", "traces")]
+    ratios = [found[title][0][0][1] for title in others]
+    assert ratios == ["first call time ratio", "peak memory ratio", "difference, B a call", "traces ratio"]
+    values = [found[title][1][0][0] for title in others]
+    assert values == ["tf1.14, s", "tf1.14, MiB", "tf1.14, B a call", "tf1.14"]
+    verdicts = [found[title][0][1][0][2:] for title in others]
+    assert [each[0] for each in verdicts] == ["slower", "more", "more", "more"]
+
+
+def test_a_count_that_never_varies_has_no_interval():
+    (line,) = quantities()["One training step: traces"][1][1]
+    assert line == ["3", "300"]
+
+
+def test_memory_growth_is_told_in_bytes_and_as_a_difference():
+    compared, values, words = quantities()["One training step: memory growth"]
+    assert compared[1][0][1].startswith("+1,")
+    assert any("128 KiB" in each for each in words)
+    assert "Memory growth per call in B; ±" in " ".join(words)
+    assert len(values[1]) == 1
+
+
+def test_the_step_of_a_scenario_that_compares_other_quantities_alone_has_its_times():
+    tables = quantities()["One training step"]
+    assert len(tables) == 2
+    assert tables[0][0] == ["tf1.14, ms", "tf2.0, ms"]
+
+
+def test_an_unclear_growth_is_told_in_bytes():
+    of = replace(compared(Verdict.UNCLEAR, settling=Settling(3, 0.0, 104.2)), estimate=Difference(100.0, 5))
+    assert scenarios.remark(Results(run(), []), of, of="memory growth").endswith("settle it, to ± 100 B a call")
