@@ -17,8 +17,11 @@ from harness.model.scenario import Cell, Expectation, Scenario, matches
 #: Under which name the kit observes what of TensorFlow's settings was on.
 SETTINGS_SEEN = "settings"
 
+#: The commit that TensorFlow was built from (`tf.version.GIT_VERSION`), as the kit observes it.
+GIT_VERSION = "git version"
+
 #: What the kit itself observes: of launches on a GPU, and of every launch that imports TensorFlow (docs/contracts.md).
-KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN})
+KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
 TOLERANCE = 1e-5

@@ -3,16 +3,25 @@
 The index is the one that uv is set up for, so no host is named here.
 """
 
+import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock, PylockValidationError
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from harness.machine.uv import last_words, run_uv
 from harness.model.errors import CannotRunHereError
@@ -103,3 +112,92 @@ def _packages(pylock: str) -> Sequence[Package]:
         return Pylock.from_dict(tomllib.loads(pylock)).packages
     except PylockValidationError as error:
         raise CannotRunHereError(f"The package index has files that packaging cannot read: {error}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One version of a package, as the index lists it: when its first file appeared, and for which Pythons it has one.
+
+    `uploaded` is None where the index does not tell; `yanked` is why it was withdrawn (PEP 592), empty where it was
+    not. `files` are the names of its wheels.
+    """
+
+    version: str
+    uploaded: datetime | None
+    yanked: str
+    files: Sequence[str]
+
+    def fits(self, python: str) -> bool:
+        """Whether it has a wheel for CPython X.Y on 64-bit x86 Linux."""
+        return any(_fits(name, python) for name in self.files)
+
+
+def listed(package: str) -> list[Listed]:
+    """Every version of a package that has wheels, in order, by the index's JSON (PEP 691 and 700).
+
+    The index's address is what uv would write into a lock. Raises CannotRunHereError where it does not answer.
+    """
+    name = canonicalize_name(package)
+    found: dict[Version, list[dict[str, Any]]] = {}
+    for address in _addresses():
+        for each in _project(f"{address.rstrip('/')}/{name}/"):
+            try:
+                _, version, *_ = parse_wheel_filename(each["filename"])
+            except (InvalidWheelFilename, KeyError):  # a source package, or a name of an older time
+                continue
+            found.setdefault(version, []).append(each)
+    return [_listed(str(version), found[version]) for version in sorted(found)]
+
+
+def _listed(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
+    times = [datetime.fromisoformat(text) for each in files if (text := each.get("upload-time"))]
+    withdrawn = [each.get("yanked") for each in files]
+    why = next((each for each in withdrawn if isinstance(each, str)), "") or "no reason is given"
+    return Listed(
+        version=version,
+        uploaded=min(times, default=None),
+        yanked=why if all(withdrawn) else "",
+        files=[each["filename"] for each in files],
+    )
+
+
+def _fits(wheel: str, python: str) -> bool:
+    own = f"cp{python.replace('.', '')}"
+    _, _, _, tags = parse_wheel_filename(wheel)
+    return any(
+        (tag.interpreter in (own, "py3") or (tag.abi == "abi3" and _number(tag.interpreter) <= _number(own)))
+        and (tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith("x86_64")))
+        for tag in tags
+    )
+
+
+def _number(interpreter: str) -> int:
+    """A CPython's minor version, of `cp311`."""
+    digits = interpreter.removeprefix("cp3")
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _addresses() -> list[str]:
+    """The addresses of the indexes that uv asks, as it writes them into a lock."""
+    done = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
+    found = re.findall(r"(?m)^--(?:extra-)?index-url (\S+)", done.stdout)
+    if not found:
+        raise CannotRunHereError(f"uv does not tell which package index it asks:\n{last_words(done.stderr)}")
+    return found
+
+
+def _project(address: str) -> list[dict[str, Any]]:
+    """The files of a package. None of a package that the index does not have."""
+    asked = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return list(json.load(answer)["files"])
+    except urllib.error.HTTPError as error:
+        if error.code == HTTPStatus.NOT_FOUND:
+            return []
+        raise CannotRunHereError(f"The package index answers {error.code} to a question for a list.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotRunHereError(
+            f"The package index does not answer with a list (PEP 691): {error}.",
+            "What was listed here before is searched without it.",
+        ) from None

@@ -18,7 +18,19 @@ from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
-COMMANDS = ("matrix", "run", "profile", "report", "compare", "doctor", "clean", "completion", "images", "scenarios")
+COMMANDS = (
+    "matrix",
+    "run",
+    "profile",
+    "report",
+    "compare",
+    "bisect",
+    "doctor",
+    "clean",
+    "completion",
+    "images",
+    "scenarios",
+)
 
 app = typer.Typer(
     name="harness",

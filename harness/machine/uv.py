@@ -20,6 +20,7 @@ _KEPT = (
     "UV_HTTP",
     "UV_INDEX",
     "UV_INSECURE_HOST",
+    "UV_LINK_MODE",
     "UV_NATIVE_TLS",
     "UV_NO_CACHE",
     "UV_OFFLINE",

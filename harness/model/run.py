@@ -117,7 +117,8 @@ class Plan:
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
     taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
     driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
-    BASE_CLOCK; empty where the run does not lock them.
+    BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are
+    all given may do without.
     """
 
     groups: Sequence[Group]
@@ -135,6 +136,7 @@ class Plan:
     stand_ins: Sequence[StandIn] = ()
     compiled: Mapping[str, str] = field(default_factory=dict)
     lock_clocks: str = ""
+    piloted: bool = True
 
     @property
     def compiled_code(self) -> str:
@@ -156,8 +158,8 @@ class Plan:
         to the pilot, it tells nothing; of the others, too, it then launches only what it must. Nor is it what launches
         that take turns differ by.
         """
-        if number:
-            return group.slots
+        if number or not self.piloted:
+            return group.slots if number else []
         both = self.sampling.is_open and not self.in_turns(group)
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]
 

@@ -58,6 +58,9 @@ def report(path, emit, words, telemetry):
     )
     compiled = CompiledCode(os.environ.get(VARIABLE))
     outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, words, telemetry, compiled)
+    build = git_version()
+    if build:
+        emit("observation", name="git version", value=build)
     # Last, so that looking through the packages costs no phase anything.
     emit("pins", packages=process.installed_packages())
     # A clock that was set back meanwhile gives no negative time.
@@ -103,6 +106,12 @@ def perform(job, emit, words, telemetry, compiled):
             bench.tell_settings()
             bench.prove_gpu()
     return attempt.outcome
+
+
+def git_version():
+    """The commit that TensorFlow was built from, as `git describe` tells it; empty where it is not imported."""
+    known = getattr(getattr(sys.modules.get("tensorflow"), "version", None), "GIT_VERSION", "")
+    return known.decode("utf-8", "replace") if isinstance(known, bytes) else str(known)
 
 
 def load(script):

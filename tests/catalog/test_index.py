@@ -79,3 +79,25 @@ def test_an_index_that_does_not_answer_is_no_missing_version(
         monkeypatch.setenv(name, value)
     with pytest.raises(CannotRunHereError, match="index does not answer"):
         index.find("tensorflow==2.7.1", "3.8")
+
+
+def test_every_version_with_wheels_is_listed_in_order(package_index: PackageIndex) -> None:
+    package_index.add("one-1.10.0-py3-none-any", uploaded="2022-03-01T00:00:00Z")
+    package_index.add("one-1.9.0-cp38-cp38-win_amd64", uploaded="2022-02-03T00:00:00Z")
+    package_index.add("one-1.9.0-cp38-cp38-manylinux2014_x86_64", uploaded="2022-02-02T00:00:00Z")
+    package_index.add("one-1.9.0rc1-cp36-abi3-manylinux2014_x86_64", uploaded="")
+    found = index.listed("One")
+    assert [each.version for each in found] == ["1.9.0rc1", "1.9.0", "1.10.0"]
+    assert [each.uploaded and each.uploaded.day for each in found] == [None, 2, 1]
+    assert [each.fits("3.8") for each in found] == [True, True, True]
+    # of the stable interface an older one fits, and of another CPython's own none
+    assert [each.fits("3.11") for each in found] == [True, False, True]
+    assert not any(each.yanked for each in found)
+    assert index.listed("two") == []
+
+
+def test_an_index_that_does_not_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with pytest.raises(CannotRunHereError, match="does not answer with a list"):
+        index.listed("one")

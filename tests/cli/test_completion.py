@@ -95,7 +95,21 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness compare a b ", []),
         ("harness matrix --results elsewhere --resume ", []),
         ("harness report ./res", ["./results/"]),
-        ("", ["matrix", "profile", "report", "compare", "doctor", "clean", "completion", "images", "scenarios"]),
+        (
+            "",
+            [
+                "matrix",
+                "profile",
+                "report",
+                "compare",
+                "bisect",
+                "doctor",
+                "clean",
+                "completion",
+                "images",
+                "scenarios",
+            ],
+        ),
     ],
 )
 def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:

@@ -419,3 +419,20 @@ def test_a_worker_dies_with_the_process_that_started_it(tmp_path, scenarios):
         parent.send_signal(signal.SIGKILL)
         # The worker holds the pipe's other end: it ends when, and only when, the worker does.
         assert parent.stdout.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        ("version = types.SimpleNamespace(GIT_VERSION='v2.16.1-19-g810f233968c')", ["v2.16.1-19-g810f233968c"]),
+        ("version = types.SimpleNamespace(GIT_VERSION=b'v1.14.0-rc1')", ["v1.14.0-rc1"]),
+        ("version = types.SimpleNamespace()", []),
+        ("__version__ = '2.0.0'", []),
+    ],
+)
+def test_the_commit_that_tensorflow_was_built_from_is_observed(launch, module, told):
+    name, _, value = module.partition(" = ")
+    made = "import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
+    made += f"sys.modules['tensorflow'].{name} = {value}\n"
+    done = launch(made + "def scenario(bench):\n    bench.observe('seen', 1)\n")
+    assert [event["value"] for event in done.of("observation") if event["name"] == "git version"] == told

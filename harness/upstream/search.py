@@ -1,0 +1,409 @@
+"""A search from its ends to the pair at which a quantity steps: scan, verified ends, probes, and a verdict on the pair.
+
+See docs/bisect.md. Everything that is measured is asked of a `Probe`, so that the search itself can be tried without.
+"""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import Protocol
+
+from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
+from harness.upstream.bisection import SPREAD, Posterior, Round, posterior
+from harness.upstream.candidates import Candidate
+
+#: Rounds of a whole verdict: of the ends, and of the pair that was found; and of a second run, where it is unclear.
+VERDICT, AGAIN = 3, 5
+
+#: A change between two neighbours of a scan, which has one round of each, is told from here on (log scale), and splits
+#: the search where it is so much of the step as well and goes the other way.
+TOLD, SPLITS = math.log(1.25), 0.25
+
+#: From so many CPUs on, the next candidates' environments are made while one is measured: an installation keeps two
+#: busy, and one measures.
+CPUS_TO_BUILD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A whole verdict on two environments, the newer against the older.
+
+    `value`, `low` and `high` are their ratio with its interval (or, where `is_ratio` is False, their difference, in
+    bytes a call), of so many `rounds`; `is_step` says whether they differ, `is_open` that more rounds might tell, and
+    `words` all of it in a clause. `pythons` are the two interpreters' versions where they differ.
+    """
+
+    value: float
+    low: float
+    high: float
+    rounds: int
+    is_step: bool
+    is_open: bool
+    words: str
+    is_ratio: bool = True
+    pythons: tuple[str, str] | None = None
+
+    @property
+    def step(self) -> float:
+        """The step on the scale of the search: the log of the ratio, or the difference."""
+        return math.log(self.value) if self.is_ratio else self.value
+
+
+class Taken(Protocol):
+    """What a run of some environments told, by what -e takes."""
+
+    def differences(self, text: str, fixed: str) -> list[float]:
+        """The log of value(text) / value(fixed), or their difference, of each round that has both."""
+
+    def why_not(self, text: str) -> str:
+        """Why an environment gave no number; empty where it gave one."""
+
+    def judged(self, text: str, fixed: str) -> Judged | None:
+        """The verdict on an environment against another; None where no round has both."""
+
+
+class Probe(Protocol):
+    """Measures environments for a search, and makes them; `spent` are the seconds that launches took until now."""
+
+    spent: float
+
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Taken:
+        """So many rounds of these environments."""
+
+    def why_not(self, text: str, *, alone: bool = True) -> str:
+        """Make an environment; why it cannot be had, empty where it can."""
+
+    def estimated(self, environments: int, rounds: int, *, verdict: bool = False) -> float:
+        """What so many rounds of so many environments would take, in seconds."""
+
+
+class Ended(StrEnum):
+    """How a search ended."""
+
+    CONFIRMED = "confirmed"
+    #: 95 % of the posterior lie on one pair, whose verdict is not clear.
+    FOUND = "found"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Between two neighbours of a scan a value changes, by what one round showed on the scale of the search."""
+
+    pair: tuple[int, int]
+    step: float
+
+
+@dataclass(slots=True)
+class Search:
+    """A search over `candidates`, in order, and all that it has found; `low` and `high` are its ends among them.
+
+    `is_fix`: the older end is the bad one. `is_ratio`: values are compared by their logs, else by their difference.
+    `unknown` says why a candidate cannot be measured; `scanned` are the values of a scan, on the scale of the search
+    and from the first one's, and `changes` where neighbours differ in it; `ends` and `pair` are the verdicts on the
+    ends and on the likeliest pair, the newer against the older.
+    """
+
+    candidates: Sequence[Candidate]
+    low: int
+    high: int
+    is_fix: bool = False
+    is_ratio: bool = True
+    rounds: list[Round] = field(default_factory=list)
+    unknown: dict[int, str] = field(default_factory=dict)
+    scanned: dict[int, float] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    ends: Judged | None = None
+    pair: Judged | None = None
+    ended: Ended | None = None
+
+    def text(self, at: int) -> str:
+        """What -e takes for a candidate."""
+        return self.candidates[at].text
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """What is known of the step's place; None before both ends were measured."""
+        # counted from the lower end: what lies outside is no part of this search
+        inside = [
+            Round(each.fixed - self.low, each.probe - self.low, each.value)
+            for each in self.rounds
+            if all(self.low <= at <= self.high for at in (each.fixed, each.probe))
+        ]
+        unknown = {at - self.low for at in self.unknown}
+        # a difference has a scale of its own
+        spread = SPREAD if self.is_ratio or not self.ends else max(SPREAD * abs(self.ends.value), 1e-9)
+        try:
+            return posterior(self.high - self.low + 1, inside, unknown, spread=spread)
+        except ValueError:
+            return None
+
+    @property
+    def found(self) -> tuple[int, int] | None:
+        """The pair of candidates that is most likely to have the step; None before there is a posterior."""
+        known = self.posterior
+        if known is None:
+            return None
+        first, last = known.likeliest
+        return first + self.low, last + self.low
+
+    def shares(self) -> dict[tuple[int, int], float]:
+        """How likely each pair of neighbours has the step."""
+        known = self.posterior
+        if known is None:
+            return {}
+        pairs = [(first + self.low, last + self.low) for first, last in known.pairs]
+        return dict(zip(pairs, known.shares.tolist(), strict=True))
+
+    def measured(self, at: int) -> tuple[float, int] | None:
+        """What a candidate has beyond the lower end, on the scale of the search, and of how many rounds."""
+        values = [each.value for each in self.rounds if (each.fixed, each.probe) == (self.low, at)]
+        return (sum(values) / len(values), len(values)) if values else None
+
+    @property
+    def told_from(self) -> float:
+        """From where on a change between neighbours of the scan is told, on the scale of the search."""
+        values = self.scanned.values()
+        return TOLD if self.is_ratio or not values else SPLITS * (max(values) - min(values))
+
+    def shown(self, value: float) -> str:
+        """A difference on the scale of the search: `×17.2`, or `+1,200 bytes a call`."""
+        return f"×{math.exp(value):.3g}" if self.is_ratio else f"{value:+,.0f} bytes a call"
+
+
+class EndsError(HarnessError):
+    """The ends do not differ, so that there is nothing to search for."""
+
+    exit = Exit.NOTHING_SELECTED
+
+
+class WrongWayError(UsageError):
+    """The good end takes longer than the bad one."""
+
+
+def scan(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
+    """One round of every candidate; where neighbours differ is said."""
+    texts = [each.text for each in search.candidates]
+    say(f"Scan: one round of {len(texts)} releases.")
+    taken = probe.measure("scan", texts, 1)
+    known = [at for at, text in enumerate(texts) if not taken.why_not(text)]
+    for at, text in enumerate(texts):
+        if why := taken.why_not(text):
+            search.unknown[at] = why
+            say(f"{text} is skipped: {why}")
+    if not known:
+        raise CannotRunHereError("No release gave a number.", "Its run's report.md says why of each.")
+    first = known[0]
+    for at in known:
+        if logs := taken.differences(texts[at], texts[first]):
+            search.scanned[at] = logs[0]
+    for pair in pairwise(sorted(search.scanned)):
+        step = search.scanned[pair[1]] - search.scanned[pair[0]]
+        if abs(step) >= search.told_from and step:
+            search.changes.append(Change(pair, step))
+
+
+def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> None:
+    """Verify the ends, probe until 95 % of the posterior lie on one pair, and confirm that with a whole verdict.
+
+    Raises EndsError and WrongWayError, with the numbers, before any probe; CannotRunHereError where an end cannot be
+    measured.
+    """
+    _skip_known(search, say)
+    _verify(search, probe, say)
+    if _split(search, say):
+        _verify(search, probe, say)
+    _use_scan(search)
+    confirmed: set[tuple[int, int]] = set()
+    with _Builder(probe) as builder:
+        while search.ended is None:
+            known = search.posterior
+            if known is None:  # every round of it was lost
+                raise CannotRunHereError("The ends gave no rounds in common.", "The runs' reports say why.")
+            first, last = search.found or (search.low, search.high)
+            if known.is_found and (first, last) in confirmed:
+                search.ended = Ended.CONFIRMED if search.pair and search.pair.is_step else Ended.FOUND
+            elif known.is_found:
+                if (first, last) == (search.low, search.high):
+                    search.pair = search.ends
+                elif _is_over(search, budget, probe.estimated(2, VERDICT, verdict=True), probe):
+                    break
+                else:
+                    say(f"Confirming {search.text(first)} and {search.text(last)}, side by side.")
+                    search.pair = _verdict(search, "pair", first, last, probe)
+                confirmed.add((first, last))
+            else:
+                _probe(search, budget, probe, builder, say)
+
+
+def _probe(search: Search, budget: float, probe: Probe, builder: "_Builder", say: Callable[[str], object]) -> None:
+    """Measure the candidate that tells most, or find out that it cannot be."""
+    known = search.posterior
+    assert known is not None
+    (at,) = (at + search.low for at in known.next_probes())
+    rounds = known.rounds()
+    if _is_over(search, budget, probe.estimated(2, rounds), probe):
+        return
+    text, fixed = search.text(at), search.text(search.low)
+    if why := builder.why_not(text):
+        _skip(search, at, why, say)
+        return
+    left = sum(share > 0.01 for share in known.shares)
+    say(f"Probe: {text}, {rounds} {'round' if rounds == 1 else 'rounds'}; the step is at one of {left} places.")
+    for value in (0.0, known.step):
+        guess = Search(
+            search.candidates,
+            search.low,
+            search.high,
+            is_ratio=search.is_ratio,
+            ends=search.ends,
+            rounds=[*search.rounds, Round(search.low, at, value)],
+            unknown=dict(search.unknown),
+        ).posterior
+        if guess and not guess.is_found:
+            builder.begin([search.text(each + search.low) for each in guess.next_probes(1)])
+    taken = probe.measure("probe", [fixed, text], rounds)
+    if taken.why_not(fixed):
+        raise CannotRunHereError(f"{fixed} gives no number any more: {taken.why_not(fixed)}.")
+    if why := taken.why_not(text):
+        _skip(search, at, why, say)
+        return
+    search.rounds += [Round(search.low, at, value) for value in taken.differences(text, fixed)]
+
+
+def _skip_known(search: Search, say: Callable[[str], object]) -> None:
+    for at, each in enumerate(search.candidates):
+        if each.unknown and at not in search.unknown and at not in (search.low, search.high):
+            _skip(search, at, each.unknown, say)
+
+
+def _skip(search: Search, at: int, why: str, say: Callable[[str], object]) -> None:
+    search.unknown[at] = why
+    say(f"{search.text(at)} is skipped: {why}.")
+
+
+def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
+    if probe.spent + seconds <= budget:
+        return False
+    search.ended = Ended.BUDGET
+    return True
+
+
+def _verify(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
+    """A whole verdict on the ends. Raises EndsError and WrongWayError with the numbers."""
+    first, last = search.text(search.low), search.text(search.high)
+    for text in (first, last):
+        if why := probe.why_not(text):
+            raise CannotRunHereError(f"The end {text} cannot be measured: {why}.", "Name another with --good or --bad.")
+    say(f"Verifying the ends: {first} and {last}, {VERDICT} rounds.")
+    ends = _verdict(search, "ends", search.low, search.high, probe)
+    if ends is None:
+        raise CannotRunHereError(f"{first} and {last} have no round in common.", "The run's report.md says why.")
+    search.ends = ends
+    good, bad = (last, first) if search.is_fix else (first, last)
+    if not ends.is_step:
+        raise EndsError(
+            f"{good} and {bad} do not differ: {ends.words}.{_between(search)}", "Name other ends with --good and --bad."
+        )
+    if (ends.step > 0.0) == search.is_fix:
+        raise WrongWayError(
+            f"{bad} is not worse than {good}: {ends.words}.{_between(search)}",
+            f"If the ends were swapped: --good {bad} --bad {good}",
+        )
+
+
+def _verdict(search: Search, kind: str, first: int, last: int, probe: Probe) -> Judged | None:
+    """A whole verdict on two candidates, whose rounds count for the search too: of a second run where it is unclear."""
+    texts = [search.text(first), search.text(last)]
+    found = None
+    for name, rounds in ((kind, VERDICT), (f"{kind} again", AGAIN)):
+        taken = probe.measure(name, texts, rounds, verdict=True)
+        for text in texts:
+            if why := taken.why_not(text):
+                raise CannotRunHereError(f"{text} cannot be measured: {why}.", "Name another with --good or --bad.")
+        search.rounds += [Round(first, last, value) for value in taken.differences(texts[1], texts[0])]
+        found = taken.judged(texts[1], texts[0])
+        if found and not found.is_open:
+            break
+    return found
+
+
+def told(search: Search, change: Change) -> str:
+    """`×17.2 from tf2.15 to tf2.16`."""
+    first, last = change.pair
+    return f"{search.shown(change.step)} from {search.text(first)} to {search.text(last)}"
+
+
+def _between(search: Search) -> str:
+    """A sentence on what a scan saw between ends that are alike."""
+    if not search.changes:
+        return ""
+    changes = "; ".join(told(search, each) for each in search.changes)
+    return f" Between them the scan saw, in one round: {changes}."
+
+
+def _split(search: Search, say: Callable[[str], object]) -> bool:
+    """Leave of the ends what has no large change the other way, as far as the scan saw; whether that is less."""
+    inside = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
+    if len(inside) < 3:
+        return False
+    step = search.scanned[inside[-1]] - search.scanned[inside[0]]
+    sign, enough = (1.0 if step > 0.0 else -1.0), max(search.told_from, SPLITS * abs(step))
+    parts: list[list[int]] = [[inside[0]]]
+    for before, at in pairwise(inside):
+        if sign * (search.scanned[at] - search.scanned[before]) < -enough:
+            parts.append([])
+        parts[-1].append(at)
+    if len(parts) == 1:
+        return False
+
+    def largest(part: Sequence[int]) -> float:
+        return max((sign * (search.scanned[b] - search.scanned[a]) for a, b in pairwise(part)), default=0.0)
+
+    best = max(parts, key=largest)
+    search.low, search.high = best[0], best[-1]
+    say(
+        f"The releases are not monotone, so only {search.text(search.low)} to {search.text(search.high)} is searched, "
+        "which has the largest change."
+    )
+    return True
+
+
+def _use_scan(search: Search) -> None:
+    """Let the scan's rounds count where the step is large: they share one launch of the lower end, and its noise."""
+    known = search.scanned
+    if search.low in known and search.ends and abs(search.ends.step) >= search.told_from:
+        inside = [at for at in known if search.low < at <= search.high]
+        search.rounds += [Round(search.low, at, known[at] - known[search.low]) for at in inside]
+
+
+class _Builder:
+    """Makes environments: beforehand, in a thread, while something is measured, where there are CPUs for both."""
+
+    def __init__(self, probe: Probe, cpus: int | None = None) -> None:
+        self._probe = probe
+        count = cpus or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(1) if count >= CPUS_TO_BUILD else None
+        self._begun: dict[str, Future[str]] = {}
+
+    def __enter__(self) -> "_Builder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def begin(self, texts: Sequence[str]) -> None:
+        """Make these while something is measured; nothing on a machine with too few CPUs for that."""
+        for text in texts if self._pool else ():
+            if self._pool and text not in self._begun:
+                self._begun[text] = self._pool.submit(self._probe.why_not, text, alone=False)
+
+    def why_not(self, text: str) -> str:
+        """Why an environment cannot be had; it is made now, if it was not begun."""
+        begun = self._begun.get(text)
+        return begun.result() if begun else self._probe.why_not(text)

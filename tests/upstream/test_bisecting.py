@@ -1,0 +1,122 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import UsageError
+from harness.upstream import bisecting
+from harness.upstream.bisect_request import BisectRequest
+from harness.upstream.bisecting import begin, meant, reopened
+
+SCENARIO = """# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title  = "One call"
+# source = "https://github.com/tensorflow/tensorflow/issues/7"
+# tags   = ["upstream", "calls"]
+#
+# [tool.harness.axes]
+# call = ["predict", "model(x)"]
+#
+# [[tool.harness.claim]]
+# issue    = "T#7"
+# reported = "predict takes 50 times as long as calling the model"
+# worse    = { environment = "tf2.2", call = "predict" }
+# better   = { environment = "tf2.2", call = "model(x)" }
+# ratio    = [40, 60]
+#
+# [[tool.harness.claim]]
+# issue    = "T#7"
+# reported = "predict takes 20 times as long in 2.2"
+# worse    = { environment = "tf2.2", call = "predict" }
+# better   = { environment = "tf2.0", call = "predict" }
+# ratio    = [15, 25]
+# ///
+def scenario(bench, call):
+    pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with one scenario, which has two claims of an issue."""
+    root = Path(__file__).parents[2]
+    (tmp_path / "docker-bake.hcl").write_bytes((root / "docker-bake.hcl").read_bytes())
+    (tmp_path / "scenarios" / "kit").mkdir(parents=True)
+    (tmp_path / "scenarios" / "kit" / "__init__.py").write_text("")
+    (tmp_path / "scenarios" / "one_call.py").write_text(SCENARIO)
+    (tmp_path / "scenarios" / "suites.toml").write_text("")
+    monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))
+    return tmp_path
+
+
+def asked(**changes):
+    return meant(BisectRequest(**changes))
+
+
+def test_an_issue_gives_the_cell_and_the_ends_of_the_claim_between_releases(project):
+    found = asked(issue="https://github.com/tensorflow/tensorflow/issues/7")
+    assert (found.issue, found.scenario, found.axes) == ("T#7", "one_call", {"call": "predict"})
+    assert (found.good, found.bad) == ("tf2.0", "tf2.2")
+    # the scan goes on to the newest, for whether it was mended since
+    assert found.through.startswith("tf2.")
+    assert found.through != "tf2.2"
+
+
+def test_what_is_typed_goes_before_the_claim(project):
+    found = asked(issue="T#7", good="tf1.15", bad="tf2.1")
+    assert (found.good, found.bad, found.through) == ("tf1.15", "tf2.1", "")
+
+
+def test_a_fix_is_searched_from_the_claimed_release_on(project):
+    found = asked(issue="T#7", fix=True)
+    assert (found.good, found.bad) == ("", "tf2.2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "Nothing to search for was named"),
+        ({"issue": "T#8"}, "No scenario has a claim of T#8"),
+        ({"issue": "eight"}, "is not the name of an issue"),
+        ({"issue": "T#7", "axes": {"call": "model(x)"}}, "No claim of T#7 is about"),
+    ],
+)
+def test_what_names_no_cell_is_refused_with_what_to_type(project, changes, told):
+    with pytest.raises(UsageError, match=told) as raised:
+        asked(**changes)
+    assert raised.value.advice
+
+
+def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
+    request = BisectRequest(
+        scenario="step", axes={"call": "fit"}, good="tf2.0", results=str(tmp_path), command=["harness"]
+    )
+    folder = begin(request)
+    assert folder.parent == tmp_path
+    assert reopened(folder) == request
+    assert reopened(folder, 60.0).budget == 60.0
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": 1, "scenario": "x", "other": 2}'])
+def test_a_damaged_search_is_told(tmp_path, text):
+    (tmp_path / "bisect.json").write_text(text)
+    with pytest.raises(UsageError, match="is damaged"):
+        reopened(tmp_path)
+
+
+def test_a_folder_that_is_no_searchs(tmp_path):
+    with pytest.raises(UsageError, match=r"it has no bisect\.json"):
+        reopened(tmp_path)
+
+
+def test_the_request_is_json(tmp_path):
+    folder = begin(BisectRequest(scenario="step", results=str(tmp_path)))
+    assert json.loads((folder / "bisect.json").read_text())["scenario"] == "step"
+
+
+def test_a_package_is_searched_between_two_ends(project):
+    with pytest.raises(UsageError, match="--good is not given"):
+        bisecting._prepared(BisectRequest(scenario="one_call", bad="tf2.2", package="numpy"), None, None)

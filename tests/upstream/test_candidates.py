@@ -1,0 +1,158 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog import index
+from harness.catalog.index import Listed
+from harness.model.environment import Environment
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.upstream.candidates import Candidate, Moving, moved_package, moving, releases, versions
+
+AS_OF = "2024-01-01T00:00:00Z"
+KNOWN = {
+    each.name: each
+    for each in [
+        Environment("tf2.9", "2.9.3", "3.8", AS_OF, released="2022-11-16"),
+        Environment("tf2.13", "2.13.1", "3.8", AS_OF, released="2023-09-26"),
+        Environment("tf2.13-py3.11", "2.13.1", "3.11", AS_OF, released="2023-09-26"),
+        Environment("tf2.14-ngc", "2.14.0", "3.11", AS_OF, gpu_image="image"),
+        Environment("tf2.14", "2.14.1", "3.11", AS_OF, released="2023-11-14"),
+        Environment("tf2.16", "2.16.2", "3.11", AS_OF, released="2024-06-28"),
+        Environment("tensorflow-2.15.0", "2.15.0", "3.11", AS_OF, asked="tensorflow==2.15.0"),
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("ends", "texts"),
+    [
+        (("tf2.9", "tf2.16"), ["tf2.9", "tf2.13", "tf2.14", "tf2.16"]),
+        (("tf2.16", "tf2.9"), ["tf2.9", "tf2.13", "tf2.14", "tf2.16"]),
+        (("tf2.13-py3.11", "tf2.14"), ["tf2.13-py3.11", "tf2.14"]),
+        (("tf2.13", "tensorflow-2.15.0"), ["tf2.13", "tf2.14", "tensorflow==2.15.0"]),
+        (("tf2.13", "tf2.14", "tf2.16"), ["tf2.13", "tf2.14", "tf2.16"]),
+    ],
+)
+def test_releases_lie_between_the_ends_by_version_one_of_each(ends, texts):
+    assert [each.text for each in releases(KNOWN, *ends)] == texts
+
+
+def test_a_release_has_its_date():
+    assert releases(KNOWN, "tf2.14", "tf2.16")[0] == Candidate("tf2.14", "2023-11-14", "2.14.1")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "package"),
+    [
+        ("tf-nightly-cpu==2.21.0.dev20250901", "tf-nightly-cpu==2.21.0.dev20250911", "tf-nightly-cpu"),
+        ("tf2.16+keras-nightly==3.3.0.dev1", "tf2.16+keras-nightly==3.4.0.dev2", "keras-nightly"),
+        ("tf2.0+numpy==1.17.4", "tf2.0+numpy==1.21.6", "numpy"),
+        ("tf2.0+numpy==1.17.4", "tf2.1+numpy==1.21.6", ""),
+        ("tf2.15", "tf2.16", ""),
+        ("tensorflow==2.0.0,keras==2.3.1", "tensorflow==2.1.0,keras==2.4.0", ""),
+        ("tensorflow==2.0.0,keras==2.3.1", "tensorflow==2.1.0,keras==2.3.1", "tensorflow"),
+    ],
+)
+def test_the_package_that_two_ends_differ_in(good, bad, package):
+    assert moved_package(good, bad) == package
+
+
+@pytest.mark.parametrize(
+    ("text", "package", "pins", "held", "made"),
+    [
+        ("tf2.16", "keras", {"keras": "3.4.1"}, "", "tf2.16+keras==9"),
+        ("tf2.16+keras==3.0.5", "keras", {"keras": "3.0.5"}, "", "tf2.16+keras==9"),
+        (
+            "tf-nightly-cpu==2.21.0.dev1,keras-nightly==3.9.dev1",
+            "keras-nightly",
+            {"keras-nightly": "3.9.dev1"},
+            "",
+            "tf-nightly-cpu==2.21.0.dev1+keras-nightly==9",
+        ),
+        ("tf2.16", "tensorflow", {"tensorflow-cpu": "2.16.2"}, "", "tensorflow==9"),
+        (
+            "tf-nightly-cpu==2.21.0.dev1",
+            "tf-nightly-cpu",
+            {"tf-nightly-cpu": "2.21.0.dev1", "keras-nightly": "3.8.dev1"},
+            "3.9.dev1",
+            "tf-nightly-cpu==9,keras-nightly==3.9.dev1",
+        ),
+    ],
+)
+def test_one_package_moves_and_the_others_are_held(text, package, pins, held, made):
+    assert moving(text, package, pins, held).text("9") == made
+
+
+def test_an_end_without_the_package_is_told_what_it_has():
+    with pytest.raises(UsageError, match=r"tf2.16 does not have the package keras-nightly: it has keras 3.4.1"):
+        moving("tf2.16", "keras-nightly", {"keras": "3.4.1"})
+
+
+def listed(*versions, yanked=(), python="py3"):
+    return [
+        Listed(
+            each,
+            datetime(2024, 5, at + 1, tzinfo=UTC),
+            "broken" if each in yanked else "",
+            [f"numpy-{each}-{python}-none-any.whl"],
+        )
+        for at, each in enumerate(versions)
+    ]
+
+
+def ends(low, high):
+    return Moving("numpy", "tf2.0", low), Moving("numpy", "tf2.0", high)
+
+
+def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatch):
+    found = listed("1.17.0", "1.18.0", "1.18.1", "1.19.0", "1.20.0", yanked=["1.18.1"])
+    monkeypatch.setattr(index, "listed", lambda _: found)
+    candidates, told = versions(*ends("1.20.0", "1.18.0"), "3.11")
+    assert [(each.text, each.unknown) for each in candidates] == [
+        ("tf2.0+numpy==1.18.0", ""),
+        ("tf2.0+numpy==1.18.1", "it was yanked: broken"),
+        ("tf2.0+numpy==1.19.0", ""),
+        ("tf2.0+numpy==1.20.0", ""),
+    ]
+    assert candidates[0].date == "2024-05-02"
+    assert told == ""
+
+
+def test_a_version_without_a_wheel_for_the_python_is_unknown_unless_it_is_an_end(monkeypatch):
+    monkeypatch.setattr(index, "listed", lambda _: listed("1.17.0", "1.18.0", "1.19.0", python="cp38"))
+    candidates, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    assert [each.unknown for each in candidates] == ["", "it has no wheel for Python 3.11", ""]
+
+
+def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, tmp_path):
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+
+    def silent(_):
+        raise CannotRunHereError("The package index does not answer.")
+
+    monkeypatch.setattr(index, "listed", silent)
+    with pytest.raises(CannotRunHereError, match="does not answer"):
+        versions(*ends("1.17.0", "1.19.0"), "3.11")
+    monkeypatch.setattr(index, "listed", lambda _: listed("1.17.0", "1.18.0", "1.19.0"))
+    before, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    monkeypatch.setattr(index, "listed", silent)
+    after, told = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    assert after == before
+    assert "does not answer, so numpy is searched as it was listed here before" in told
+
+
+def test_two_ends_with_one_version_are_refused():
+    with pytest.raises(UsageError, match=r"Both ends have numpy 1\.17\.0"):
+        versions(*ends("1.17.0", "1.17.0"), "3.11")
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=8, unique=True))
+def test_versions_are_ordered_as_versions_not_as_texts(minors):
+    low, high = f"1.{min(minors)}", f"1.{max(minors)}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "listed", lambda _: listed(*(f"1.{each}" for each in minors)))
+        patch.setattr("harness.upstream.candidates.write_atomically", lambda *_: None)
+        candidates, _ = versions(*ends(low, high), "3.11")
+    assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]

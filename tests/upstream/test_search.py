@@ -1,0 +1,195 @@
+import math
+
+import pytest
+
+from harness.model.errors import CannotRunHereError
+from harness.upstream.candidates import Candidate
+from harness.upstream.search import (
+    Ended,
+    EndsError,
+    Judged,
+    Search,
+    WrongWayError,
+    _Builder,
+    narrow,
+    scan,
+)
+
+
+class Taken:
+    """What a machine without noise tells of environments; `missing` says why some have no number."""
+
+    def __init__(self, values, rounds, missing):
+        self._values, self._rounds, self._missing = values, rounds, missing
+
+    def differences(self, text, fixed):
+        if text in self._missing or fixed in self._missing:
+            return []
+        # two values of a round that no float makes equal, as in life
+        step = math.log(self._values[text] / self._values[fixed])
+        return [step + 1e-3 * (-1) ** number for number in range(self._rounds)]
+
+    def why_not(self, text):
+        return self._missing.get(text, "")
+
+    def judged(self, text, fixed):
+        value = self._values[text] / self._values[fixed]
+        return Judged(
+            value=value,
+            low=0.99 * value,
+            high=1.01 * value,
+            rounds=self._rounds,
+            is_step=abs(math.log(value)) > math.log(1.03),
+            is_open=False,
+            words=f"{text} takes ×{value:g}",
+        )
+
+
+class Machine:
+    """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no number, `absent` cannot be made."""
+
+    def __init__(self, seconds, broken=(), absent=()):
+        self.values = {f"c{at}": each for at, each in enumerate(seconds)}
+        self.broken = {f"c{at}": "it fails" for at in broken}
+        self.absent = {f"c{at}": "it was yanked" for at in absent}
+        self.asked = []
+        self.made = []
+        self.spent = 0.0
+
+    def measure(self, kind, texts, rounds, *, verdict=False):
+        self.asked.append((kind, list(texts), rounds))
+        self.spent += self.estimated(len(texts), rounds, verdict=verdict)
+        return Taken(self.values, rounds, self.broken)
+
+    def why_not(self, text, *, alone=True):
+        self.made.append((text, alone))
+        return self.absent.get(text, "")
+
+    def estimated(self, environments, rounds, *, verdict=False):
+        return 10.0 * rounds * (environments + verdict)
+
+    def search(self, **changes):
+        candidates = [Candidate(text) for text in self.values]
+        return Search(candidates, 0, len(candidates) - 1, **changes)
+
+
+def narrowed(machine, budget=1e9, *, first=None, **changes):
+    search, said = machine.search(**changes), []
+    if first:
+        first(search, machine, said.append)
+    narrow(search, budget, machine, said.append)
+    return search, said
+
+
+@pytest.mark.parametrize("place", [0, 7, 18])
+def test_the_step_is_found_and_confirmed_side_by_side(place):
+    machine = Machine([1.0] * (place + 1) + [2.0] * (19 - place))
+    search, _ = narrowed(machine)
+    assert (search.ended, search.found) == (Ended.CONFIRMED, (place, place + 1))
+    assert machine.asked[0] == ("ends", ["c0", "c19"], 3)
+    assert machine.asked[-1][:2] == ("pair", [f"c{place}", f"c{place + 1}"])
+    # as bisection where a round is clear: some five probes of one round
+    assert 3 <= sum(kind == "probe" for kind, *_ in machine.asked) <= 7
+
+
+def test_a_fix_is_a_step_down():
+    search, _ = narrowed(Machine([9.0, 9.0, 9.0, 1.0, 1.0]), is_fix=True)
+    assert (search.ended, search.found) == (Ended.CONFIRMED, (2, 3))
+
+
+@pytest.mark.parametrize("absent", [[3], [2, 3, 4]])
+def test_what_cannot_be_made_or_measured_is_skipped_with_its_reason(absent):
+    machine = Machine([1.0] * 4 + [2.0] * 4, absent=absent, broken=[5])
+    search, said = narrowed(machine)
+    assert search.unknown == dict.fromkeys(absent, "it was yanked") | ({5: "it fails"} if 5 in search.unknown else {})
+    assert f"c{absent[0]} is skipped: it was yanked." in said or absent[0] not in search.unknown
+    first, last = search.found
+    assert first <= 3 < last
+    assert search.ended is Ended.CONFIRMED
+
+
+def test_what_is_known_to_be_unknown_is_never_made():
+    machine = Machine([1.0, 1.0, 1.0, 2.0, 2.0])
+    search = machine.search()
+    search.candidates = [Candidate(f"c{at}", unknown="yanked" if at == 2 else "") for at in range(5)]
+    narrow(search, 1e9, machine, lambda _: None)
+    assert search.found == (1, 3)
+    assert search.unknown == {2: "yanked"}
+    assert "c2" not in [text for text, _ in machine.made]
+
+
+def test_ends_that_do_not_differ_are_told_before_any_probe():
+    machine = Machine([1.0, 1.0, 5.0, 1.0])
+    with pytest.raises(EndsError) as raised:
+        narrowed(machine, first=scan)
+    assert "c0 and c3 do not differ: c3 takes ×1." in str(raised.value)
+    # the scan saw what lies between
+    assert "×5 from c1 to c2" in str(raised.value)
+    assert [kind for kind, *_ in machine.asked] == ["scan", "ends"]
+
+
+@pytest.mark.parametrize(("seconds", "is_fix"), [([2.0, 1.5, 1.0], False), ([1.0, 1.5, 2.0], True)])
+def test_ends_the_wrong_way_round_are_told_with_the_numbers_and_what_to_type(seconds, is_fix):
+    machine = Machine(seconds)
+    with pytest.raises(WrongWayError) as raised:
+        narrowed(machine, is_fix=is_fix)
+    good, bad = ("c2", "c0") if is_fix else ("c0", "c2")
+    assert f"{bad} is not worse than {good}: c2 takes" in str(raised.value)
+    assert f"--good {bad} --bad {good}" in str(raised.value)
+    assert [kind for kind, *_ in machine.asked] == ["ends"]
+
+
+def test_an_end_that_cannot_be_measured_is_an_error():
+    with pytest.raises(CannotRunHereError, match="The end c3 cannot be measured: it was yanked"):
+        narrowed(Machine([1.0, 1.0, 2.0, 2.0], absent=[3]))
+    with pytest.raises(CannotRunHereError, match="c0 cannot be measured: it fails"):
+        narrowed(Machine([1.0, 1.0, 2.0, 2.0], broken=[0]))
+
+
+def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_searched():
+    machine = Machine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])
+    search, said = narrowed(machine, first=scan)
+    assert (search.low, search.high) == (0, 2)
+    assert (search.ended, search.found) == (Ended.CONFIRMED, (1, 2))
+    assert any("not monotone" in each for each in said)
+    assert [change.pair for change in search.changes] == [(1, 2), (2, 3), (5, 6)]
+
+
+def test_a_scan_of_a_large_step_leaves_little_to_probe():
+    machine = Machine([1.0] * 6 + [4.0] * 6)
+    search, _ = narrowed(machine, first=scan)
+    assert search.found == (5, 6)
+    assert not any(kind == "probe" for kind, *_ in machine.asked)
+
+
+def test_a_scan_of_releases_of_which_none_gives_a_number():
+    with pytest.raises(CannotRunHereError, match="No release gave a number"):
+        narrowed(Machine([1.0, 1.0, 2.0], broken=[0, 1, 2]), first=scan)
+
+
+@pytest.mark.parametrize("budget", [95.0, 130.0])
+def test_a_budget_ends_the_search_with_what_is_likely_until_then(budget):
+    machine = Machine([1.0] * 100 + [2.0] * 100)
+    search, _ = narrowed(machine, budget)
+    assert search.ended is Ended.BUDGET
+    assert machine.spent <= budget
+    assert not search.posterior.is_found
+
+
+def test_with_few_cpus_nothing_is_built_while_something_is_measured():
+    machine = Machine([1.0] * 3 + [2.0] * 3)
+    with _Builder(machine, cpus=2) as builder:
+        builder.begin(["c1"])
+        assert machine.made == []
+        assert builder.why_not("c1") == ""
+        assert machine.made == [("c1", True)]
+
+
+def test_with_more_cpus_the_next_candidates_are_made_beside_and_once():
+    machine = Machine([1.0] * 3 + [2.0] * 3, absent=[2])
+    with _Builder(machine, cpus=8) as builder:
+        builder.begin(["c1", "c2"])
+        builder.begin(["c1"])
+        assert builder.why_not("c1") == ""
+        assert builder.why_not("c2") == "it was yanked"
+    assert machine.made == [("c1", False), ("c2", False)]
