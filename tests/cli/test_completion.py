@@ -10,7 +10,7 @@ import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.cli import app
+from harness.cli import COMMANDS, app
 from harness.cli.answer import answer
 from harness.cli.completion import VARIABLE, Shell
 from harness.store.folder import RunFolder
@@ -95,21 +95,7 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness compare a b ", []),
         ("harness matrix --results elsewhere --resume ", []),
         ("harness report ./res", ["./results/"]),
-        (
-            "",
-            [
-                "matrix",
-                "profile",
-                "report",
-                "compare",
-                "bisect",
-                "doctor",
-                "clean",
-                "completion",
-                "images",
-                "scenarios",
-            ],
-        ),
+        ("", list(COMMANDS)),
     ],
 )
 def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:
