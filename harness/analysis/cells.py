@@ -138,7 +138,7 @@ def missing(found: Lookup) -> list[Missing]:
         has_number = cell in found.series
         if cell in found.lost or not (has_number or cell in found.observed):
             status = found.status(cell) or Status.INTERRUPTED
-            by_cause[has_number, status, *_reason(cell, found)].append(cell)
+            by_cause[has_number, status, *reason(cell, found)].append(cell)
     order = list(Status)
     causes = sorted(by_cause.items(), key=lambda item: (item[0][0], order.index(item[0][1])))
     return [
@@ -147,7 +147,7 @@ def missing(found: Lookup) -> list[Missing]:
     ]
 
 
-def _reason(cell: Cell, found: Lookup) -> tuple[str, str]:
+def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
     """Why the cell has no number, and the advice; both empty where nothing was launched."""
     if known := found.unavailable.get(cell):
         return known.reason[:REASON_CHARACTERS], known.advice

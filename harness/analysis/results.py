@@ -8,6 +8,7 @@ from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
 from harness.analysis.cells import CellResult, Missing, cell_results, missing
+from harness.analysis.claims import ClaimResult, claims
 from harness.analysis.course import Endings, Moment, ended, samplings_used, timeline
 from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
@@ -150,6 +151,11 @@ class Results:
     def attributions(self) -> list[Attribution]:
         """What accounts for the differences, table by table."""
         return [each for table in self.tables for each in attributions(self.run, table, self.found)]
+
+    @cached_property
+    def claims(self) -> list[ClaimResult]:
+        """What upstream issues claim, against what was measured."""
+        return claims(self.run, self.found_of)
 
     @cached_property
     def sweeps(self) -> list[tuple[ScenarioTable, MeasuredSweep]]:

@@ -1,0 +1,311 @@
+"""What upstream issues claim, against what was measured: confirmed, not seen here, fixed since.
+
+A ratio is judged as every comparison is: all of a scenario's claims about one quantity are one family of verdicts. The
+direction that is claimed needs the verdict `slower` of the worse side; how large it is, is then said by its interval
+against the claimed range: wholly below it smaller, wholly above it larger, else confirmed.
+
+Of an absolute value (seconds, or bytes that each call keeps) there is no other side, so "not seen" needs a bound: a
+tenth of the least that is claimed. Seen is what lies above that with its whole interval, not seen what lies below.
+What a reporter's machine took differs from this one's by a factor of a few, and of memory an allocator gives back some
+and keeps some; neither makes a tenth. A claim is about something that was noticed, and a tenth of it would not have
+been.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import takewhile
+
+from harness.analysis.cells import reason
+from harness.analysis.comparisons import Compared, Settling, compare
+from harness.analysis.lookup import Lookup
+from harness.analysis.quantities import PIECE, growths
+from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
+from harness.analysis.verdicts import (
+    FEWEST_ROUNDS,
+    Verdict,
+    Withheld,
+    half_widths_after,
+    rounds_to_settle,
+    shown_alpha,
+)
+from harness.model.environment import Device
+from harness.model.run import Run
+from harness.model.scenario import Cell, Claim, Scenario
+
+#: What lies below this share of the least that is claimed would not have been reported: it is not seen.
+SHARE = 0.1
+
+Pair = tuple[Cell, Cell | None]
+
+
+class Outcome(StrEnum):
+    """What is said of a claim in one place."""
+
+    CONFIRMED = "confirmed"
+    SMALLER = "smaller"
+    LARGER = "larger"
+    NOT_SEEN = "not seen"
+    OPPOSITE = "opposite"
+    UNCLEAR = "unclear"
+    DIFFERENT_WORK = "different work"
+    CANNOT_RUN = "cannot run"
+    NOT_MEASURED = "not measured"
+
+    @property
+    def holds(self) -> bool:
+        """Whether what is claimed is there, of whatever size."""
+        return self in (Outcome.CONFIRMED, Outcome.SMALLER, Outcome.LARGER)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is shown not to be there."""
+        return self in (Outcome.NOT_SEEN, Outcome.OPPOSITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A claim in one place: its cells, and what they show.
+
+    `estimate` is value(worse) / value(better), above 1 in the claimed direction; of an absolute claim the worse side's
+    seconds, or its bytes a call (a Difference). Its interval is `level` wide. `why` is a clause where there is no
+    clear outcome; `settling` what would settle it. `at_most`: unclear, but all of the interval, which ends here, lies
+    below the claimed range. `compared` is of a ratio.
+    """
+
+    worse: Cell
+    better: Cell | None
+    outcome: Outcome
+    estimate: Estimate | None = None
+    level: float = 0.0
+    why: str = ""
+    settling: Settling | None = None
+    at_most: float | None = None
+    compared: Compared | None = None
+
+    @property
+    def environment(self) -> str:
+        """Where the worse side is."""
+        return self.worse.environment
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """A claim where it was made (`at`), and in the run's other environments in place of that one, in the run's order.
+
+    `fixed` is the oldest release after the claimed one from which on it is not seen in any that was measured, of a
+    claim that holds where it was made.
+    """
+
+    scenario: Scenario
+    claim: Claim
+    at: Place
+    elsewhere: Sequence[Place]
+    fixed: Place | None
+
+    @property
+    def places(self) -> list[Place]:
+        """Where it was made, then the others."""
+        return [self.at, *self.elsewhere]
+
+
+def of_ratio(verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float]) -> Outcome:
+    """What a ratio value(worse) / value(better) says of a claimed range, where `verdict` is that of the worse side."""
+    match verdict:
+        case Verdict.SLOWER if interval:
+            return _size(interval, claimed)
+        case Verdict.FASTER:
+            return Outcome.OPPOSITE
+        case Verdict.SAME:
+            return Outcome.NOT_SEEN
+        case Verdict.DIFFERENT_WORK:
+            return Outcome.DIFFERENT_WORK
+    return Outcome.UNCLEAR
+
+
+def of_value(interval: Interval, claimed: tuple[float, float]) -> Outcome:
+    """What an absolute value says of a claimed range: in seconds, or in bytes a call."""
+    least = SHARE * claimed[0]
+    if interval.high < least:
+        return Outcome.NOT_SEEN
+    return _size(interval, claimed) if interval.low > least else Outcome.UNCLEAR
+
+
+def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
+    low, high = claimed
+    if interval.high < low:
+        return Outcome.SMALLER
+    return Outcome.LARGER if interval.low > high else Outcome.CONFIRMED
+
+
+def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
+    """Every claim of the run's scenarios of which the run has cells, in the headers' order.
+
+    `found_of` gives what there is of each cell of a quantity.
+    """
+    return [result for scenario in run.scenarios for result in _of_scenario(run, scenario, found_of)]
+
+
+def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
+    known = [_named(claim, run) for claim in scenario.claims]
+    judged: dict[int, list[Place]] = {}
+    for of in dict.fromkeys(claim.of for claim in known):
+        found = found_of(of)
+        pairs = {
+            number: list(_pairs(run, scenario, claim, found)) for number, claim in enumerate(known) if claim.of == of
+        }
+        family = _Family([(known[number], pair) for number in pairs for pair in pairs[number]], found, run.plan.margin)
+        judged |= {number: [family.place(known[number], *pair) for pair in pairs[number]] for number in pairs}
+    releases = {each.name: each.release for each in run.environments}
+    for number, claim in enumerate(scenario.claims):
+        at, *elsewhere = judged[number]
+        elsewhere = [place for place in elsewhere if place.outcome is not Outcome.NOT_MEASURED]
+        if elsewhere or at.outcome is not Outcome.NOT_MEASURED:
+            yield ClaimResult(scenario, claim, at, elsewhere, _fixed(at, elsewhere, releases))
+
+
+def _named(claim: Claim, run: Run) -> Claim:
+    """The claim with its environments by the run's names for them: requirements have one once they are made."""
+    names = {each.asked: each.name for each in run.environments if each.asked}
+    worse, better = (
+        side and replace(side, environment=names.get(side.environment, side.environment))
+        for side in (claim.worse, claim.better)
+    )
+    return replace(claim, worse=worse or claim.worse, better=better)
+
+
+def _pairs(run: Run, scenario: Scenario, claim: Claim, found: Lookup) -> Iterator[Pair]:
+    """The claim's cells where it was made, then in each of the run's other environments in place of that one."""
+    device = Device.GPU if run.plan.limits.gpus else Device.CPU
+    yield scenario.claimed(claim, device)
+    claimed = {side.environment for side in (claim.worse, claim.better) if side}
+    for environment in run.environments:
+        if environment.name not in claimed:
+            yield scenario.claimed(claim, device, environment.name)
+
+
+def _fixed(at: Place, elsewhere: Sequence[Place], releases: Mapping[str, tuple[int, int, int]]) -> Place | None:
+    """The oldest of the later releases from which on the claim is gone in all that tell."""
+    since = releases.get(at.environment)
+    if since is None or not at.outcome.holds:
+        return None
+    later = [
+        place for place in elsewhere if releases[place.environment] > since and place.outcome is not Outcome.CANNOT_RUN
+    ]
+    later.sort(key=lambda place: releases[place.environment])
+    gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
+    return gone[-1] if gone else None
+
+
+class _Family:
+    """The claims of one scenario about one quantity, with the places of each, judged together.
+
+    Those of ratios are judged as a table's comparisons are. Absolute values are shown, and judged, at 1 - 0.05 / m of m
+    that the run has numbers of.
+    """
+
+    def __init__(self, members: Sequence[tuple[Claim, Pair]], found: Lookup, margin: float) -> None:
+        self._found = found
+        ratios = [
+            (worse, better) for claim, (worse, better) in members if better and not self._absent(claim, worse, better)
+        ]
+        pairs = list(dict.fromkeys(ratios))
+        self._ratios = dict(zip(pairs, compare(pairs, found, margin), strict=True))
+        absolute = {
+            worse for claim, (worse, better) in members if not better and not self._absent(claim, worse, better)
+        }
+        self._alpha = shown_alpha(len(absolute))
+
+    def place(self, claim: Claim, worse: Cell, better: Cell | None) -> Place:
+        """What the claim is worth with these cells."""
+        absent = self._absent(claim, worse, better)
+        if absent:
+            return Place(worse, better, *absent)
+        return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
+
+    def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[Outcome, None, float, str] | None:
+        """Why there is nothing to judge, as a Place's fields; None where there is."""
+        cells = [worse, *([better] if better else [])]
+        if any(cell not in self._found.cells for cell in cells):
+            return Outcome.NOT_MEASURED, None, 0.0, "the run has no such cells"
+        if worse.device not in claim.visible:
+            seen = " or ".join(device.value.upper() for device in claim.visible)
+            return Outcome.CANNOT_RUN, None, 0.0, f"it is said to be seen on a {seen}"
+        for cell in cells:
+            if cell not in self._found.series:
+                status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
+                where = f"{status} in {cell.environment}" if status else f"nothing was timed in {cell.environment}"
+                return Outcome.CANNOT_RUN, None, 0.0, f"{where}: {told}" if told else where
+        return None
+
+    def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> Place:
+        both = self._ratios[worse, better]
+        if both is None:
+            return Place(worse, better, Outcome.UNCLEAR, why="no round has both")
+        takes = both.takes
+        outcome = of_ratio(both.verdict, takes.interval, claim.range)
+        why = {
+            Withheld.FEW_ROUNDS: f"too few rounds ({takes.rounds} of {FEWEST_ROUNDS})",
+            Withheld.CONTROL: "two identical cells differed by more than the margin",
+            Withheld.TREND: "what a step takes depends on how many came before, and too few steps are in common",
+            None: "",
+        }[both.withheld]
+        if outcome is Outcome.DIFFERENT_WORK:
+            why = both.work.reason
+        below = _below(takes.interval, claim) if outcome is Outcome.UNCLEAR else None
+        return Place(worse, better, outcome, takes, both.level, why, both.settling, below, both)
+
+    def _absolute(self, claim: Claim, worse: Cell) -> Place:
+        """Seconds are judged on the log scale, and bytes, which may be none, on a linear one."""
+        if claim.bytes:
+            values = list(growths(self._found.numbers[worse]).values())
+            calls = min((launch.memory[-1][0] for launch in self._found.numbers[worse] if launch.memory), default=0)
+            if not values:
+                return Place(worse, None, Outcome.CANNOT_RUN, why=f"memory was not read in {worse.environment}")
+            least = SHARE * claim.range[0]
+        else:
+            values = [math.log(seconds) for seconds in self._found.series[worse].values()]
+            calls, least = 0, math.log(SHARE * claim.range[0])
+        rounds, level = len(values), 1.0 - self._alpha
+        if rounds < 2:
+            return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, _few(rounds))
+        # how far above the bound: what decides is its sign
+        above = means([[value - least for value in values]])
+        half = float(half_widths(above, self._alpha)[0])
+        estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
+        assert estimate.interval
+        outcome, why = of_value(estimate.interval, claim.range), ""
+        if rounds < FEWEST_ROUNDS:
+            outcome, why = Outcome.UNCLEAR, _few(rounds)
+        elif outcome is Outcome.NOT_SEEN and claim.bytes and claim.range[0] * calls < PIECE:
+            outcome, why = Outcome.UNCLEAR, f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes a call"
+        if outcome is not Outcome.UNCLEAR:
+            return Place(worse, None, outcome, estimate, level)
+        settling = None if why else self._settling(worse, above)
+        return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
+
+    def _settling(self, cell: Cell, above: Logs) -> Settling | None:
+        """How many more rounds would show on which side of the bound an absolute value lies."""
+        rounds = int(above.rounds[0])
+        more = int(rounds_to_settle(above, above.mean * 0.0 + self._alpha, 0.0)[0]) - rounds
+        if more <= 0:
+            return None
+        half = float(half_widths_after(above, above.rounds + more, self._alpha)[0])
+        return Settling(more, more * self._found.seconds_per_round(cell), half)
+
+
+def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
+    """An absolute value: of bytes as it is, of seconds from its log."""
+    if not claim.bytes:
+        return Estimate.from_log(value, rounds, half)
+    return Difference(value, rounds, None if half is None else Interval(value - half, value + half))
+
+
+def _few(rounds: int) -> str:
+    return f"too few rounds ({rounds} of {FEWEST_ROUNDS})"
+
+
+def _below(interval: Interval | None, claim: Claim) -> float | None:
+    """The upper end of an interval that lies wholly below the claimed range."""
+    return interval.high if interval and interval.high < claim.range[0] else None

@@ -1,0 +1,290 @@
+"""What upstream issues claim, against stored launches."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.claims import ClaimResult, Outcome, of_ratio, of_value
+from harness.analysis.results import Results
+from harness.analysis.statistics import Interval
+from harness.analysis.verdicts import Verdict
+from harness.model.environment import Device, Environment
+from harness.model.launch import Launch, Status
+from harness.model.run import Unavailable
+from harness.model.scenario import Cell, Claim
+from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
+from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
+
+
+def results(
+    launches: Sequence[Launch], claims: Sequence[Claim] = (CLAIM,), planned: Sequence[Cell] = (), **changes: Any
+) -> list[ClaimResult]:
+    """What the claims of a run with these launches come to."""
+    known = list(planned) or list(dict.fromkeys(each.cell for each in launches))
+    return Results(run(known, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
+
+
+def one(seconds: Mapping[Cell, float], claim: Claim = CLAIM, *, spread: float = 0.01, count: int = 5) -> ClaimResult:
+    (result,) = results(rounds(seconds, count, spread), [claim], environments=ENVIRONMENTS)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("times", "outcome"),
+    [
+        (3.0, Outcome.CONFIRMED),
+        (1.5, Outcome.SMALLER),
+        (9.0, Outcome.LARGER),
+        (1.0, Outcome.NOT_SEEN),
+        (0.5, Outcome.OPPOSITE),
+    ],
+)
+def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: Outcome) -> None:
+    at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
+    assert at.outcome is outcome
+    assert at.estimate
+    assert at.estimate.value == pytest.approx(times, rel=0.05)
+    assert at.estimate.interval
+    assert times in at.estimate.interval
+    assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95)
+
+
+def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim() -> None:
+    at = one({WORSE: 0.0105, BETTER: 0.01}, spread=0.03).at
+    assert at.outcome is Outcome.UNCLEAR
+    assert at.settling
+    assert at.settling.rounds > 0
+    assert at.estimate
+    assert at.estimate.interval
+    assert at.at_most == at.estimate.interval.high < CLAIM.range[0]
+    far = one({WORSE: 0.015, BETTER: 0.01}, spread=1.2).at
+    assert (far.outcome, far.at_most) == (Outcome.UNCLEAR, None)
+
+
+def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
+    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is Outcome.CONFIRMED
+    at = one({WORSE: 0.0104, BETTER: 0.01}, count=2).at
+    assert (at.outcome, at.why) == (Outcome.UNCLEAR, "too few rounds (2 of 3)")
+
+
+def test_what_cannot_run_says_why() -> None:
+    launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no such layer.")]
+    (result,) = results(launches)
+    assert (result.at.outcome, result.at.why) == (
+        Outcome.CANNOT_RUN,
+        "failed in tf2.0: ValueError: no such layer",
+    )
+    absent = Unavailable(WORSE, "There is no Keras.", "Take another.")
+    (result,) = results(rounds({BETTER: 0.01}), unavailable=[absent])
+    assert result.at.why == "not available in tf2.0: There is no Keras"
+
+
+def test_what_is_seen_on_another_device_is_not_judged() -> None:
+    at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
+    assert (at.outcome, at.why, at.estimate) == (Outcome.CANNOT_RUN, "it is said to be seen on a GPU", None)
+
+
+def test_different_work_is_no_measure_of_a_claim() -> None:
+    (result,) = results(
+        [
+            replace(made, fingerprint={"parameters": 1 if made.cell == WORSE else 2})
+            for made in rounds({WORSE: 0.03, BETTER: 0.01})
+        ]
+    )
+    assert result.at.outcome is Outcome.DIFFERENT_WORK
+    assert "parameters" in result.at.why
+
+
+def test_a_claim_of_which_the_run_has_nothing_is_left_out() -> None:
+    assert results(rounds({cell(call="train_on_batch"): 0.01})) == []
+
+
+THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("graph", "eager")]
+
+
+def releases(ratios: Sequence[float], **changes: Any) -> ClaimResult:
+    """The claim of tf1.14's eager mode, with these ratios in tf1.14, tf2.0 and tf2.1."""
+    seconds = {cell(name, mode=mode): 0.01 for name, mode in THREE}
+    seconds |= {cell(each.name, mode="eager"): 0.01 * ratio for each, ratio in zip(ENVIRONMENTS, ratios, strict=True)}
+    sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
+    return one(seconds, replace(CLAIM, **sides, **changes))
+
+
+def test_other_environments_take_the_place_of_the_claimed_one() -> None:
+    found = releases([3.0, 1.5, 1.0])
+    assert [(place.environment, place.outcome) for place in found.places] == [
+        ("tf1.14", Outcome.CONFIRMED),
+        ("tf2.0", Outcome.SMALLER),
+        ("tf2.1", Outcome.NOT_SEEN),
+    ]
+    assert {(place.worse.environment, place.better.environment) for place in found.places if place.better} == {
+        (each.name, each.name) for each in ENVIRONMENTS
+    }
+
+
+@pytest.mark.parametrize(
+    ("ratios", "fixed"),
+    [
+        ([3.0, 3.0, 1.0], "tf2.1"),
+        ([3.0, 1.0, 1.0], "tf2.0"),
+        ([3.0, 1.0, 0.5], "tf2.0"),
+        ([3.0, 1.0, 3.0], None),
+        ([3.0, 3.0, 3.0], None),
+        ([1.0, 1.0, 1.0], None),
+    ],
+)
+def test_it_is_fixed_in_the_first_release_from_which_on_it_is_not_seen(ratios: list[float], fixed: str | None) -> None:
+    found = releases(ratios).fixed
+    assert (found and found.environment) == fixed
+
+
+def test_only_a_later_release_fixes() -> None:
+    """tf2.1 is where it was claimed: tf1.14 and tf2.0 had nothing yet."""
+    sides = {name: replace(getattr(CLAIM, name), environment="tf2.1") for name in ("worse", "better")}
+    seconds = {cell(name, mode=mode): 0.03 if (name, mode) == ("tf2.1", "eager") else 0.01 for name, mode in THREE}
+    found = one(seconds, replace(CLAIM, **sides))
+    assert (found.at.outcome, found.fixed) == (Outcome.CONFIRMED, None)
+    assert [place.outcome for place in found.elsewhere] == [Outcome.NOT_SEEN] * 2
+
+
+def test_of_two_environments_the_worse_one_moves_and_the_other_is_held() -> None:
+    better = replace(CLAIM.better, environment="tf1.14", axes={"mode": "eager"})
+    times = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
+    found = one(times, replace(CLAIM, better=better))
+    assert [(place.worse.environment, place.better and place.better.environment) for place in found.places] == [
+        ("tf2.0", "tf1.14"),
+        ("tf2.1", "tf1.14"),
+    ]
+    assert found.fixed
+    assert found.fixed.environment == "tf2.1"
+
+
+def test_requirements_are_found_by_what_was_asked() -> None:
+    asked = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
+    worse, better = (replace(getattr(CLAIM, name), environment=asked.asked) for name in ("worse", "better"))
+    pair = {cell("moved", mode="eager"): 0.03, cell("moved"): 0.01}
+    (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[asked])
+    assert (result.at.outcome, result.at.environment) == (Outcome.CONFIRMED, "moved")
+
+
+def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
+    other = replace(CLAIM, when={"call": "train_on_batch"})
+    slower = {
+        each: 0.03 if each.axes["mode"] == "eager" else 0.01 for each in cells(["tf2.0"], ["fit", "train_on_batch"])
+    }
+    found = results(rounds(slower), [CLAIM, other])
+    assert [each.at.level for each in found] == [pytest.approx(1.0 - 0.05 / 2)] * 2
+    assert [each.claim.when["call"] for each in found] == ["fit", "train_on_batch"]
+
+
+def phases(seconds: float, number: int) -> dict[str, Any]:
+    return {"phases": {"import": seconds * (1.0 + 0.01 * math.sin(number))}}
+
+
+def test_a_claim_may_be_of_a_phase() -> None:
+    launches = [
+        launch(each, 0.01, number, **phases(took, number))
+        for number in range(1, 6)
+        for each, took in ((WORSE, 3.0), (BETTER, 1.0))
+    ]
+    (result,) = results(launches, [replace(CLAIM, of="import")])
+    assert result.at.outcome is Outcome.CONFIRMED
+    (result,) = results(launches, [replace(CLAIM, of="load")])
+    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "not available in tf2.0: It has no load")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "outcome"),
+    [
+        (6.0, Outcome.CONFIRMED),
+        (2.0, Outcome.SMALLER),
+        (30.0, Outcome.LARGER),
+        (0.1, Outcome.NOT_SEEN),
+        (0.5, Outcome.UNCLEAR),
+    ],
+)
+def test_seconds_are_those_of_one_side_against_a_tenth_of_the_claim(seconds: float, outcome: Outcome) -> None:
+    claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
+    launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
+    (result,) = results(launches, [claim])
+    assert result.at.outcome is outcome
+    assert result.at.estimate
+    assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
+    assert (result.at.at_most is not None) == (outcome is Outcome.UNCLEAR)
+
+
+def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
+    points = [calls * at / 20 for at in range(21)]
+    return [
+        launch(WORSE, 0.01, number, memory=[(at, 1e9 + growth * at * (1.0 + 0.02 * number)) for at in points])
+        for number in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("growth", "outcome"),
+    [
+        (5000.0, Outcome.CONFIRMED),
+        (300.0, Outcome.SMALLER),
+        (90000.0, Outcome.LARGER),
+        (0.0, Outcome.NOT_SEEN),
+        (-40.0, Outcome.NOT_SEEN),
+        (95.0, Outcome.UNCLEAR),
+    ],
+)
+def test_bytes_are_what_each_call_keeps(growth: float, outcome: Outcome) -> None:
+    (result,) = results(leaking(growth), [LEAK])
+    assert result.at.outcome is outcome
+    assert result.at.estimate
+    assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
+
+
+def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
+    (result,) = results(leaking(0.0, calls=100), [LEAK])
+    assert (result.at.outcome, result.at.why) == (
+        Outcome.UNCLEAR,
+        "100 calls are too few to show 1,000 bytes a call",
+    )
+    (result,) = results(leaking(5000.0, count=1), [LEAK])
+    assert (result.at.outcome, result.at.why) == (Outcome.UNCLEAR, "too few rounds (1 of 3)")
+    (result,) = results(rounds({WORSE: 0.01}), [LEAK])
+    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "memory was not read in tf2.0")
+
+
+ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
+RANGES = st.tuples(st.floats(1.01, 50.0), st.floats(0.01, 50.0)).map(lambda both: (both[0], both[0] + both[1]))
+HOLDS = (Outcome.CONFIRMED, Outcome.SMALLER, Outcome.LARGER)
+
+
+@given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
+def test_a_wider_claim_is_no_less_confirmed(
+    interval: Interval, claimed: tuple[float, float], below: float, above: float, verdict: Verdict
+) -> None:
+    wider = (claimed[0] * (1.0 - below), claimed[1] + above)
+    before, after = (of_ratio(verdict, interval, each) for each in (claimed, wider))
+    assert before is after or (before in HOLDS and after is Outcome.CONFIRMED) or (before in HOLDS and after is before)
+
+
+@given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
+def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, claimed: tuple[float, float]) -> None:
+    turned = {Outcome.OPPOSITE: HOLDS, Outcome.NOT_SEEN: (Outcome.NOT_SEEN,), Outcome.UNCLEAR: (Outcome.UNCLEAR,)}
+    claim = replace(CLAIM, ratio=claimed)
+    there = one({WORSE: 0.01 * ratio, BETTER: 0.01}, claim, spread=spread).at.outcome
+    back = one({WORSE: 0.01, BETTER: 0.01 * ratio}, claim, spread=spread)
+    # the same noise on both sides makes the other ratio's noise another one, so only what is clear has to agree
+    if spread == 0.0:
+        assert back.at.outcome in turned.get(there, (Outcome.OPPOSITE,))
+    assert not (there in HOLDS and back.at.outcome in HOLDS)
+
+
+@given(ENDS, RANGES)
+def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[float, float]) -> None:
+    outcome = of_value(interval, claimed)
+    assert (outcome is Outcome.NOT_SEEN) == (interval.high < claimed[0] / 10)
+    if outcome.holds:
+        assert interval.low > claimed[0] / 10
