@@ -279,7 +279,10 @@ class _Family:
         if rounds < FEWEST_ROUNDS:
             outcome, why = Outcome.UNCLEAR, _few(rounds)
         elif outcome is Outcome.NOT_SEEN and claim.bytes and claim.range[0] * calls < PIECE:
-            outcome, why = Outcome.UNCLEAR, f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes a call"
+            outcome, why = (
+                Outcome.UNCLEAR,
+                f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes a call",
+            )
         if outcome is not Outcome.UNCLEAR:
             return Place(worse, None, outcome, estimate, level)
         settling = None if why else self._settling(worse, above)
