@@ -10,10 +10,12 @@ from itertools import product
 from typing import Protocol
 
 from bench.simulation.bisection import search
+from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
+from harness.analysis.quantities import PIECE, slope
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)
@@ -57,6 +59,7 @@ def main() -> None:
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
+    _growth(4 * arguments.tables, arguments.seed)
     _searches(4 * arguments.tables, arguments.seed)
 
 
@@ -183,6 +186,29 @@ def _mixtures(simulate: Simulate) -> None:
         for (share, slower, rounds), found in zip(kinds, simulate(cases), strict=True)
     ]
     _print(["launches that are slower", "by", "rounds", "coverage", "report says outliers"], rows)
+
+
+def _growth(runs: int, seed: int) -> None:
+    print("\n## Memory growth\n")
+    margin = PIECE / float(CALLS[-1] / 2.0)
+    rows = []
+    for name, allocator in ALLOCATORS.items():
+        for leak in (0.0, LEAK):
+            ways = [
+                told(allocator, leak, 5, runs, seed, fit=fit, margin=margin) for fit in (ours, slope, least_squares)
+            ]
+            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _percent(way.covered))]
+            rows.append([name, f"{leak:,.0f} B", *numbers[:2], _percent(ways[0].found), *numbers[2:]])
+    heads = [
+        "told",
+        "its interval holds it",
+        "called growth",
+        "of all calls",
+        "holds it",
+        "by least squares",
+        "holds it",
+    ]
+    _print(["memory", "kept a call", *heads], rows)
 
 
 def _controls(tables: int, seed: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
-from harness.analysis.quantities import PIECE, growths
+from harness.analysis.quantities import PIECE, growths, later
 from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
@@ -145,7 +145,7 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
 
     `estimate` is how much more each call of `other` keeps than one of `cell`, in bytes: a Difference. Its interval is
     a t interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
-    margin is PIECE over the calls that were made. No control is asked: it is a ratio of times.
+    margin is PIECE over the calls that were looked at. No control is asked: it is a ratio of times.
     """
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
@@ -193,9 +193,10 @@ def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 
 
 def _piece(pair: _Pair, found: Lookup) -> float:
-    """What memory may grow by each call with nothing being kept: PIECE over the fewest calls of a launch."""
+    """What memory may grow by each call with nothing being kept: PIECE over the fewest later calls of a launch."""
     launches = [*found.numbers[pair.cell], *found.numbers[pair.other]]
-    return PIECE / max(1, min(launch.memory[-1][0] for launch in launches if launch.memory))
+    ends = [later(launch.memory) for launch in launches if launch.memory]
+    return PIECE / max(1, min(points[-1][0] - points[0][0] for points in ends))
 
 
 def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:

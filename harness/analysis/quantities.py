@@ -4,11 +4,11 @@ A launch has one value of each. Of a positive one `launches_of` makes launches w
 series, control, moderation, verdicts and tables are those of times. Memory growth may be zero or below, and has no
 ratio: its estimates and differences are linear.
 
-A launch's growth is the slope of the memory that the process held over the calls made, by H. Theil, "A rank-invariant
-method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
-regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all pairs of points.
-What is allocated once and late (a pool, a thread's arena) moves a least squares slope by up to one and a half times its
-size over the calls, and the median hardly; docs/simulation.md compares them.
+A launch's growth is the slope of the memory that the process held over the later half of its calls, by H. Theil, "A
+rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen,
+"Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all
+pairs of points. What is allocated once (a thread's arena) moves a least squares slope by up to one and a half times its
+size over the calls, and the median hardly; pools that fill do so in the first half. docs/simulation.md compares them.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.scenario import GROWTH, PEAK, PRINTED, STEP, TRACES
 
 #: What the kernel gives to a process at once when its memory grows (M_TOP_PAD of glibc's malloc, mallopt(3)), in bytes:
-#: a smaller change over all calls of a launch is no growth that a reading of memory can tell from none.
+#: a smaller change over the calls that are looked at is no growth that a reading of memory can tell from none.
 PIECE = 128 * 1024
 
 
@@ -85,8 +85,13 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
 
 
 def growth(launch: Launch) -> float | None:
-    """Bytes that the process holds more after each call; None where its memory was not read, or only once."""
-    return slope(launch.memory)
+    """Bytes that the process holds more after each of its later calls; None where its memory was not read twice."""
+    return slope(later(launch.memory))
+
+
+def later(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """The points from the middle one on."""
+    return points[(len(points) - 1) // 2 :] if points else points
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float | None:

@@ -9,7 +9,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
-from harness.model.scenario import ENVIRONMENT, GROWTH, STEP, Cell, Scenario
+from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 # values that say nothing without the name of their axis
@@ -60,9 +60,11 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
 
 
 def measure(table: ScenarioTable) -> str:
-    """What the table compares: `time`, `CPU time`, `first call time`, `peak memory`."""
+    """What the table compares: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
     if table.quantity == STEP:
         return table.clock.time
+    if table.quantity.startswith(PRINTED):
+        return f"{table.quantity.removeprefix(PRINTED)}, as printed"
     return f"{table.quantity} {table.clock.time}" if is_time(table.quantity) else table.quantity
 
 

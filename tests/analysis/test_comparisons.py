@@ -282,9 +282,9 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, 
 
 
 def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
-    found = grown(128 * 1024 / CALLS - 60.0, leak=60.0)
+    found = grown(256 * 1024 / CALLS - 60.0, leak=60.0)
     assert found.verdict is UNCLEAR
-    assert 0.0 < found.settling.half < 128 * 1024 / CALLS
+    assert 0.0 < found.settling.half < 256 * 1024 / CALLS
     assert found.settling.rounds > 0
 
 

@@ -120,6 +120,16 @@ def test_without_two_points_there_is_no_growth(points):
     assert growth_estimate([leaking(1000, points=points)]) is None
 
 
+def test_a_pool_that_fills_in_the_first_half_is_no_growth():
+    points = [(calls, 10**8 + 4096 * min(calls, 450)) for calls in CALLS]
+    assert growth(launch(GRAPH, memory=points)) == 0.0
+
+
+@pytest.mark.parametrize("points", [[0, 5], [0, 5, 10]])
+def test_of_few_points_two_at_least_tell(points):
+    assert growth(leaking(1000, points=points)) == pytest.approx(1000)
+
+
 def test_what_is_allocated_once_is_hardly_a_growth():
     once = [(calls, 10**8 + (2**22 if calls > 700 else 0)) for calls in CALLS]
     assert slope(once) == 0.0

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation import others, trends
+from bench.simulation import growth, others, trends
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome, residuals
 from harness.analysis.moderation import residual
+from harness.analysis.quantities import PIECE, slope
 
 TABLES = 150
 #: Three standard errors of a share of 5 % in so many tables.
@@ -149,3 +150,20 @@ def test_in_turns_all_launches_of_a_round_meet_the_same_machine():
     logs = launches(table(16, 1e-9, drift=Drift.STEPS, turns=True), 10, np.random.default_rng(1))
     assert np.allclose(logs, logs[:, :1, :])
     assert not np.allclose(logs, logs[:, :, :1])
+
+
+@pytest.mark.parametrize("leak", [0.0, growth.LEAK])
+@pytest.mark.parametrize("memory", ["each reading off by 32 KiB", "pieces of 128 KiB"])
+def test_intervals_of_memory_growth_hold_what_is_kept(memory, leak):
+    told = growth.told(growth.ALLOCATORS[memory], leak, 5, TABLES, 1)
+    assert told.covered >= 0.95 - SLACK
+    assert told.mean == pytest.approx(leak, abs=10.0)
+    assert told.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK))
+
+
+@pytest.mark.parametrize("memory", ["4 MiB at once, in half of the launches", "a pool of 2 MiB fills first"])
+def test_what_is_allocated_once_is_called_no_growth(memory):
+    margin = PIECE / (growth.CALLS[-1] / 2.0)
+    assert growth.told(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin).found <= SLACK
+    # as a slope over all calls would call the pool
+    assert growth.told(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9

@@ -13,7 +13,7 @@ from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
-from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
@@ -107,6 +107,8 @@ def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> s
         TRACES: "has {}as many traces",
         GROWTH: "keeps {}as much memory with each call",
     }.get(quantity, "takes {}as much CPU time" if clock is Clock.CPU else "takes {}as long")
+    if quantity.startswith(PRINTED):
+        as_much = "prints {}as much"
     if kind == Verdict.SAME:
         return as_much.format("")
     if quantity == GROWTH:
@@ -120,7 +122,8 @@ def _of(answer: Answer) -> str:
     """What of the two is compared, where the verb does not say it."""
     quantity = answer.table.quantity
     if quantity == STEP or not is_time(quantity):
-        return " at its peak" if quantity == PEAK else ""
+        printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
+        return " at its peak" if quantity == PEAK else printed
     return f" in the phase {quantity}"
 
 
@@ -131,7 +134,7 @@ def _than(answer: Answer) -> str:
 def _within(run: Run, answer: Answer) -> str:
     """Within what two are the same."""
     if answer.table.quantity == GROWTH:
-        return f"within {format.bytes_(PIECE)} over all calls"
+        return f"within {format.bytes_(PIECE)} over the later half of calls"
     return f"within {format.share(run.plan.margin)}"
 
 

@@ -298,13 +298,25 @@ def test_other_quantities_have_words_of_their_own(quantity, begins):
         ("first call", "TensorFlow 2.0.0 takes as long as TensorFlow 1.14.0 in the phase first call within 3 % (step,"),
         ("peak memory", "takes as much memory as TensorFlow 1.14.0 at its peak within 3 %"),
         ("traces", "has as many traces as TensorFlow 1.14.0 within 3 %"),
-        ("memory growth", "keeps as much memory with each call as TensorFlow 1.14.0 within 128 KiB over all calls"),
+        (
+            "memory growth",
+            "keeps as much memory with each call as TensorFlow 1.14.0 within 128 KiB over the later half",
+        ),
     ],
 )
 def test_what_is_the_same_of_other_quantities(quantity, told):
     alike = dict.fromkeys(VALUES, VALUES["tf2.0"])
     (sentence,) = answer.sentences(Results(quantified_run(quantity), quantified(values=alike, spread=0.002)))
     assert told in sentence
+
+
+def test_a_number_that_a_script_prints_is_called_by_its_name():
+    launches = [
+        replace(each, observations={"printed: loss": 2.0 if each.cell.environment == "tf2.0" else 1.0})
+        for each in quantified()
+    ]
+    (sentence,) = answer.sentences(Results(quantified_run("printed: loss"), launches))
+    assert sentence.startswith("TensorFlow 2.0.0 prints 2.00× as much as TensorFlow 1.14.0 for loss (95 %: ")
 
 
 def test_what_keeps_less_is_told_with_the_same_sign_in_its_interval():
