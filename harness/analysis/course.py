@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.analysis.disturbance import disturbed
 from harness.analysis.lookup import Lookup
 from harness.analysis.rounds import centre, gave_number
-from harness.analysis.sizing import FIRST_LOOK, samplings
+from harness.analysis.sizing import first_look, samplings
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Run, StopReason
@@ -57,12 +57,13 @@ def ended(run: Run) -> Endings:
     known = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
     for stop in known:
         rounds[stop.reason].append(stop.rounds)
+    first = first_look(run.plan)
     stops = [
         Stopped(
             reason=reason,
             groups=len(rounds[reason]),
             rounds=sorted(set(rounds[reason])),
-            early=FIRST_LOOK if run.plan.precision is not None and min(rounds[reason]) < FIRST_LOOK else 0,
+            early=first if run.plan.ends_early and min(rounds[reason]) < first else 0,
         )
         for reason in StopReason
         if rounds[reason]

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.lookup import lookup
-from harness.analysis.quantities import launches_of
+from harness.analysis.quantities import growth_estimate, launches_of
 from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine
 from harness.analysis.tables import layouts
+from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sampling
-from harness.model.run import Run
-from harness.model.scenario import GROWTH, STEP, Cell
+from harness.model.run import Plan, Run
+from harness.model.scenario import GROWTH, STEP, Cell, Claim
 
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
 #: launches that belief is worth against those that the pilot launched twice.
@@ -48,8 +49,15 @@ FEWEST_SAMPLES = 4
 #: Lengths are rounded up to a multiple of this, in seconds: more digits would promise what a pilot does not know.
 MULTIPLE = 0.05
 
-#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage).
-FIRST_LOOK = 6
+#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage), and of claims:
+#: most are so large that three rounds tell, and to look then costs up to 1.7 points of coverage.
+FIRST_LOOK, FIRST_LOOK_AT_CLAIMS = 6, 3
+
+#: How well a claim needs to be known at least, and at most, as shares.
+CLAIM_PRECISION = (0.03, 0.25)
+
+#: Groups of claims that need to be known no better than this, on the log scale, have no control.
+CONTROL_BELOW = math.log1p(0.10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +180,33 @@ def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
     return min(longest, max(shortest, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
 
 
+def first_look(plan: Plan) -> int:
+    """The round after which the plan's groups may end because their intervals are narrow."""
+    return FIRST_LOOK_AT_CLAIMS if plan.claims and plan.precision is None else FIRST_LOOK
+
+
+def needed(claim: Claim, margin: float) -> float:
+    """How wide half of a claim's interval may be at most, on the log scale, to tell what it can; `margin` is a share.
+
+    Set by the claim alone, before anything is measured: half of the way from the margin to the least that is claimed,
+    within CLAIM_PRECISION. So an interval around 1 does not reach the claim, and one around the claim does not
+    reach the margin. (Of memory growth it is half of the least that is claimed, in bytes.)
+    """
+    least, most = map(math.log1p, CLAIM_PRECISION)
+    if claim.ratio is None:
+        return most
+    return min(most, max(least, (math.log(claim.ratio[0]) - math.log1p(margin)) / 2.0))
+
+
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """By group, half the width of its comparisons' widest interval, on the log scale; infinite before the first look.
 
     It looks at the intervals' widths and never at what they say. A group in which nothing can be compared has that of
-    its cells' times instead; one without a number is left out. Memory growth has no ratios, and is not looked at.
+    its cells' times instead; one without a number is left out. Memory growth has no ratios, and is not looked at. In a
+    run of claims without a precision only theirs count, each in terms of what it needs: 1 is enough for all.
     """
+    if run.plan.claims and run.plan.precision is None:
+        return _of_claims(run, launches)
     clock = run.plan.clock
     found = lookup(run, by_clock(clock, launches))
     of_pairs: dict[str, float] = {}
@@ -196,11 +225,58 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
         measured = [found.series[cell] for cell in group.cells if cell in found.series]
         if not measured:
             continue
-        if max(map(len, measured)) < FIRST_LOOK:
+        if max(map(len, measured)) < first_look(run.plan):
             result[group.name] = math.inf
         else:
             result[group.name] = of_pairs.get(group.name) or max(map(_half_width, measured))
     return result
+
+
+def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
+    """By group, half the width of its claims' widest interval, in terms of what that claim needs."""
+    result = {group.name: 0.0 for group in run.plan.groups}
+    environments = ["", *(each.name for each in run.environments)]
+    for scenario, claim in ((each, claim) for each in run.scenarios for claim in each.claims):
+        if claim.issue.short not in run.plan.claims:
+            continue
+        places = dict.fromkeys(scenario.claimed(claim, device, each) for device in Device for each in environments)
+        halves = _growths(places, run, launches) if claim.of == GROWTH else _ratios(places, run, claim.of, launches)
+        enough = (claim.bytes or (1.0,))[0] / 2.0 if claim.of == GROWTH else needed(claim, run.plan.margin)
+        for group, half in halves:
+            result[group] = max(result[group], half / enough)
+    return result
+
+
+def _ratios(
+    places: Iterable[tuple[Cell, Cell | None]], run: Run, of: str, launches: Sequence[Launch]
+) -> list[tuple[str, float]]:
+    """Half the width of the intervals of ratios, or of the values of one cell, on the log scale, with the groups."""
+    clock = run.plan.clock
+    found = lookup(run, by_clock(clock, launches) if of == STEP else launches_of(of, launches, clock))
+    # where the better side was claimed, the worse one is that itself
+    measured = [(worse, better) for worse, better in places if worse in found.series and worse != better]
+    pairs = [(worse, better) for worse, better in measured if better and better in found.series]
+    halves = [(worse, half) for (worse, _), half in zip(pairs, half_widths_of(pairs, found), strict=True)]
+    halves += [(worse, _half_width(found.series[worse])) for worse, better in measured if better is None]
+    return [
+        (found.groups[cell], half if len(found.series[cell]) >= FIRST_LOOK_AT_CLAIMS else math.inf)
+        for cell, half in halves
+        if half is not None
+    ]
+
+
+def _growths(
+    places: Iterable[tuple[Cell, Cell | None]], run: Run, launches: Sequence[Launch]
+) -> list[tuple[str, float]]:
+    """Half the width of the intervals of growths, in bytes a call, with the groups."""
+    found = lookup(run, launches)
+    halves = []
+    for cell in dict.fromkeys(cell for place in places for cell in place if cell):
+        estimate = growth_estimate(found.numbers.get(cell, ()))
+        if estimate:
+            ends = estimate.interval if estimate.rounds >= FIRST_LOOK_AT_CLAIMS else None
+            halves.append((found.groups[cell], (ends.high - ends.low) / 2.0 if ends else math.inf))
+    return halves
 
 
 def _half_width(series: Series) -> float:

@@ -21,10 +21,11 @@ from harness.model.errors import Exit, FileError, HarnessError
 COMMANDS = (
     "matrix",
     "run",
+    "repro",
+    "bisect",
     "profile",
     "report",
     "compare",
-    "bisect",
     "doctor",
     "clean",
     "completion",

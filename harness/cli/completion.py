@@ -82,6 +82,16 @@ def suites() -> list[tuple[str, str]]:
     return list(session.names.suites().items())
 
 
+def issues(incomplete: str) -> list[tuple[str, str]]:
+    """The issues of which some scenario has a claim."""
+    return _further(incomplete, session.names.issues())
+
+
+def families() -> list[str]:
+    """The families of these issues."""
+    return session.names.families()
+
+
 def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """`AXIS=` of the scenarios that were typed, or of all; after it the axis's values, one after another."""
     typed = names(context.params.get("scenarios") or (), "-s")

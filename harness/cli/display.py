@@ -117,7 +117,7 @@ class Count(WalkListener):
         self._longer = _longer(plan.sampling, pilot_sampling(plan))
         self._budget = plan.budget_seconds
         self._spent = 0.0
-        self._at_most = "at most " if plan.precision or plan.budget_seconds else ""
+        self._at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
         self._clock = clock
         self._measured = plan.clock
         self._begun = 0.0

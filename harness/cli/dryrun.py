@@ -76,7 +76,7 @@ def _counts(planned: "session.Planned") -> str:
     missing = f"{counted(len(plan.unavailable), 'cell')} not available."
     if plan.profile_calls:
         return f"{counted(len(plan.cells), 'launch')}; {missing}"
-    at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     # a pilot that sets no length makes only the launches that it must
     fewer = "" if plan.sampling.is_open else "at most "
     controls = sum(group.control is not None for group in plan.groups)
@@ -90,7 +90,7 @@ def _counts(planned: "session.Planned") -> str:
 def _time(planned: "session.Planned", outlook: "session.Outlook") -> str:
     """How long it takes, and from what that is known."""
     plan = planned.plan
-    at_most = "at most " if plan.precision or plan.budget_seconds else ""
+    at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     took = f"as launches took in {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
         which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"

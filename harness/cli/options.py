@@ -24,6 +24,7 @@ _COMPLETED: Mapping[str, Callable[..., Any]] = {
     "reference": completion.environments,
     "scenarios": completion.scenarios,
     "axes": completion.axes,
+    "claims": completion.issues,
 }
 
 

@@ -118,7 +118,8 @@ class Plan:
     taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
     driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
     BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are
-    all given may do without.
+    all given may do without. `claims` are the issues whose claims alone are measured, such as T#40261:
+    without a `precision`, a group ends when it tells of each of them what it can (analysis/sizing.py).
     """
 
     groups: Sequence[Group]
@@ -137,6 +138,12 @@ class Plan:
     compiled: Mapping[str, str] = field(default_factory=dict)
     lock_clocks: str = ""
     piloted: bool = True
+    claims: Sequence[str] = ()
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a group ends before `rounds` where its intervals are narrow enough."""
+        return self.precision is not None or bool(self.claims)
 
     @property
     def compiled_code(self) -> str:

@@ -7,7 +7,8 @@ from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
 
-#: By group, half the width of its widest interval on the log scale; infinite before it may be looked at.
+#: By group, half the width of its widest interval on the log scale, in a run of claims without a precision in terms of
+#: what they need; infinite before it may be looked at.
 Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
@@ -58,9 +59,9 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths, number: int) -> frozens
     An end is final: what other groups measure later moves a group's intervals too, and who goes on where they have
     become wider, and stops where narrower, has intervals that cover less than they say.
     """
-    if plan.precision is None:
+    if not plan.ends_early:
         return frozenset()
-    narrow = math.log1p(plan.precision)
+    narrow = math.log1p(plan.precision) if plan.precision is not None else 1.0
     ended = max(number, _most(plan, ledger)) - 1
     before = {group.name for group in plan.groups if 0 < ledger.rounds(group) < ended}
     return frozenset(before.union(name for name, width in widths(ledger.launches).items() if width <= narrow))

@@ -3,10 +3,11 @@
 Headers are read for axes alone, and environments come from their cache. All raise UsageError where files are wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from harness.catalog import header, toml
 from harness.catalog.environments import load_environments
@@ -14,7 +15,9 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import load_suites, scenario_files
 from harness.model import settings
 from harness.model.environment import pins
-from harness.model.errors import FileError
+from harness.model.errors import FileError, UsageError
+from harness.model.issues import parse
+from harness.plan.claims import UPSTREAM
 
 
 def environments() -> dict[str, str]:
@@ -32,6 +35,36 @@ def packages(environment: str) -> dict[str, str]:
 def scenarios() -> list[str]:
     """The scenarios."""
     return [path.stem for path in scenario_files(Project.find())]
+
+
+def issues() -> dict[str, str]:
+    """What upstream issues claim, by the issues' short names."""
+    found: dict[str, str] = {}
+    for table in _headers():
+        for claim in _tables(table.get("claim")):
+            with suppress(UsageError):
+                found.setdefault(parse(str(claim.get("issue", ""))).short, str(claim.get("reported", "")))
+    return dict(sorted(found.items()))
+
+
+def families() -> list[str]:
+    """What scenarios with claims are tagged with beside UPSTREAM."""
+    claimed = (table for table in _headers() if _tables(table.get("claim")))
+    tags = (tag for table in claimed if isinstance(table.get("tags"), list) for tag in table["tags"])
+    return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
+
+
+def _headers() -> Iterator[dict[str, Any]]:
+    """The table [tool.harness] of each scenario, as it is written."""
+    for path in scenario_files(Project.find()):
+        with suppress(FileError):
+            tool = toml.read_header(toml.read_file(path), path, ("tool", "harness")).values.get("tool")
+            if isinstance(tool, dict) and isinstance(tool.get("harness"), dict):
+                yield tool["harness"]
+
+
+def _tables(entries: Any) -> list[dict[str, Any]]:
+    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
 
 
 def suites() -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from harness.analysis.sizing import turns
+from harness.analysis.sizing import CONTROL_BELOW, needed, turns
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
@@ -17,13 +17,13 @@ from harness.catalog.scenarios import find_scenarios, load_scenario, read_suites
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import CannotRunHereError, FileError, UsageError
+from harness.model.errors import CannotRunHereError, FileError, HarnessError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
-from harness.model.run import Plan, StandIn
+from harness.model.run import Group, Plan, StandIn, Unavailable
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
 from harness.model.texts import joined
-from harness.plan import settings
+from harness.plan import claims, settings
 from harness.plan.availability import compiled, names_on, split
 from harness.plan.gpus import Support
 from harness.plan.groups import group
@@ -133,14 +133,22 @@ def plan(request: Request | ProfileRequest) -> Planned:
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
-    suite = request.suite or ("" if request.scenarios else DEFAULT_SUITE)
+    suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _spared(selection, catalog, broken)
     catalog = settings.with_asked(selection, catalog)
     device = Device.GPU if limits.gpus else Device.CPU
-    cells, environments = select(selection, catalog, device)
+    wanted, absent = _wanted(request, selection, catalog), list[Unavailable]()
+    if wanted:
+        known, wanted, missing = _with_claimed(known, wanted)
+        others = [claims.newest(known), *resolve(typed, list(known), ENVIRONMENT)]
+        whole, absent = claims.suite(wanted, others, known, missing, device)
+        selection = Selection(suite=whole.name, axes=request.axes)
+        scenarios = {scenario.name: scenario for scenario, _ in wanted}
+        catalog = Catalog(environments=list(known), scenarios=scenarios, suites={whole.name: whole})
+    cells, environments = select(selection, catalog, device) if not wanted or whole.parts else ([], others)
     # what was typed is measured or told to be missing; a suite's question is asked of what runs
     asked = None if typed else suites.get(suite or DEFAULT_SUITE)
     taken: list[StandIn] = []
@@ -162,12 +170,13 @@ def plan(request: Request | ProfileRequest) -> Planned:
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=unavailable,
+        unavailable=[*unavailable, *absent],
         stand_ins=taken,
         compiled=compiled((known[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
     if isinstance(request, Request):
-        made = _measured(made, request, suites.get(suite))
+        made = replace(made, groups=[_controlled(each, wanted, request.margin) for each in made.groups])
+        made = _measured(made, request, suites.get(suite), wanted)
     else:  # every cell once, and nothing to compare times by
         groups = [replace(each, control=None) for each in made.groups]
         made = replace(made, groups=groups, profile_calls=request.calls)
@@ -186,7 +195,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     )
 
 
-def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
+def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequence[claims.Asked]) -> Plan:
     """How often, how long and how well: as asked, else as the suite says; of a launch's lengths, else as its pilot."""
 
     def length(key: SuiteLength) -> float | None:
@@ -205,7 +214,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     if interleave is Interleave.TURNS:
         sampling = replace(sampling, turns=turns(measure, sampling.sample_seconds))
-    usual = MOST_ROUNDS if request.precision or budget else ROUNDS
+    usual = MOST_ROUNDS if request.precision or budget or request.claims else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (suite.rounds if suite else None) or usual,
@@ -216,7 +225,19 @@ def _measured(plan: Plan, request: Request, suite: Suite | None) -> Plan:
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
+        claims=list(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
     )
+
+
+def _controlled(of: Group, wanted: Sequence[claims.Asked], margin: float) -> Group:
+    """The group, without a control where its claims need not be known well: none hangs on what that would show."""
+    environments = {cell.environment for cell in of.cells}
+    needs = [
+        needed(claim, margin)
+        for scenario, claim in wanted
+        if not set(claims.cells((scenario, claim), environments, Device(of.device))).isdisjoint(of.cells)
+    ]
+    return replace(of, control=None) if needs and min(needs) >= CONTROL_BELOW else of
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:
@@ -236,6 +257,33 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
             f"Leave out {leave}, or type --interleave launches.",
         )
     return Interleave.LAUNCHES
+
+
+def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
+    """The claims that are asked for, of the selected scenarios. Raises UsageError."""
+    if request.claims and request.suite:
+        raise UsageError("--claim takes the cells that claims need, and --suite those of a suite.", "Type one of them.")
+    names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
+    return claims.asked(request.claims, [catalog.scenarios[name] for name in names])
+
+
+def _with_claimed(
+    known: Mapping[str, Environment], wanted: Sequence[claims.Asked]
+) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
+    """The catalogue and the environments that claims name by their requirements, which the claims then have by name.
+
+    Last, those that could not be made: the others are measured all the same.
+    """
+    environments, missing = dict(known), dict[str, HarnessError]()
+    names: dict[str, str] = {}
+    sides = [side for _, claim in wanted for side in (claim.worse, claim.better) if side]
+    for text in dict.fromkeys(side.environment for side in sides):
+        names[text] = text
+        try:
+            environments, (names[text],) = with_asked(environments, [text])
+        except (UsageError, CannotRunHereError) as error:
+            missing[text] = error
+    return environments, claims.renamed(wanted, names), missing
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:

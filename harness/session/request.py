@@ -195,6 +195,15 @@ class LaunchRequest:
             text="{}b".format,
         ),
     ] = None
+    claims: Annotated[
+        Sequence[str],
+        Option(
+            "Issues, such as T#40261: exactly the cells that their claims need, in the claimed environments, in the "
+            "newest and in those of -e.",
+            ("--claim",),
+            names,
+        ),
+    ] = ()
     seed: Annotated[int | None, Option("Seed for the order of launches. Default: random.", least=0)] = None
     results: Annotated[Path, Option("The folder of runs.", shown="results")] = Path("results")
 

@@ -350,7 +350,7 @@ def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Plann
     groups = []
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell not in gone]
-        again = None if plan.profile_calls else control(cells, planned.reference)
+        again = control(cells, planned.reference) if group.control else None
         groups += [replace(group, cells=cells, control=again)] if cells else []
     return replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
 

@@ -20,6 +20,7 @@ from harness.analysis.sizing import (
     WARMUP,
     WEIGHT,
     Wish,
+    needed,
     samplings,
     settled,
     turns,
@@ -27,7 +28,9 @@ from harness.analysis.sizing import (
     wish,
 )
 from harness.analysis.statistics import student
+from harness.model.issues import parse
 from harness.model.launch import Clock, Protocol, Role, Sample, Sampling, Status
+from harness.model.scenario import Claim, ClaimSide
 from tests.analysis.paired import around, family
 from tests.factories import broken, cell, cells, launch, rounds, run
 from tests.quantified import quantified, quantified_run
@@ -393,3 +396,82 @@ def noisy_cold(each):
 def test_of_growth_alone_the_widths_are_those_of_the_times():
     launches = quantified(count=FIRST_LOOK)
     assert all(0.0 < width < math.inf for width in widths(quantified_run("memory growth"), launches).values())
+
+
+def claim(low, of="step", **changes):
+    """The claim that the first environment's `fit` takes `low` times as long as the second's, or more."""
+    made = Claim(
+        issue=parse("T#1"),
+        reported="fit is slow",
+        worse=ClaimSide("tf1.14", {"call": "0"}),
+        better=ClaimSide("tf2.0", {"call": "0"}),
+        ratio=(low, 2.0 * low),
+        of=of,
+    )
+    return replace(made, **changes)
+
+
+def claiming(one, *claims, asked=("T#1",)):
+    """The family as a run of the claims that were asked for."""
+    whole = replace(one.run.scenarios[0], claims=claims, axes={**one.run.scenarios[0].axes, "call": ["0"]})
+    return replace(one, run=replace(one.run, scenarios=[whole], plan=replace(one.run.plan, claims=asked)))
+
+
+@pytest.mark.parametrize(
+    ("low", "share"), [(1.04, 0.03), (1.1, 0.0334), (1.5, 0.2068), (1.61, 0.25), (10.0, 0.25), (300.0, 0.25)]
+)
+def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds(low, share):
+    assert needed(claim(low), 0.03) == pytest.approx(math.log1p(share), abs=1e-4)
+
+
+def test_a_claim_of_seconds_needs_a_quarter():
+    alone = claim(1.0, better=None, ratio=None, seconds=(5.0, 20.0))
+    assert needed(alone, 0.03) == pytest.approx(math.log(1.25))
+
+
+def test_a_run_of_claims_is_as_wide_as_they_need_from_round_three_on():
+    logs = around(1.0, 0.05, 9)
+    one = family(logs)
+    assert only(claiming(one, claim(10.0))) == pytest.approx(only(one) / math.log(1.25))
+    assert only(claiming(one, claim(10.0), claim(1.1))) == pytest.approx(only(one) / needed(claim(1.1), 0.03))
+    assert only(claiming(family(logs[:2]), claim(10.0))) == math.inf
+    assert only(claiming(family(logs[:3]), claim(10.0))) < math.inf
+
+
+def test_what_is_not_asked_or_not_measured_keeps_nobody_waiting():
+    one = family(around(1.0, 0.05, 9))
+    assert only(claiming(one, claim(10.0), asked=("T#2",))) == 0.0
+    assert only(claiming(replace(one, launches=[]), claim(10.0))) == 0.0
+
+
+def test_with_a_precision_claims_are_as_wide_as_any_comparison():
+    one = family(around(1.0, 0.05, 9))
+    asked = claiming(one, claim(10.0))
+    asked = replace(asked, run=replace(asked.run, plan=replace(asked.run.plan, precision=0.02)))
+    assert only(asked) == only(one)
+
+
+def test_a_claim_of_a_phase_is_as_wide_as_its_values():
+    one = family(around(1.0, 0.001, 9))
+    launches = [replace(each, phases={"import": math.exp(each.round)}) for each in one.launches]
+    asked = claiming(replace(one, launches=launches), claim(10.0, "import"))
+    # both sides of a round take as long, so the ratio is 1 throughout
+    assert only(asked) < 1e-6
+    alone = claiming(
+        replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 2.0))
+    )
+    logs = [float(number) for number in range(1, 10)]
+    spread = math.sqrt(sum((each - 5.0) ** 2 for each in logs) / 8.0)
+    assert only(alone) == pytest.approx(student(8) * spread / 3.0 / math.log(1.25))
+
+
+def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
+    one = family(around(1.0, 0.001, 9))
+    launches = [replace(each, memory=[(0, 0), (10, 10 * (1000 + 100 * (-1) ** each.round))]) for each in one.launches]
+    asked = claiming(
+        replace(one, launches=launches), claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
+    )
+    grown = [1000.0 + 100.0 * (-1) ** number for number in range(1, 10)]
+    mean = sum(grown) / 9.0
+    spread = math.sqrt(sum((each - mean) ** 2 for each in grown) / 8.0)
+    assert only(asked) == pytest.approx(student(8) * spread / 3.0 / 250.0)

@@ -78,6 +78,39 @@ def scenario(bench, way, speed):
 """
 
 
+#: What two issues claim: that a sum is twice as slow in the environment `old`, and that another one takes for ever.
+CLAIMS = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Sums"
+# tags = ["upstream", "calls"]
+#
+# [tool.harness.axes]
+# length = ["short", "long"]
+#
+# [[tool.harness.claim]]
+# issue = "T#1001"
+# reported = "a long sum takes ten times as long"
+# worse = { environment = "old", length = "long" }
+# better = { environment = "old", length = "short" }
+# ratio = [5, 30]
+# [[tool.harness.claim]]
+# issue = "K#7"
+# reported = "a long sum takes a minute"
+# worse = { environment = "old", length = "long" }
+# seconds = [60, 90]
+# visible = ["gpu"]
+# ///
+
+
+def scenario(bench, length):
+    numbers = range(1000 if length == "short" else 10000)
+    bench.measure(lambda: sum(numbers))
+"""
+
 #: An environment without an engine.
 NOWHERE = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
 

@@ -68,6 +68,14 @@ def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent(width: float
     assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _: {"step 0": width})) is open_
 
 
+@pytest.mark.parametrize(("changes", "open_"), [({}, False), ({"precision": 0.02}, True)])
+def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked(
+    changes: Mapping[str, Any], open_: bool
+) -> None:
+    planned = replace(plan(rounds=100), claims=["T#1"], **changes)
+    assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _: {"step 0": 1.0})) is open_
+
+
 @pytest.mark.parametrize(("budget", "open_"), [(10.0, True), (9.0, False)])
 def test_no_round_begins_that_would_end_after_the_budget(budget: float, open_: bool) -> None:
     planned = replace(plan(rounds=100), budget_seconds=budget)

@@ -65,7 +65,7 @@ def rounds(results: Results) -> str:
 
 def planned(plan: Plan) -> str:
     """How many rounds were asked for: `5 rounds`, `at most 100 rounds`."""
-    most = "at most " if plan.precision or plan.budget_seconds else ""
+    most = "at most " if plan.ends_early or plan.budget_seconds else ""
     return f"{most}{counted(plan.rounds, 'round')}"
 
 
@@ -97,9 +97,9 @@ def stopped(ended: Endings, plan: Plan) -> str:
 
 def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     every, after = stop.groups == groups, f"after {_span(stop.rounds)}"
-    if stop.reason is StopReason.ROUNDS and every and not plan.precision:
+    if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as asked"
-    width = f"±{format.share(plan.precision)}" if plan.precision else ""
+    width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {

@@ -1,0 +1,67 @@
+"""`harness repro`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import completion, options
+from harness.cli.dryrun import show_plan
+from harness.cli.messages import columns, say
+from harness.session.request import Request
+
+if TYPE_CHECKING:
+    from harness.upstream.known import Known, Library
+
+#: What of a request the claims settle.
+_SETTLED = ("suite", "scenarios", "axes", "claims", "reference", "sampling", "interleave")
+
+
+@options.of(Request, without=_SETTLED)
+def repro(
+    request: Request,
+    *,
+    issues: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ISSUE]...|list",
+            help="Issues, such as T#40261, or their URLs; `list` shows which there are.",
+            autocompletion=completion.issues,
+        ),
+    ] = None,
+    family: Annotated[str, typer.Option(help="All issues of this family.", autocompletion=completion.families)] = "",
+    every: Annotated[bool, typer.Option("--all", help="All issues, and no nightly.")] = False,
+    no_nightly: Annotated[bool, typer.Option("--no-nightly", help="Not in the newest nightly.")] = False,
+    wait: options.Wait = False,
+    dry_run: options.DryRun = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the list, the plan or the launches as JSON.")] = False,
+) -> None:
+    """Measure what upstream issues claim: where it was claimed, in the newest release, and in the nightly."""
+    from harness.upstream import known  # noqa: PLC0415 - help needs none of it
+    from harness.upstream import repro as upstream  # noqa: PLC0415
+
+    library = known.library()
+    listed = issues == ["list"]
+    found = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
+    if listed:
+        _list(library, found, json=json)
+        return
+    night = "" if every or no_nightly else upstream.nightly(request, say)
+    made = upstream.request(request, found, night)
+    if dry_run:
+        raise typer.Exit(show_plan(made, json=json))
+    from harness.cli import running  # noqa: PLC0415 - as in `matrix`
+
+    raise typer.Exit(running.run(made, wait=wait, json=json))
+
+
+def _list(library: "Library", found: "list[Known]", *, json: bool) -> None:
+    if json:
+        typer.echo(library.document(found), nl=False)
+        return
+    rows = [("issue", "family", "takes", "environments", "claimed")]
+    for each in found:
+        about = f"{max(1, round(each.seconds(library.newest) / 60.0))} min"
+        told = "; ".join(claim.reported for _, claim in each.claims)
+        rows.append((each.issue.short, ", ".join(each.families), about, ", ".join(each.environments), told))
+    for line in columns(rows):
+        typer.echo(line)

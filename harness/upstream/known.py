@@ -1,0 +1,117 @@
+"""The issues of which some scenario has a claim: what they claim, and what it takes to measure that again."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.catalog.scenarios import find_scenarios
+from harness.model.environment import Device
+from harness.model.errors import UsageError
+from harness.model.issues import Issue
+from harness.model.scenario import Claim, Scenario
+from harness.model.texts import joined
+from harness.plan import claims
+from harness.plan.claims import UPSTREAM
+from harness.plan.selection import unknown
+from harness.session.forecast import START
+
+#: What is measured unless something else is typed, in seconds: how long a launch warms up and measures, and how much
+#: launching an issue may take, and all together. Most claims are so large that a launch need not be long.
+WARMUP, MEASURE, BUDGET, WHOLE_BUDGET = 0.2, 0.5, 300.0, 3600.0
+
+#: How many rounds a claim takes where it is large, as most are.
+USUAL_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Known:
+    """An issue, with every claim of it and the scenario that has that."""
+
+    issue: Issue
+    claims: Sequence[tuple[Scenario, Claim]]
+
+    @property
+    def families(self) -> list[str]:
+        """What its scenarios are tagged with beside UPSTREAM."""
+        return list(dict.fromkeys(tag for scenario, _ in self.claims for tag in scenario.tags if tag != UPSTREAM))
+
+    @property
+    def environments(self) -> list[str]:
+        """The environments in which it was claimed."""
+        sides = (side for _, claim in self.claims for side in (claim.worse, claim.better) if side)
+        return list(dict.fromkeys(side.environment for side in sides))
+
+    def seconds(self, newest: str) -> float:
+        """About how long it takes: its cells, and those of the newest release, in a pilot and some rounds."""
+        cells = {cell for each in self.claims for cell in claims.cells(each, [newest], Device.CPU)}
+        return len(cells) * (USUAL_ROUNDS * (START + WARMUP + MEASURE) + START / 2.0)
+
+
+@dataclass(frozen=True)
+class Library:
+    """Everything that is known, by issue, in the order of their names; `newest` is the newest release's environment."""
+
+    issues: Mapping[Issue, Known]
+    newest: str
+
+    @cached_property
+    def families(self) -> list[str]:
+        """The families that there are."""
+        return sorted({family for each in self.issues.values() for family in each.families})
+
+    def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[Known]:
+        """The issues that were typed; of a family, or all of them. Raises UsageError for what there is not."""
+        typed = list(typed)
+        if typed and (family or every):
+            raise UsageError(
+                f"{joined(typed)} and {'--all' if every else '--family'} both say which issues.", "Type one of the two."
+            )
+        if family and family not in self.families:
+            raise unknown(family, self.families, "family")
+        if not (typed or family or every):
+            raise UsageError("No issue is named.", "For example: harness repro T#40261. All: harness repro list")
+        if typed:
+            return [self.issues[each] for each in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
+        return [each for each in self.issues.values() if not family or family in each.families]
+
+    def document(self, found: Iterable[Known]) -> str:
+        """Those issues as JSON."""
+        return json.dumps([self._values(each) for each in found], indent=2) + "\n"
+
+    def _values(self, each: Known) -> dict[str, Any]:
+        return {
+            "issue": each.issue.short,
+            "url": each.issue.url,
+            "families": each.families,
+            "environments": each.environments,
+            "seconds": round(each.seconds(self.newest)),
+            "claims": [
+                {
+                    "scenario": scenario.name,
+                    "reported": claim.reported,
+                    "of": claim.of,
+                    "ratio": claim.ratio,
+                    "seconds": claim.seconds,
+                    "bytes": claim.bytes,
+                    "hardware": claim.hardware,
+                    "fixed": claim.fixed,
+                    "visible": list(claim.visible),
+                }
+                for scenario, claim in each.claims
+            ],
+        }
+
+
+def library() -> Library:
+    """What the project's scenarios claim. Those whose files are wrong are left out."""
+    project = Project.find()
+    found: dict[Issue, list[tuple[Scenario, Claim]]] = {}
+    for scenario in find_scenarios(project).scenarios.values():
+        for claim in scenario.claims:
+            found.setdefault(claim.issue, []).append((scenario, claim))
+    newest = claims.newest(load_environments(project))
+    return Library({issue: Known(issue, found[issue]) for issue in sorted(found)}, newest)

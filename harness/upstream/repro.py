@@ -1,0 +1,34 @@
+"""Issues measured again: what a run of them is asked for, and what came of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.catalog.adhoc import with_asked
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.session.request import Request
+from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known
+
+
+def request(asked: Request, found: Sequence[Known], nightly: str) -> Request:
+    """What measures the issues `found`: as was `asked`, in the environment `nightly` too, where that is not empty."""
+    return replace(
+        asked,
+        claims=[each.issue.short for each in found],
+        environments=[*asked.environments, *([nightly] if nightly else [])],
+        budget=asked.budget or min(BUDGET * len(found), WHOLE_BUDGET),
+        warmup=WARMUP if asked.warmup is None else asked.warmup,
+        measure=MEASURE if asked.measure is None else asked.measure,
+    )
+
+
+def nightly(asked: Request, say: Callable[[str], None]) -> str:
+    """The newest nightly's environment; empty, and said why, where there is none to be had."""
+    package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
+    try:
+        _, (name,) = with_asked(load_environments(Project.find()), [package])
+    except (UsageError, CannotRunHereError) as error:
+        say(f"Not measured in {package}: {error.message}")
+        return ""
+    return name

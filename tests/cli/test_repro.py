@@ -1,0 +1,55 @@
+"""`harness repro`, from the command line to the report."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import CLAIMS, Harness
+
+SHORT = ("--backend", "local", "--no-nightly", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+
+
+@pytest.fixture
+def claiming(harness: Harness) -> Harness:
+    (harness.root / "scenarios" / "upstream").mkdir()
+    (harness.root / "scenarios" / "upstream" / "sums.py").write_text(CLAIMS)
+    return harness
+
+
+def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claiming: Harness) -> None:
+    done = claiming("repro", "list")
+    heads, *rows = done.stdout.splitlines()
+    assert heads.split() == ["issue", "family", "takes", "environments", "claimed"]
+    assert [row.split()[0] for row in rows] == ["K#7", "T#1001"]
+    assert rows[1].split(maxsplit=5)[1:] == ["calls", "1", "min", "old", "a long sum takes ten times as long"]
+    assert [each["issue"] for each in json.loads(claiming("repro", "list", "--json").stdout)] == ["K#7", "T#1001"]
+
+
+def test_an_unknown_issue_is_a_usage_error_with_the_nearest(claiming: Harness) -> None:
+    done = claiming("repro", "T#1002")
+    assert done.returncode == 2
+    assert "No scenario has a claim of T#1002. Did you mean T#1001?" in done.stderr
+
+
+def test_exactly_the_cells_of_a_claim_are_planned(claiming: Harness) -> None:
+    done = claiming("matrix", "--claim", "T#1001", "--dry-run", "--backend", "local")
+    assert [line.strip() for line in done.stdout.splitlines() if line.startswith("  ")] == [
+        "sums old long",
+        "sums new long",
+        "sums old short",
+        "sums new short",
+    ]
+    assert claiming("matrix", "--claim", "T#1001", "--suite", "headline", "--dry-run").returncode == 2
+    refused = claiming("repro", "K#7", *SHORT)
+    assert refused.returncode == 4
+    assert "visible on a GPU" in refused.stderr
+
+
+def test_a_claim_is_measured_until_it_is_clear(claiming: Harness) -> None:
+    done = claiming("repro", "https://github.com/tensorflow/tensorflow/issues/1001", *SHORT)
+    assert done.returncode == 0, done.stderr
+    rounds = {launch["round"] for launch in claiming.launches}
+    assert max(rounds) >= 3
+    stored = json.loads((claiming.run / "run.json").read_text())
+    assert (stored["plan"]["claims"], stored["command"][:2]) == (["T#1001"], ["harness", "repro"])
+    assert "harness matrix --resume" not in done.stderr

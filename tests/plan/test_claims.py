@@ -1,0 +1,138 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from harness.model.environment import Device, Environment
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.issues import Issue, parse
+from harness.model.run import Unavailable
+from harness.model.scenario import Cell, Claim, ClaimSide, Scenario
+from harness.plan import claims
+from harness.plan.selection import Catalog, Selection, select
+from tests.factories import scenario
+
+ENVIRONMENTS = ["tf2.0", "tf2.1", "tf2.2", "tf2.21"]
+
+
+def claim(issue: str = "T#1", worse: str = "tf2.0", better: str = "tf2.0", **changes: object) -> Claim:
+    """`fit` takes ten times as long as `train_on_batch`, in `worse` and `better`."""
+    made = Claim(
+        issue=parse(issue),
+        reported="fit is slow",
+        worse=ClaimSide(worse, {"call": "fit"}),
+        better=ClaimSide(better, {"call": "train_on_batch"}),
+        ratio=(10.0, 20.0),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def of(*made: Claim, name: str = "step") -> Scenario:
+    return scenario(name, claims=made)
+
+
+def selected(
+    wanted: Sequence[claims.Asked], *others: str, device: Device = Device.CPU, missing: Sequence[str] = ()
+) -> tuple[list[str], list[Unavailable]]:
+    """The selected cells, in words, and those that are not available."""
+    errors = {name: CannotRunHereError(f"no {name}.", "Go on.") for name in missing}
+    suite, absent = claims.suite(wanted, others, ENVIRONMENTS, errors, device)
+    if not suite.parts:
+        return [], absent
+    scenarios = {each.name: each for each, _ in wanted}
+    cells, _ = select(Selection(suite=suite.name), Catalog(ENVIRONMENTS, scenarios, {suite.name: suite}), device)
+    return [f"{cell.environment} {cell.axes['call']} {cell.axes['mode']}" for cell in cells], absent
+
+
+def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere() -> None:
+    wanted = claims.asked(["T#1"], [of(claim())])
+    assert selected(wanted, "tf2.21") == (
+        ["tf2.0 fit graph", "tf2.21 fit graph", "tf2.0 train_on_batch graph", "tf2.21 train_on_batch graph"],
+        [],
+    )
+
+
+def test_of_sides_in_two_environments_the_better_one_is_held() -> None:
+    wanted = claims.asked(["T#1"], [of(claim(worse="tf2.2", better="tf2.1"))])
+    assert selected(wanted, "tf2.21", "tf2.1")[0] == [
+        "tf2.1 fit graph",
+        "tf2.2 fit graph",
+        "tf2.21 fit graph",
+        "tf2.1 train_on_batch graph",
+    ]
+
+
+def test_a_claim_without_a_better_side_needs_the_worse_one_alone() -> None:
+    alone = claim(better="", ratio=None, seconds=(5.0, 20.0))
+    wanted = claims.asked(["T#1"], [of(replace(alone, better=None))])
+    assert selected(wanted, "tf2.21")[0] == ["tf2.0 fit graph", "tf2.21 fit graph"]
+
+
+def test_exactly_the_cells_of_the_issues_that_were_typed() -> None:
+    own = [of(claim("T#1"), claim("K#2", when={"mode": "eager"})), of(claim("T#3"), name="other")]
+    assert selected(claims.asked(["K#2"], own))[0] == ["tf2.0 fit eager", "tf2.0 train_on_batch eager"]
+    assert [each.issue.short for _, each in claims.asked(["T#3", "T#1", "T#3"], own)] == ["T#3", "T#1"]
+
+
+KNOWN = [Issue("tensorflow/tensorflow", 40261), Issue("keras-team/keras", 7), Issue("tensorflow/tensorflow", 7)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "short"),
+    [
+        ("T#40261", "T#40261"),
+        ("40261", "T#40261"),
+        ("#40261", "T#40261"),
+        ("K#7", "K#7"),
+        ("https://github.com/tensorflow/tensorflow/issues/40261#issuecomment-1", "T#40261"),
+    ],
+)
+def test_an_issue_is_found_however_it_is_written(typed: str, short: str) -> None:
+    assert claims.issue(typed, KNOWN).short == short
+
+
+def test_a_number_of_the_only_repository_that_has_it_is_enough() -> None:
+    assert claims.issue("7", KNOWN[:2]).short == "K#7"
+    with pytest.raises(UsageError, match="several issues 7: K#7 and T#7"):
+        claims.issue("7", KNOWN)
+
+
+def test_an_issue_without_a_claim_is_told_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"No scenario has a claim of T#40262\. Did you mean T#40261\?"):
+        claims.issue("40262", KNOWN)
+    with pytest.raises(UsageError, match="'predict' is not the name of an issue") as refused:
+        claims.issue("predict", KNOWN)
+    assert "T#33487" in refused.value.advice
+
+
+def test_a_claim_of_another_device_is_not_available() -> None:
+    wanted = claims.asked(["T#1"], [of(claim(visible=[Device.GPU]))])
+    cells, absent = selected(wanted)
+    assert cells == []
+    assert [(each.reason, each.advice) for each in absent] == [
+        ("T#1 is said to be visible on a GPU", "Give --gpu."),
+    ] * 2
+    assert selected(wanted, device=Device.GPU)[1] == []
+
+
+def test_an_environment_that_cannot_be_made_leaves_the_others() -> None:
+    wanted = claims.asked(["T#1"], [of(claim())])
+    cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])
+    assert cells == ["tf2.0 fit graph", "tf2.0 train_on_batch graph"]
+    assert [(each.cell.environment, each.reason) for each in absent] == [("tf2.21", "no tf2.21.")] * 2
+
+
+def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by() -> None:
+    wanted = claims.asked(["T#1"], [of(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
+    ((known, renamed),) = claims.renamed(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
+    worse, better = known.claimed(renamed, Device.CPU)
+    assert isinstance(better, Cell)
+    assert (worse.environment, better.environment) == ("tf2.0-numpy-1.17.4", "tf2.0")
+    assert known.claims == [renamed]
+
+
+def test_the_newest_is_the_catalogues_newest_release() -> None:
+    versions = {"tf2.9": "2.9.0", "tf2.21": "2.21.0", "tf2.21-py3.13": "2.21.0", "tf2.8": "2.8.4"}
+    known = {name: Environment(name, version, "3.11", "2026-01-01") for name, version in versions.items()}
+    known["asked"] = Environment("asked", "2.22.0", "3.11", "2026-01-01", asked="tensorflow==2.22.0")
+    assert claims.newest(known) == "tf2.21"

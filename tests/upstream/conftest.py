@@ -1,0 +1,15 @@
+"""What is upstream works in the same small project as the command line's tests, with a scenario of two issues."""
+
+import pytest
+
+from tests.cli.conftest import CLAIMS, Harness, _environments, harness
+
+__all__ = ["_environments", "claiming", "harness"]
+
+
+@pytest.fixture
+def claiming(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    (harness.root / "scenarios" / "upstream").mkdir()
+    (harness.root / "scenarios" / "upstream" / "sums.py").write_text(CLAIMS)
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    return harness

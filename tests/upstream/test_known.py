@@ -1,0 +1,108 @@
+"""Which issues there are, and what measures them."""
+
+import json
+
+import pytest
+
+from harness.catalog import adhoc
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.session.planning import plan
+from harness.session.request import Request
+from harness.upstream import repro
+from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known, library
+from tests.cli.conftest import Harness
+
+
+def names(found: list[Known]) -> list[str]:
+    return [each.issue.short for each in found]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
+    known = library()
+    assert names(known.chosen([], every=True)) == ["K#7", "T#1001"]
+    assert names(known.chosen([], "calls")) == ["K#7", "T#1001"]
+    assert names(known.chosen(["1001", "T#1001"])) == ["T#1001"]
+    assert (known.families, known.newest) == (["calls"], "new")
+
+
+@pytest.mark.usefixtures("claiming")
+@pytest.mark.parametrize(
+    ("typed", "options", "told"),
+    [
+        ([], {}, "No issue is named"),
+        (["T#1001"], {"every": True}, "T#1001 and --all both say which issues"),
+        (["T#1001"], {"family": "calls"}, "T#1001 and --family both say which issues"),
+        ([], {"family": "cals"}, "There is no family 'cals'. Did you mean calls?"),
+        (["T#1002"], {}, r"No scenario has a claim of T#1002. Did you mean T#1001\?"),
+        (["predict"], {}, "'predict' is not the name of an issue"),
+    ],
+)
+def test_what_there_is_not_is_told(typed: list[str], options: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        library().chosen(typed, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_an_issue_is_told_as_json() -> None:
+    known = library()
+    (told,) = json.loads(known.document(known.chosen(["T#1001"])))
+    assert told["issue"] == "T#1001"
+    assert told["url"].endswith("/tensorflow/tensorflow/issues/1001")
+    assert (told["families"], told["environments"]) == (["calls"], ["old"])
+    assert told["claims"][0]["ratio"] == [5.0, 30.0]
+    assert told["seconds"] > 0.0
+
+
+@pytest.mark.usefixtures("claiming")
+def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear() -> None:
+    found = library().chosen(["T#1001"])
+    planned = plan(repro.request(Request(backend="local"), found, ""))
+    assert [str(cell) for cell in planned.cells] == [
+        "sums old long",
+        "sums new long",
+        "sums old short",
+        "sums new short",
+    ]
+    made = planned.plan
+    assert (made.claims, made.budget_seconds) == (["T#1001"], BUDGET)
+    assert (made.sampling.warmup_seconds, made.sampling.measure_seconds) == (WARMUP, MEASURE)
+    # a claim of five times needs no control
+    assert [group.control for group in made.groups] == [None]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_what_is_typed_is_taken() -> None:
+    asked = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
+    made = repro.request(asked, library().chosen(["T#1001"]), "night")
+    assert (made.budget, made.warmup, made.measure) == (10.0, 0.0, 1.0)
+    assert made.environments == ["new", "night"]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_many_issues_have_an_hour() -> None:
+    found = library().chosen([], every=True)
+    assert repro.request(Request(), found, "").budget == 2 * BUDGET
+    assert repro.request(Request(), found * 20, "").budget == WHOLE_BUDGET
+
+
+@pytest.mark.usefixtures("claiming")
+def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
+    planned = plan(repro.request(Request(backend="local"), library().chosen(["K#7"]), ""))
+    assert planned.cells == []
+    with pytest.raises(CannotRunHereError, match="K#7 is said to be visible on a GPU") as refused:
+        planned.refuse_nothing()
+    assert refused.value.advice == "Give --gpu."
+
+
+@pytest.mark.parametrize(("options", "package"), [({}, "tf-nightly-cpu"), ({"gpu": True}, "tf-nightly")])
+def test_a_nightly_that_cannot_be_had_is_told(
+    claiming: Harness, monkeypatch: pytest.MonkeyPatch, options: dict[str, bool], package: str
+) -> None:
+    def refuse(text: str, _: object) -> None:
+        raise CannotRunHereError(f"{text}: the index does not answer.")
+
+    monkeypatch.setattr(adhoc, "make", refuse)
+    told: list[str] = []
+    assert repro.nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
+    assert told == [f"Not measured in {package}: {package}: the index does not answer."]
