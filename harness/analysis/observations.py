@@ -12,7 +12,7 @@ from harness.analysis.lookup import Lookup
 from harness.model.environment import installed, normalise, unmet
 from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
-from harness.model.scenario import Cell, Expectation, Scenario, matches
+from harness.model.scenario import NUMBERS, OUTPUT, Cell, Expectation, Scenario, matches
 
 #: Under which name the kit observes what of TensorFlow's settings was on.
 SETTINGS_SEEN = "settings"
@@ -20,8 +20,9 @@ SETTINGS_SEEN = "settings"
 #: The commit that TensorFlow was built from (`tf.version.GIT_VERSION`), as the kit observes it.
 GIT_VERSION = "git version"
 
-#: What the kit itself observes: of launches on a GPU, and of every launch that imports TensorFlow (docs/contracts.md).
-KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION})
+#: What the kit itself observes: of launches on a GPU, of every launch that imports TensorFlow, and of plain scripts
+#: (docs/contracts.md).
+KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
 TOLERANCE = 1e-5

@@ -21,7 +21,7 @@ from dataclasses import replace
 from harness.analysis.shape import Quantity
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.launch import Clock, Launch, Role, Sample, Status
-from harness.model.scenario import GROWTH, PEAK, PRINTED, STEP, TRACES
+from harness.model.scenario import GROWTH, OWN, PEAK, PRINTED, STEP, TRACES, WHOLE
 
 #: What the kernel gives to a process at once when its memory grows (M_TOP_PAD of glibc's malloc, mallopt(3)), in bytes:
 #: a smaller change over the calls that are looked at is no growth that a reading of memory can tell from none.
@@ -60,8 +60,9 @@ def _number(told: object) -> float | None:
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
     """The launches with one sample of one step each, whose seconds are their value of the quantity.
 
-    One that has no value above zero ends `not available`; pilots stay as they are. Others' use of the CPU is taken off
-    no such value: it is known of the timed steps alone. Raises ValueError for memory growth, which may be negative.
+    One that has no value above zero ends `not available`; pilots stay as they are. Others' use of the CPU is known of
+    the timed steps alone: it is taken off none of these values but those that are parts of them, WHOLE and OWN. Raises
+    ValueError for memory growth, which may be negative.
     """
     if quantity == GROWTH:
         raise ValueError("memory growth has no logarithm: growth_estimate and difference are for it")
@@ -80,8 +81,9 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
             f"Its {quantity} is {found:g}: no ratio is made of it." if found is not None else f"It has no {quantity}."
         )
         return replace(bare, status=Status.NOT_AVAILABLE, error=none)
-    # CPU seconds as long as the sample: then nothing is taken off it
-    return replace(bare, samples=[Sample(found, 1, found)])
+    # CPU seconds as long as the sample: then nothing is taken off it, as is of what is part of the timed steps
+    within = quantity in (WHOLE, OWN) and clock is Clock.WALL
+    return replace(bare, samples=[Sample(found, 1, None if within else found)])
 
 
 def growth(launch: Launch) -> float | None:

@@ -15,6 +15,7 @@ from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
 from harness.analysis.trends import Trend, warm_up_step
 from harness.model.launch import Launch
+from harness.model.scenario import OWN, WHOLE
 
 #: A launch's samples are uneven where their mean and their median differ by more than this share of the median.
 PARTED = 0.10
@@ -256,7 +257,7 @@ def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
 def used(launches: Sequence[Launch]) -> Used:
     """What one cell's launches that gave a number went through and used."""
     untimed = [
-        {name: seconds for name, seconds in launch.phases.items() if name not in TIMED}
+        {name: seconds for name, seconds in launch.phases.items() if name not in (*TIMED, WHOLE, OWN)}
         for launch in launches
         if launch.phases
     ]

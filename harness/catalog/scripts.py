@@ -19,7 +19,7 @@ from harness.catalog import notebooks
 from harness.catalog.project import Project
 from harness.files import cache_dir, write_atomically
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
-from harness.model.scenario import PEAK, PRINTED, STEP
+from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 
 #: Names whose file would hide a module that scripts import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
@@ -251,11 +251,8 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
 
 def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
     """The header's entries of what is compared along the environments: the step first, then what else is known."""
-    if has_steps:
-        about = {"step": STEP, "first call": "first call", "whole script": "steady state"}
-    else:
-        about = {"whole script": STEP}
-    about |= {name: name for name in ("without the import", PEAK)}
+    about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
+    about |= {name: name for name in (OWN, PEAK)}
     about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [

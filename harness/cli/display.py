@@ -123,6 +123,7 @@ class Count(WalkListener):
         self._begun = 0.0
         self._open = 0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
+        self._errors: dict[str, str] = {}
 
     def begin(self, cell: Cell, number: int) -> None:
         """A launch begins; there may be others that take turns with it."""
@@ -136,6 +137,12 @@ class Count(WalkListener):
         self._begun = self._clock()
         self._spent += launch.seconds
         self._seconds[launch.round == 0].append(launch.seconds)
+
+    def described(self, launch: Launch) -> str:
+        """What came of a launch; an error that another cell had before is not told again."""
+        first = self._errors.setdefault(launch.error, str(launch.cell)) if launch.error else ""
+        again = first not in ("", str(launch.cell))
+        return f"{launch.status.value} as {first} did" if again else describe(launch, self._measured)
 
     def skip(self, launches: int) -> None:
         """Some will not be done."""
@@ -186,7 +193,7 @@ class PlainLaunches(Count):
         """A launch was stored."""
         super().end(launch)
         name = f"round {launch.round}" if launch.round else launch.role.value
-        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {describe(launch, self._measured)} ({self.left()})")
+        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {self.described(launch)} ({self.left()})")
 
 
 class LiveLaunches(Count):
@@ -236,7 +243,7 @@ class LiveLaunches(Count):
         super().end(launch)
         self.live.update(self._task, completed=self.done)
         if launch.status is not Status.OK:
-            self.tell(f"{launch.cell}: {describe(launch)}")
+            self.tell(f"{launch.cell}: {self.described(launch)}")
 
     def skip(self, launches: int) -> None:
         """Some launches will not be done."""

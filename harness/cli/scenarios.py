@@ -68,15 +68,19 @@ def check(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="The scenario's name, as of a Python module.")],
+    name: Annotated[
+        str, typer.Argument(help="The scenario's name, as of a Python module; of a script its own unless it is given.")
+    ] = "",
     title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
     directory: Annotated[
         Path | None,
         typer.Option(help="The folder to write it to. Default: scenarios/ of the project, or of this folder."),
     ] = None,
+    script: Annotated[Path | None, typer.Option("--from", help="Write it from this plain script or notebook.")] = None,
 ) -> None:
     """Write the skeleton of a scenario, ready to run."""
-    made = session.scenarios.new(name, title, directory)
+    made = session.scenarios.new(name, title, directory, script)
+    name = made.path.stem
     shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)
     typer.echo(f"{shown} is written.")
     typer.echo(f"check it:     harness scenarios check {name if made.is_found else shown}")

@@ -26,6 +26,13 @@ STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
 #: With what the names of numbers begin that a plain script prints itself, in units of its own: observations of theirs.
 PRINTED = "printed: "
 
+#: The phases that a launch of a plain script has beside its imports: all of it where steps of it are timed, and what is
+#: left of it without TensorFlow's import. They are parts of what is timed.
+WHOLE, OWN = "whole script", "own work"
+
+#: What the kit observes of a plain script beside them: what it printed, and each of those numbers.
+OUTPUT, NUMBERS = "output", "printed"
+
 Axes = Mapping[str, str]
 
 # values that say nothing without the name of their axis

@@ -1,12 +1,13 @@
 """A table's comparisons as lines with names, and how many of each verdict there are."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.answers import Finding
 from harness.analysis.comparisons import Compared
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import Verdict, Withheld
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import STEP, Comparison
 from harness.report import names
 
@@ -71,3 +72,14 @@ def too_few_rounds(found: Iterable[Compared]) -> bool:
     """Whether no comparison has a verdict for lack of rounds, those of different work left aside."""
     withheld = {each.withheld for each in found if each.verdict is not Verdict.DIFFERENT_WORK}
     return withheld == {Withheld.FEW_ROUNDS}
+
+
+def why_withheld(findings: Sequence[Finding]) -> str:
+    """Why these have no verdict."""
+    withheld = {each.compared.withheld for each in findings}
+    if withheld == {Withheld.CONTROL}:
+        return "no verdict, as two identical cells differed by more than the margin"
+    if withheld == {Withheld.TREND}:
+        return "no verdict, as what a step takes depends on how many came before, and too few steps are in common"
+    rounds = max(each.compared.estimate.rounds for each in findings)
+    return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"

@@ -9,7 +9,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
-from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, Cell, Scenario
+from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 # values that say nothing without the name of their axis
@@ -70,6 +70,9 @@ def measure(table: ScenarioTable) -> str:
 
 def per(table: ScenarioTable) -> str:
     """What the table's values are: `time per step`, `first call time`, `memory growth per call`."""
+    scenario = table.scenario
+    if scenario.script and table.quantity == STEP and WHOLE not in scenario.quantities:
+        return f"{measure(table)} of the whole script"
     return measure(table) + {STEP: " per step", GROWTH: " per call"}.get(table.quantity, "")
 
 

@@ -140,7 +140,8 @@ class Walk:
             for cell, role in block:
                 if number or ledger.is_to_pilot(group, cell):
                     sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
-                    slot = Slot(group.name, number, attempt, place, role, at)
+                    # launches one after the other are alive with none: the control's place is that of its like
+                    slot = Slot(group.name, number, attempt, place, role, at if len(block) > 1 else 0)
                     begun.append(self._launching(slot, cell, sized, thorough=ledger.is_first(cell)))
                 else:
                     self.listener.skip(1)

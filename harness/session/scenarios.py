@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import header
+from harness.catalog import header, scripts, skeleton
 from harness.catalog.asked import is_asked, is_move, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -188,12 +188,15 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
     return {**found, "cells": len(able), "not_available": absent}
 
 
-def new(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
+def new(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name`, into the project's scenarios/ or another folder.
 
-    Raises UsageError for a name that cannot be one, or where the file is there already, and CannotRunHereError where it
-    cannot be written.
+    That of a plain script or notebook, where one is given, whose name stands for an empty one. Raises UsageError for a
+    name that cannot be one, or where the file is there already, FileError for a script that is no Python, and
+    CannotRunHereError where it cannot be written.
     """
+    if script is not None and not name:
+        name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
     if Path(name).is_dir() or Path(name).name != name:
         folder_meant, meant = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
         raise UsageError(
@@ -209,7 +212,8 @@ def new(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
         raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
-    text = _skeleton(name, title or name.replace("_", " ").capitalize())
+    title = title or (script.name if script else name.replace("_", " ").capitalize())
+    text = _from_script(name, title, script, project) if script else _skeleton(name, title)
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -222,6 +226,12 @@ def new(name: str, title: str = "", folder: Path | None = None) -> NewScenario:
     written, ours = path.parent.resolve(), [folder.resolve() for folder in project.scenario_folders]
     is_found = written in (*ours, project.new_scenarios.resolve())
     return NewScenario(path, is_found, "" if written in ours else shlex.quote(str(project.scenarios)))
+
+
+def _from_script(name: str, title: str, path: Path, project: Project) -> str:
+    file, text, _ = scripts.read(path)
+    scripts.check(scripts.Script(path=path, name=file, text=text), project)
+    return skeleton.scenario(name, text, title)
 
 
 def _skeleton(name: str, title: str) -> str:

@@ -209,7 +209,7 @@ class Bench:
             self._keep_profiles()
             return
         gc.collect()
-        with self.phase("steady state"), self._watching():
+        with self.phase("whole script"), self._watching():
             work()
         if not samples:
             raise ScriptFailed("what is to be timed as a step was never done")

@@ -24,7 +24,7 @@ from .steps import ImportClock, Steps
 # What counts as TensorFlow's import: whatever these import is in it.
 PACKAGES = ("tensorflow", "keras", "tf_keras")
 
-IMPORT, REST = "import", "without the import"
+IMPORT, OWN = "import", "own work"
 
 # Of what a script prints, so many lines are kept, and so many characters of each; of a failed one's, so many bytes.
 LINES, CHARACTERS, TAIL = 100, 200, 4000
@@ -66,13 +66,16 @@ def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdi
         raise
     whole, used = printed.seconds, printed.cpu_seconds
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
-    bench.took(REST, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
+    bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
     text = printed.text()
     bench.observe("output", told(text))
+    each = {}
     for pattern, names in grep:
-        for label, numbers in found(text, pattern, names).items():
-            bench.observe(label, sum(numbers) / len(numbers))
-            bench.observe(label + ", each", numbers[:NUMBERS])
+        each.update(found(text, pattern, names))
+    for label, numbers in each.items():
+        bench.observe(label, sum(numbers) / len(numbers))
+    if each:
+        bench.observe("printed", {label: numbers[:NUMBERS] for label, numbers in each.items()})
 
 
 def placed(name, source):

@@ -29,7 +29,7 @@ def test_a_plain_script_is_run_in_each_environment_with_its_arguments(harness, w
         assert launch["status"] == "ok"
         assert launch["observations"]["output"]["lines"] == ["args ['--epochs', '3']", "took 7 ms"]
         assert launch["observations"]["printed: took … ms"] == 7.0
-        assert launch["phases"]["without the import"] > 0
+        assert launch["phases"]["own work"] > 0
     assert harness("matrix", "--resume", str(harness.run)).returncode == 0
 
 

@@ -150,6 +150,7 @@ def test_launches_whose_scenario_fixes_its_calls_follow_one_another(folder: RunF
     assert {word for _, word in stage.words} == {""}
     assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
     assert not any(launch.places for launch in launches)
+    assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
 
 
 def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated(folder: RunFolder) -> None:

@@ -9,7 +9,7 @@ from harness.analysis.cover import Box, cover
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import Verdict
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
@@ -17,8 +17,8 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRA
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
-from harness.report.comparisons import NO_VERDICT
-from harness.report.sections import course, on_device, settings, statements, turns
+from harness.report.comparisons import NO_VERDICT, why_withheld
+from harness.report.sections import course, on_device, scripts, settings, statements, turns
 from harness.report.sentences import changed_packages, environments, in_clock, moved
 
 #: How many sentences the answer has at most.
@@ -40,7 +40,7 @@ def sections(results: Results) -> Iterator[Section]:
     told = [*([taken] if taken else []), *(sentences(results) or [no_answer(results)])]
     blocks = [Text(each, where=EVERYWHERE) for each in told]
     more = len(results.answers) - SENTENCES
-    if more > 0:
+    if more > 0 and not scripts.sentences(results):
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
     beside = [
         conditions(results),
@@ -60,7 +60,12 @@ def title(results: Results) -> str:
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
-    """The first answers. What one shares with the sentence before it is not said again."""
+    """The first answers. What one shares with the sentence before it is not said again.
+
+    Of plain scripts they say more than what is compared, and none is left to the tables.
+    """
+    if of_scripts := scripts.sentences(results):
+        return of_scripts
     told, before = [], ""
     for answer in results.answers[:most]:
         where = _where(answer)
@@ -145,17 +150,6 @@ def _bytes(findings: Sequence[Finding]) -> str:
     if min(values) < 0.0 < max(values):
         return f"{format.number(-min(values))} B less to {format.number(max(values))} B more"
     return f"{' to '.join(ends)} B {'less' if max(values) < 0.0 else 'more'}"
-
-
-def why_withheld(findings: Sequence[Finding]) -> str:
-    """Why these have no verdict."""
-    withheld = {each.compared.withheld for each in findings}
-    if withheld == {Withheld.CONTROL}:
-        return "no verdict, as two identical cells differed by more than the margin"
-    if withheld == {Withheld.TREND}:
-        return "no verdict, as what a step takes depends on how many came before, and too few steps are in common"
-    rounds = max(each.compared.estimate.rounds for each in findings)
-    return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"
 
 
 def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:

@@ -9,7 +9,8 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
-from harness.report.blocks import REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
+from harness.report.blocks import FILES, REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
+from harness.report.sections import scripts
 
 #: So many reasons are in the report that is pasted, and so many ends of error output in the details.
 REASONS, OUTPUTS = 10, 10
@@ -30,7 +31,9 @@ def _blocks(results: Results) -> Iterator[Block]:
         Column("what to do", lambda each: advice(results.run, each), is_optional=True),
     ]
     first, others = found[:REASONS], found[REASONS:]
-    yield tabulate("No number", columns, first, where=REPORT, noun="reason")
+    # an error is told once, where the answer has it
+    where = FILES if scripts.are_told(results, found) else REPORT
+    yield tabulate("No number", columns, first, where=where, noun="reason")
     if others:
         more = f"{counted(len(others), 'more reason')}: in details.md and report.html."
         yield Text(more, where=Where.PASTE | Where.TERMINAL)

@@ -1,0 +1,99 @@
+"""What plain scripts printed, environment against environment: the same, or the first line that differs.
+
+Launches of one environment may differ among themselves, as where a script prints how long it took: such a line is no
+difference between environments.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harness.analysis.lookup import Lookup
+from harness.model.launch import Launch, Status
+from harness.model.scenario import OUTPUT, Cell
+
+
+class Likeness(StrEnum):
+    """How the output of two environments compares."""
+
+    SAME = "the same"
+    DIFFERS = "differs"
+    VARIES = "varies"
+    LATER = "differs later"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputComparison:
+    """What `cell` printed against what `other` did.
+
+    `line`, from 1, is the first that differs, with the text in `cell` and in `other`; None where one has no such line.
+    Where the two differ only as launches of one of them do (VARIES), it is the first such line, with two of its texts,
+    and where they differ only in what is not kept (LATER), the first of those that are not.
+    """
+
+    cell: Cell
+    other: Cell
+    likeness: Likeness
+    line: int = 0
+    texts: tuple[str | None, str | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """What a launch printed: the first lines, how many there were in all, and a hash of all."""
+
+    lines: Sequence[str]
+    count: int
+    sha256: str
+
+    def line(self, number: int) -> str | None:
+        return self.lines[number - 1] if number <= len(self.lines) else None
+
+
+def outputs(found: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
+    """The output of each cell of these scenarios that has one, against its reference's with the same axes."""
+    told = {cell: printed for name in scripts for cell in found.cells_of(name) if (printed := _printed(cell, found))}
+    pairs = [
+        (cell, other)
+        for cell in told
+        for other in told
+        if other.environment == reference != cell.environment
+        and (other.scenario, other.device, other.axes) == (cell.scenario, cell.device, cell.axes)
+    ]
+    return [compare(cell, other, told[cell], told[other]) for cell, other in pairs]
+
+
+def _printed(cell: Cell, found: Lookup) -> list[_Printed]:
+    pilot = found.pilots.get(cell)
+    launches: Sequence[Launch] = found.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
+    return [printed for launch in launches if (printed := _read(launch.observations.get(OUTPUT)))]
+
+
+def _read(told: Any) -> _Printed | None:
+    """An observation as output; None for what an untrusted launch wrote in place of one."""
+    if not isinstance(told, Mapping):
+        return None
+    lines, count, digest = (told.get(key) for key in ("lines", "count", "sha256"))
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        return None
+    return _Printed(lines, count, digest) if isinstance(count, int) and isinstance(digest, str) else None
+
+
+def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
+    """How what the launches of two cells printed compares; each has one launch at least."""
+    if len({each.sha256 for each in [*one, *two]}) == 1:
+        return OutputComparison(cell, other, Likeness.SAME)
+    varying = 0
+    for number in range(1, max(len(each.lines) for each in [*one, *two]) + 1):
+        ours, theirs = ({each.line(number) for each in side} for side in (one, two))
+        if len(ours) == len(theirs) == 1:
+            if ours != theirs:
+                return OutputComparison(cell, other, Likeness.DIFFERS, number, (ours.pop(), theirs.pop()))
+        elif not varying:
+            varying = number
+    if varying:
+        side = one if len({each.line(varying) for each in one}) > 1 else two
+        texts = list(dict.fromkeys(each.line(varying) for each in side))
+        return OutputComparison(cell, other, Likeness.VARIES, varying, (texts[0], texts[1]))
+    return OutputComparison(cell, other, Likeness.LATER, 1 + min(len(each.lines) for each in [*one, *two]))

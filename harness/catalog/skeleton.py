@@ -1,0 +1,206 @@
+"""The skeleton of a scenario from a plain script: a header, and its statements where a launch has them.
+
+Imports become the phase `import`, what stands above the step the phase `build`; what `# harness: step` marks at the
+script's top level is the step, and without such a mark all that is left is one, timed once.
+"""
+
+import ast
+import io
+import json
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.catalog.scripts import imports
+
+#: Modules of packages that are called otherwise.
+_PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "tf_keras": "tf-keras"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A script's lines: those that a function cannot hold, its imports, what stands above the step, it, and below."""
+
+    outside: Sequence[str]
+    imports: Sequence[str]
+    above: Sequence[str]
+    step: Sequence[str]
+    below: Sequence[str]
+    has_mark: bool
+
+
+def scenario(name: str, text: str, title: str) -> str:
+    """The scenario's text, of a script's text that is Python."""
+    tree = ast.parse(text)
+    parts = _parts(text, tree)
+    dependencies = json.dumps(
+        [_PACKAGES.get(each, each) for each in imports(text) if each not in sys.stdlib_module_names]
+    )
+    lines = [
+        "# /// script",
+        '# requires-python = ">=3.6"',
+        f"# dependencies = {dependencies}",
+        "#",
+        "# [tool.harness]",
+        f"# title  = {json.dumps(title, ensure_ascii=False)}",
+        '# source = ""                        # where it comes from: an address',
+        "#",
+        "# # What is to vary becomes an axis, and a parameter of the function:",
+        "# # [tool.harness.axes]",
+        '# # size = ["32", "1024"]',
+        "#",
+        "# [[tool.harness.compare]]",
+        '# name  = "release vs release"',
+        '# along = "environment"',
+        "# ///",
+        f'"""What one step of {name} is."""',
+        "",
+        *parts.outside,
+        "from kit import main",
+        "",
+        "",
+        "def scenario(bench):",
+        *_phase("import", parts.imports),
+        *_phase("build", parts.above),
+        *_step(parts),
+        *_indented(parts.below, 4),
+        "    # cells that are compared must agree in this: give it results that any right way of doing the work has",
+        "    # bench.fingerprint(result=float(result))",
+        "",
+        "",
+        'if __name__ == "__main__":',
+        "    main(scenario)",
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _parts(text: str, tree: ast.Module) -> _Parts:
+    """Every line of the script in its part: a statement's with the comments and the empty lines above it."""
+    lines = text.split("\n")
+    marks = {number: line for number, line in _comments(text) if line.startswith("# harness:")}
+    outside: list[str] = []
+    imported: list[str] = []
+    above: list[str] = []
+    step: list[str] = []
+    below: list[str] = []
+    begin, ends_at, part = 0, 0, imported
+    for at, statement in enumerate(tree.body):
+        own, first = range(begin, _last(statement)), min(_starts(statement))
+        begin, is_docstring = _last(statement), at == 0 and ast.get_docstring(tree) is not None
+        words = [marks[number] for number in own if number in marks and number < first]
+        if part is step and first > ends_at:
+            part = below
+        elif part in (imported, above) and "# harness: step" in words:
+            part = step
+            ends_at = next((number for number, word in marks.items() if number > begin and word == "# harness: end"), 0)
+        elif part is imported and not is_docstring and not _is_leading(statement):
+            part = above
+        kept = [lines[number] for number in own if number not in marks]
+        if is_docstring:
+            continue
+        to = outside if isinstance(statement, ast.ImportFrom) and _is_outside(statement) else part
+        to.extend(kept)
+    if not step:
+        return _Parts(outside, imported, [], above, [], has_mark=False)
+    return _Parts(outside, imported, above, step, below, has_mark=True)
+
+
+def _comments(text: str) -> Iterable[tuple[int, str]]:
+    """The comments that stand alone at the top level, by their lines, from 0."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.start[1] == 0:
+            yield token.start[0] - 1, " ".join(token.string.split())
+
+
+def _starts(statement: ast.stmt) -> list[int]:
+    """The lines, from 0, in which a statement and its decorators begin."""
+    return [each.lineno - 1 for each in [statement, *getattr(statement, "decorator_list", ())]]
+
+
+def _is_leading(statement: ast.stmt) -> bool:
+    """Whether it belongs to the imports that a script begins with: one of these, or a process variable for them."""
+    if isinstance(statement, ast.Assign):
+        return ast.unparse(statement.targets[0]).startswith("os.environ[")
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _is_outside(statement: ast.ImportFrom) -> bool:
+    """Whether a function cannot hold it."""
+    return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
+
+
+def _step(parts: _Parts) -> list[str]:
+    """The function `step`, and what measures it."""
+    if not parts.has_mark:
+        # all in one: names stay in one function, as they were in one module
+        return ["    def step():", *(_indented(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
+    above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
+    known = set(_bound(above))
+    shared = sorted(set(_bound(inner)) & {*known, *_bound(below), *_read(below)})
+    return [
+        *(f"    {name} = None" for name in shared if name not in known),
+        "    def step():",
+        *([f"        nonlocal {', '.join(shared)}"] if shared else []),
+        *_indented(parts.step, 8),
+        "",
+        '    with bench.phase("first call"):',
+        "        step()",
+        "    bench.measure(step)",
+    ]
+
+
+def _phase(name: str, lines: Sequence[str]) -> list[str]:
+    body = _indented(lines, 8)
+    return [f'    with bench.phase("{name}"):', *body] if any(line.strip() for line in body) else []
+
+
+def _indented(lines: Sequence[str], by: int) -> list[str]:
+    """Lines of Python deeper in it: those within a text of several lines stay as they are, or it would be another.
+
+    What was global is the function's now, and the file is no longer what is started.
+    """
+    text = "\n".join(lines)
+    kept = set(_within_texts(text))
+    made = []
+    for number, line in enumerate(lines):
+        if number in kept or not line.strip():
+            made.append(line)
+            continue
+        plain = re.sub(r"^(\s*)global ", r"\1nonlocal ", line)
+        made.append(" " * by + re.sub(r"^if __name__ == .*:$", "if True:  # it was started as a program", plain))
+    while made and not made[0].strip():
+        made.pop(0)
+    while made and not made[-1].strip():
+        made.pop()
+    return made
+
+
+def _within_texts(text: str) -> Iterable[int]:
+    """The lines, from 0, that begin within a text of several lines."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
+            yield from range(token.start[0], token.end[0])
+
+
+def _last(statement: ast.stmt) -> int:
+    assert statement.end_lineno is not None, "what was parsed has places"
+    return statement.end_lineno
+
+
+def _bound(body: Sequence[ast.stmt]) -> Iterable[str]:
+    """The names that statements bind, not those of functions and classes in them."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield statement.name
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+                yield node.id
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+
+
+def _read(body: Sequence[ast.stmt]) -> Iterable[str]:
+    return (node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name))

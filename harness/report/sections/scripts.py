@@ -1,0 +1,172 @@
+"""What somebody who ran a plain script is told first: how long it takes, what it prints, and where it fails."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.analysis.answers import Answer, Finding
+from harness.analysis.cells import Missing
+from harness.analysis.outputs import Likeness, OutputComparison, outputs
+from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict
+from harness.model.launch import Clock, Status
+from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
+from harness.model.texts import joined
+from harness.report import format
+from harness.report.comparisons import why_withheld
+from harness.report.escape import shortened
+
+IMPORT, FIRST_CALL = "import", "first call"
+
+#: So much of a line of output is shown.
+CHARACTERS = 80
+
+#: How the statuses of a launch that gave nothing are said of a script.
+_ENDS = {
+    Status.FAILED: "fails",
+    Status.TIMEOUT: "did not end",
+    Status.OOM: "needs more memory than there is",
+}
+
+
+def sentences(results: Results) -> list[str]:
+    """What is said of the run's plain scripts, the first sentence first; nothing where it has other scenarios."""
+    scenarios = results.run.scenarios
+    if not all(scenario.script for scenario in scenarios):
+        return []
+    return [each for scenario in scenarios for each in _of_script(results, scenario)]
+
+
+def are_told(results: Results, found: Sequence[Missing]) -> bool:
+    """Whether the sentences say of all of these why they have no number."""
+    scripts = [scenario for scenario in results.run.scenarios if scenario.script]
+    return len(scripts) == len(results.run.scenarios) and all(each.status in _ENDS for each in found)
+
+
+def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
+    known = {
+        (answer.table.quantity, answer.subject): answer
+        for answer in results.answers
+        if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
+    }
+    yield from _failures(results, scenario)
+    subjects = list(dict.fromkeys(subject for _, subject in known))
+    told = {each.cell.environment: each for each in outputs(results.found, results.run.reference, [scenario.name])}
+    for subject in subjects:
+        of = {quantity: answer for (quantity, about), answer in known.items() if about == subject}
+        yield from _compared(results, scenario, of, told.get(subject))
+    if not subjects:
+        yield from _alone(results, scenario)
+
+
+def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
+    for each in results.missing:
+        names = list(dict.fromkeys(cell.environment for cell in each.cells if cell.scenario == scenario.name))
+        if names and each.status in _ENDS:
+            where = f"{'sometimes ' if each.partial else ''}{_ENDS[each.status]} in {joined(names)}"
+            advice = f" {each.advice}" if each.status is not Status.FAILED else ""
+            yield f"{scenario.script} {where}: {each.reason.rstrip('.')}.{advice}"
+
+
+def _compared(
+    results: Results, scenario: Scenario, of: Mapping[str, Answer], output: OutputComparison | None
+) -> Iterator[str]:
+    """One environment against the reference: time, then output, memory, and numbers that it prints."""
+    has_steps = WHOLE in scenario.quantities
+    whole = of.get(WHOLE if has_steps else STEP)
+    if has_steps and (step := of.get(STEP)):
+        first = of.get(FIRST_CALL)
+        more = f"; its first call {_short(results, first)}" if first else ""
+        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}."
+    if whole:
+        rest = of.get(OWN)
+        cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
+        imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
+        more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
+        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}."
+    if output:
+        yield _output(output)
+    if memory := of.get(PEAK):
+        yield f"At its peak it takes {_short(results, memory)} as much memory in {memory.subject} as in {memory.base}."
+    for quantity, answer in of.items():
+        if quantity.startswith(PRINTED):
+            name = quantity.removeprefix(PRINTED)
+            yield f"Of what it prints, `{name}` is {_short(results, answer)} as much in {answer.subject}."
+
+
+def _sentence(results: Results, name: str, answer: Answer) -> str:
+    """`mine.py takes 2.10× as long in tf2.13 as in tf2.12 (95 %: 2.0 to 2.2)`: of the table's first row."""
+    found = answer.findings[0]
+    as_long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
+    sides = f"in {answer.subject} as in {answer.base}"
+    if found.verdict is Verdict.SAME:
+        return f"{name} takes {as_long} {sides}, within {format.share(results.run.plan.margin)}"
+    said = f"{name} takes {_times(found)} {as_long} {sides}{_interval(found)}"
+    if found.verdict is Verdict.UNCLEAR:
+        return f"No clear difference: {said}"
+    if found.verdict is None:
+        return f"{said}; {why_withheld([found])}"
+    return said
+
+
+def _short(results: Results, answer: Answer) -> str:
+    """`1.02× (95 %: 0.99 to 1.05)`."""
+    found = answer.findings[0]
+    unclear = ", unclear" if found.verdict is Verdict.UNCLEAR else ""
+    return f"{_times(found)}{_interval(found, unclear)}"
+
+
+def _times(found: Finding) -> str:
+    return format.factor(found.ratio.value)
+
+
+def _interval(found: Finding, more: str = "") -> str:
+    interval = found.ratio.interval
+    return f" ({format.level(found.compared.level)}: {format.between(interval)}{more})" if interval else ""
+
+
+def _pythons(answer: Answer) -> str:
+    """That two environments have other Pythons, which alone is a change of speed."""
+    pythons = answer.findings[0].compared.pythons
+    return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
+
+
+def _import_seconds(results: Results, scenario: Scenario, environment: str) -> float:
+    launches = (
+        launch
+        for cell, launches in results.found.numbers.items()
+        if cell.scenario == scenario.name and cell.environment == environment
+        for launch in launches
+    )
+    return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
+
+
+def _output(made: OutputComparison) -> str:
+    one, other = made.cell.environment, made.other.environment
+    match made.likeness:
+        case Likeness.SAME:
+            return f"Exit status and output are the same in {one} and {other}."
+        case Likeness.VARIES:
+            return (
+                f"The output differs only as it does from launch to launch, first in line {made.line}: "
+                f"{_quoted(made.texts[0])}, then {_quoted(made.texts[1])}."
+            )
+        case Likeness.LATER:
+            return f"The output is the same up to line {made.line - 1}; what follows differs."
+    told = f"{_quoted(made.texts[0])} in {one}, {_quoted(made.texts[1])} in {other}"
+    return f"The output differs at line {made.line}: {told}."
+
+
+def _quoted(line: str | None) -> str:
+    return "no such line" if line is None else f"`{shortened(line, CHARACTERS)}`"
+
+
+def _alone(results: Results, scenario: Scenario) -> Iterator[str]:
+    """How long it takes where nothing is compared."""
+    for table in results.all_tables:
+        if table.scenario is not scenario or table.quantity != (WHOLE if WHOLE in scenario.quantities else STEP):
+            continue
+        unit = format.unit_of(table)
+        for row, head, value in table.times():
+            if value.estimate:
+                environment = table.cell(row, head.side).environment
+                time = format.time(value.estimate, unit)
+                yield f"{scenario.script} takes {time} {unit.symbol} in {environment}."

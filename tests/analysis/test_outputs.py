@@ -1,0 +1,65 @@
+"""What plain scripts printed, environment against environment."""
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from harness.analysis.lookup import lookup
+from harness.analysis.outputs import Likeness, outputs
+from harness.model.environment import Device
+from harness.model.scenario import Cell, Comparison
+from tests.factories import launch, run, scenario
+
+OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
+
+
+def printed(*lines: str, more: str = "") -> dict[str, Any]:
+    text = "\n".join([*lines, more])
+    return {"lines": list(lines), "count": len(lines) + bool(more), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def compared(old: list[Any], new: list[Any]) -> Any:
+    """What the outputs of two environments' launches show, or None."""
+    made = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
+    asked = run([OLD, NEW], scenarios=[made], reference="tf1.14")
+    launches = [
+        launch(cell, (0.1,), round=number, observations={"output": told})
+        for cell, each in ((OLD, old), (NEW, new))
+        for number, told in enumerate(each, 1)
+    ]
+    found = outputs(lookup(asked, launches), "tf1.14", ["mine"])
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "likeness", "line", "texts"),
+    [
+        ([printed("a", "b")] * 2, [printed("a", "b")] * 2, Likeness.SAME, 0, (None, None)),
+        ([printed("a", "b")] * 2, [printed("a", "c")] * 2, Likeness.DIFFERS, 2, ("c", "b")),
+        ([printed("a")] * 2, [printed("a", "b")] * 2, Likeness.DIFFERS, 2, ("b", None)),
+        ([printed("took 1"), printed("took 2")], [printed("took 3"), printed("took 4")], Likeness.VARIES, 1, None),
+        (
+            [printed("took 1", "x"), printed("took 2", "x")],
+            [printed("took 3", "y")] * 2,
+            Likeness.DIFFERS,
+            2,
+            ("y", "x"),
+        ),
+        ([printed("a", more="1")] * 2, [printed("a", more="2")] * 2, Likeness.LATER, 2, (None, None)),
+        ([printed()] * 2, [printed()] * 2, Likeness.SAME, 0, (None, None)),
+    ],
+)
+def test_outputs_are_the_same_or_differ_at_a_line(old, new, likeness, line, texts):
+    found = compared(old, new)
+    assert (found.cell, found.other) == (NEW, OLD)
+    assert (found.likeness, found.line) == (likeness, line)
+    if texts is None:
+        assert len(set(found.texts)) == 2
+    else:
+        assert found.texts == texts
+
+
+@pytest.mark.parametrize("told", [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}])
+def test_what_a_launch_wrote_in_place_of_its_output_is_none(told):
+    assert compared([told] * 2, [printed("a")] * 2) is None

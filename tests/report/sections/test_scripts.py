@@ -1,0 +1,91 @@
+"""What somebody who ran a plain script is told first."""
+
+from dataclasses import replace
+
+from harness.analysis.results import Results
+from harness.model.environment import Device
+from harness.model.launch import Status
+from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE, Cell, Comparison
+from harness.report.blocks import Where
+from harness.report.sections import answer, missing, scripts
+from tests.factories import broken, launch, run, scenario
+from tests.report.sections.reading import all_tables, texts
+
+OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
+OUTPUT = {"lines": ["loss 1"], "count": 1, "sha256": "0"}
+
+
+def made(*quantities: str):
+    compare = [Comparison(of, along="environment", of=of) for of in (STEP, *quantities)]
+    return scenario("mine", title="mine.py", axes={}, default={}, compare=compare, script="mine.py")
+
+
+def results(of, new=0.2, *, output=OUTPUT, **phases):
+    """Five rounds in which the script takes 0.1 s in the old release, and so long in the new one."""
+    launches = []
+    for number in range(1, 6):
+        for cell, seconds in ((OLD, 0.1), (NEW, new)):
+            told = OUTPUT if cell is OLD else output
+            one = launch(cell, (seconds * (1 + number / 1e4),), round=number, observations={"output": told})
+            known = {name: each[cell is NEW] for name, each in phases.items()}
+            observed = {**one.observations, PRINTED + "n": 3.0 if cell is OLD else 6.0}
+            launches.append(replace(one, phases=known, observations=observed, resources={"max_rss_bytes": 1e9}))
+    return Results(run([OLD, NEW], scenarios=[of], reference="tf1.14"), launches)
+
+
+def test_how_long_it_takes_with_the_import_and_without_it_is_said_first():
+    found = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
+    first, second = scripts.sentences(found)
+    assert first.startswith("mine.py takes 2.00× as long in tf2.0 as in tf1.14 (95 %: ")
+    assert ", and 1.00× (95 %: 1.00 to 1.00) without the import of TensorFlow" in first
+    assert second == "Exit status and output are the same in tf2.0 and tf1.14."
+    (section,) = answer.sections(found)
+    assert section.blocks[0].words == first
+    assert not any("in the tables" in text for text in texts(section))
+
+
+def test_of_a_script_that_imports_no_tensorflow_nothing_is_said_of_the_import():
+    first, *_ = scripts.sentences(results(made(OWN), **{"import": (0.0, 0.0), OWN: (0.1, 0.2)}))
+    assert "import" not in first
+
+
+def test_the_output_s_first_line_that_differs_is_quoted():
+    told = scripts.sentences(results(made(), output={**OUTPUT, "lines": ["loss 2"], "sha256": "1"}))
+    assert told[1] == "The output differs at line 1: `loss 2` in tf2.0, `loss 1` in tf1.14."
+
+
+def test_memory_and_numbers_that_it_prints_follow():
+    of = made(PEAK, PRINTED + "n")
+    told = scripts.sentences(results(of))
+    assert told[2] == "At its peak it takes 1.00× (95 %: 1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
+    assert told[3] == "Of what it prints, `n` is 2.00× (95 %: 2.00 to 2.00) as much in tf2.0."
+
+
+def test_where_steps_of_it_are_timed_these_come_first():
+    phases = {WHOLE: (1.0, 1.0), OWN: (1.0, 1.0), "first call": (0.1, 0.3), "import": (0.0, 0.0)}
+    step, whole, _ = scripts.sentences(results(made("first call", WHOLE, OWN), **phases))
+    assert step.startswith("A step of mine.py takes 2.00× as long in tf2.0 as in tf1.14 (95 %: ")
+    assert step.endswith("; its first call 3.00× (95 %: 3.00 to 3.00).")
+    assert whole == "mine.py takes as long in tf2.0 as in tf1.14, within 3 %."
+
+
+def test_an_error_is_told_once_in_the_answer():
+    error = "ValueError: no (mine.py, line 3)"
+    launches = [broken(cell, Status.FAILED, error=error, stderr="Traceback") for cell in (OLD, NEW)]
+    found = Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches)
+    assert scripts.sentences(found) == [f"mine.py fails in tf1.14 and tf2.0: {error}."]
+    (section,) = missing.sections(found)
+    (table,) = all_tables(section)
+    assert Where.TERMINAL not in table.where
+
+
+def test_where_nothing_is_compared_the_time_is_said():
+    launches = [launch(OLD, (0.1,), round=number) for number in range(1, 6)]
+    found = Results(run([OLD], scenarios=[made()], reference="tf1.14"), launches)
+    (told,) = scripts.sentences(found)
+    assert told.startswith("mine.py takes 100")
+    assert told.endswith(" ms in tf1.14.")
+
+
+def test_other_scenarios_are_answered_as_ever():
+    assert scripts.sentences(results(replace(made(), script=""))) == []
