@@ -2,7 +2,9 @@
 
 A ratio is judged as every comparison is: all of a scenario's claims about one quantity are one family of verdicts. The
 direction that is claimed needs the verdict `slower` of the worse side; how large it is, is then said by its interval
-against the claimed range: wholly below it smaller, wholly above it larger, else confirmed.
+against the claimed range: wholly below it smaller, wholly above it larger, else confirmed. Without such a verdict it is
+not seen where its whole interval lies below half of the way from the margin to the least that is claimed, on the log
+scale: that something small may be left is no claim of something large.
 
 Of an absolute value (seconds, or bytes that each call keeps) there is no other side, so "not seen" needs a bound: a
 tenth of the least that is claimed. Seen is what lies above that with its whole interval, not seen what lies below.
@@ -110,8 +112,13 @@ class ClaimResult:
         return [self.at, *self.elsewhere]
 
 
-def of_ratio(verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float]) -> Outcome:
-    """What a ratio value(worse) / value(better) says of a claimed range, where `verdict` is that of the worse side."""
+def of_ratio(
+    verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
+) -> Outcome:
+    """What a ratio value(worse) / value(better) says of a claimed range, where `verdict` is that of the worse side.
+
+    `margin` is a share: 0.03 for 3 %.
+    """
     match verdict:
         case Verdict.SLOWER if interval:
             return _size(interval, claimed)
@@ -121,7 +128,8 @@ def of_ratio(verdict: Verdict | None, interval: Interval | None, claimed: tuple[
             return Outcome.NOT_SEEN
         case Verdict.DIFFERENT_WORK:
             return Outcome.DIFFERENT_WORK
-    return Outcome.UNCLEAR
+    bound = math.sqrt(claimed[0] * (1.0 + margin))
+    return Outcome.NOT_SEEN if interval and interval.high < bound else Outcome.UNCLEAR
 
 
 def of_value(interval: Interval, claimed: tuple[float, float]) -> Outcome:
@@ -206,7 +214,7 @@ class _Family:
     """
 
     def __init__(self, members: Sequence[tuple[Claim, Pair]], found: Lookup, margin: float) -> None:
-        self._found = found
+        self._found, self._margin = found, margin
         ratios = [
             (worse, better) for claim, (worse, better) in members if better and not self._absent(claim, worse, better)
         ]
@@ -244,7 +252,9 @@ class _Family:
         if both is None:
             return Place(worse, better, Outcome.UNCLEAR, why="no round has both")
         takes = both.takes
-        outcome = of_ratio(both.verdict, takes.interval, claim.range)
+        # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
+        is_told = both.withheld in (None, Withheld.FEW_ROUNDS)
+        outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
             Withheld.FEW_ROUNDS: f"too few rounds ({takes.rounds} of {FEWEST_ROUNDS})",
             Withheld.CONTROL: "two identical cells differed by more than the margin",
@@ -253,6 +263,7 @@ class _Family:
         }[both.withheld]
         if outcome is Outcome.DIFFERENT_WORK:
             why = both.work.reason
+        why = why if outcome in (Outcome.UNCLEAR, Outcome.DIFFERENT_WORK) else ""
         below = _below(takes.interval, claim) if outcome is Outcome.UNCLEAR else None
         return Place(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 

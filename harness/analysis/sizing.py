@@ -16,11 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
-from harness.analysis.lookup import lookup
-from harness.analysis.quantities import growth_estimate, launches_of
+from harness.analysis.lookup import Lookup, lookup
+from harness.analysis.quantities import growths, launches_of
 from harness.analysis.rounds import Series, by_clock, centre, gave_number
-from harness.analysis.statistics import combine
+from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
+from harness.analysis.verdicts import shown_alpha
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Plan, Run
@@ -49,9 +50,10 @@ FEWEST_SAMPLES = 4
 #: Lengths are rounded up to a multiple of this, in seconds: more digits would promise what a pilot does not know.
 MULTIPLE = 0.05
 
-#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage), and of claims:
-#: most are so large that three rounds tell, and to look then costs up to 1.7 points of coverage.
-FIRST_LOOK, FIRST_LOOK_AT_CLAIMS = 6, 3
+#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage), that of claims,
+#: and that of claims of LARGE and more, of which two rounds tell. Intervals of claims cover 92 % then, or more.
+FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 6, 3, 2
+LARGE = 3.0
 
 #: How well a claim needs to be known at least, and at most, as shares.
 CLAIM_PRECISION = (0.03, 0.25)
@@ -181,8 +183,13 @@ def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
 
 
 def first_look(plan: Plan) -> int:
-    """The round after which the plan's groups may end because their intervals are narrow."""
-    return FIRST_LOOK_AT_CLAIMS if plan.claims and plan.precision is None else FIRST_LOOK
+    """The round after which some of the plan's groups may end because their intervals are narrow."""
+    return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else FIRST_LOOK
+
+
+def first_look_at(claim: Claim) -> int:
+    """The round after which the intervals of a claim are looked at first."""
+    return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
 
 
 def needed(claim: Claim, margin: float) -> float:
@@ -233,50 +240,64 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, half the width of its claims' widest interval, in terms of what that claim needs."""
+    """By group, half the width of its claims' widest interval, in terms of what that claim needs.
+
+    What a scenario claims of one quantity is judged together (claims.py), so its intervals are as wide as that makes
+    them.
+    """
     result = {group.name: 0.0 for group in run.plan.groups}
+    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     environments = ["", *(each.name for each in run.environments)]
-    for scenario, claim in ((each, claim) for each in run.scenarios for claim in each.claims):
-        if claim.issue.short not in run.plan.claims:
-            continue
-        places = dict.fromkeys(scenario.claimed(claim, device, each) for device in Device for each in environments)
-        halves = _growths(places, run, launches) if claim.of == GROWTH else _ratios(places, run, claim.of, launches)
-        enough = (claim.bytes or (1.0,))[0] / 2.0 if claim.of == GROWTH else needed(claim, run.plan.margin)
-        for group, half in halves:
-            result[group] = max(result[group], half / enough)
+    clock = run.plan.clock
+    for scenario in run.scenarios:
+        for of in dict.fromkeys(claim.of for claim in scenario.claims):
+            known = launches if of == GROWTH else launches_of(of, launches, clock)
+            found = lookup(run, by_clock(clock, launches) if of == STEP else known)
+            family = [
+                (claim, {scenario.claimed(claim, device, each) for device in Device for each in environments})
+                for claim in scenario.claims
+                if claim.of == of
+            ]
+            halves = _halves({place for _, places in family for place in places}, found, of)
+            for claim, places in family:
+                if str(claim.issue) not in run.plan.claims:
+                    continue
+                enough = claim.bytes[0] / 2.0 if claim.bytes else needed(claim, run.plan.margin)
+                for place in places:
+                    half, rounds = halves.get(place, (0.0, 0))
+                    if rounds:
+                        group = groups[place[0]]
+                        wide = half / enough if rounds >= first_look_at(claim) else math.inf
+                        result[group] = max(result[group], wide)
     return result
 
 
-def _ratios(
-    places: Iterable[tuple[Cell, Cell | None]], run: Run, of: str, launches: Sequence[Launch]
-) -> list[tuple[str, float]]:
-    """Half the width of the intervals of ratios, or of the values of one cell, on the log scale, with the groups."""
-    clock = run.plan.clock
-    found = lookup(run, by_clock(clock, launches) if of == STEP else launches_of(of, launches, clock))
+def _halves(
+    places: Iterable[tuple[Cell, Cell | None]], found: Lookup, of: str
+) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
+    """Half the width of the interval in each place that has a number, and of how many rounds.
+
+    Of ratios and of seconds on the log scale, of growth in bytes a call. Infinite with too few rounds for an interval.
+    """
+    alone: dict[Cell, list[float]] = {}
+    pairs = []
     # where the better side was claimed, the worse one is that itself
-    measured = [(worse, better) for worse, better in places if worse in found.series and worse != better]
-    pairs = [(worse, better) for worse, better in measured if better and better in found.series]
-    halves = [(worse, half) for (worse, _), half in zip(pairs, half_widths_of(pairs, found), strict=True)]
-    halves += [(worse, _half_width(found.series[worse])) for worse, better in measured if better is None]
-    return [
-        (found.groups[cell], half if len(found.series[cell]) >= FIRST_LOOK_AT_CLAIMS else math.inf)
-        for cell, half in halves
-        if half is not None
-    ]
-
-
-def _growths(
-    places: Iterable[tuple[Cell, Cell | None]], run: Run, launches: Sequence[Launch]
-) -> list[tuple[str, float]]:
-    """Half the width of the intervals of growths, in bytes a call, with the groups."""
-    found = lookup(run, launches)
-    halves = []
-    for cell in dict.fromkeys(cell for place in places for cell in place if cell):
-        estimate = growth_estimate(found.numbers.get(cell, ()))
-        if estimate:
-            ends = estimate.interval if estimate.rounds >= FIRST_LOOK_AT_CLAIMS else None
-            halves.append((found.groups[cell], (ends.high - ends.low) / 2.0 if ends else math.inf))
-    return halves
+    for worse, better in (place for place in places if place[0] in found.series and place[0] != place[1]):
+        if better is None and of == GROWTH:
+            alone[worse] = list(growths(found.numbers[worse]).values())
+        elif better is None:
+            alone[worse] = [math.log(value) for value in found.series[worse].values()]
+        elif better in found.series:
+            pairs.append((worse, better))
+    result: dict[tuple[Cell, Cell | None], tuple[float, int]] = {}
+    for (worse, better), half in zip(pairs, half_widths_of(pairs, found), strict=True):
+        if half is not None:
+            result[worse, better] = half, len(found.series[worse].keys() & found.series[better].keys())
+    for cell, values in alone.items():
+        known = len(values) > 1
+        half = float(half_widths(means([values]), shown_alpha(len(alone)))[0]) if known else math.inf
+        result[cell, None] = half, len(values)
+    return result
 
 
 def _half_width(series: Series) -> float:

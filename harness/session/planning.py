@@ -21,7 +21,7 @@ from harness.model.errors import CannotRunHereError, FileError, HarnessError, Us
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
 from harness.model.run import Group, Plan, StandIn, Unavailable
-from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, Cell, Scenario, Suite
+from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan import claims, settings
 from harness.plan.availability import compiled, names_on, split
@@ -33,6 +33,10 @@ from harness.session.request import LaunchRequest, ProfileRequest, Request, Suit
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
+
+#: Quantities of which claims need no pilot where lengths are given: phases, such as the import, would be those of a
+#: cold disk.
+UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
 #: What --timeout is where it is left out, in seconds, and for a launch whose GPU code is compiled first: TensorFlow's
 #: own warning says "30 minutes or longer".
@@ -225,6 +229,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
+        piloted=sampling.is_open or not wanted or any(claim.of not in UNPILOTED for _, claim in wanted),
         claims=list(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
     )
 

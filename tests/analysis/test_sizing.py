@@ -434,8 +434,14 @@ def test_a_run_of_claims_is_as_wide_as_they_need_from_round_three_on():
     one = family(logs)
     assert only(claiming(one, claim(10.0))) == pytest.approx(only(one) / math.log(1.25))
     assert only(claiming(one, claim(10.0), claim(1.1))) == pytest.approx(only(one) / needed(claim(1.1), 0.03))
-    assert only(claiming(family(logs[:2]), claim(10.0))) == math.inf
-    assert only(claiming(family(logs[:3]), claim(10.0))) < math.inf
+    assert only(claiming(family(logs[:2]), claim(2.9))) == math.inf
+    assert only(claiming(family(logs[:3]), claim(2.9))) < math.inf
+
+
+def test_a_claim_of_three_times_or_more_is_looked_at_from_round_two_on():
+    logs = around(1.0, 0.05, 9)
+    assert only(claiming(family(logs[:1]), claim(3.0))) == math.inf
+    assert only(claiming(family(logs[:2]), claim(3.0))) < math.inf
 
 
 def test_what_is_not_asked_or_not_measured_keeps_nobody_waiting():
@@ -462,16 +468,18 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     )
     logs = [float(number) for number in range(1, 10)]
     spread = math.sqrt(sum((each - 5.0) ** 2 for each in logs) / 8.0)
-    assert only(alone) == pytest.approx(student(8) * spread / 3.0 / math.log(1.25))
+    assert only(alone) == pytest.approx(student(8, 0.975) * spread / 3.0 / math.log(1.25))
 
 
 def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
     one = family(around(1.0, 0.001, 9))
-    launches = [replace(each, memory=[(0, 0), (10, 10 * (1000 + 100 * (-1) ** each.round))]) for each in one.launches]
+    launches = [
+        replace(each, memory=[(at, at * (1000 + 100 * (-1) ** each.round)) for at in range(9)]) for each in one.launches
+    ]
     asked = claiming(
         replace(one, launches=launches), claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
     )
     grown = [1000.0 + 100.0 * (-1) ** number for number in range(1, 10)]
     mean = sum(grown) / 9.0
     spread = math.sqrt(sum((each - mean) ** 2 for each in grown) / 8.0)
-    assert only(asked) == pytest.approx(student(8) * spread / 3.0 / 250.0)
+    assert only(asked) == pytest.approx(student(8, 0.975) * spread / 3.0 / 250.0)
