@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -79,8 +80,14 @@ def meant(request: BisectRequest) -> BisectRequest:
     if request.package:
         return replace(asked, good=request.good or apart, bad=request.bad or worse)
     if request.fix:
-        return replace(asked, bad=request.bad or worse)
+        return replace(asked, good=request.good or _release(claim.fixed), bad=request.bad or worse)
     return replace(asked, good=request.good or apart, bad=request.bad or worse, through="" if request.bad else newest)
+
+
+def _release(version: str) -> str:
+    """The catalogue's environment of a release, `2.15` or `2.15.1`; empty where it has none."""
+    name = f"tf{'.'.join(version.split('.')[:2])}"
+    return name if version and name in load_environments(Project.find()) else ""
 
 
 def _is_of_releases(claim: Claim) -> bool:
@@ -137,16 +144,21 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
         margin=request.margin,
     )
     probing = Probing(folder, asked, listener, wait=wait)
-    search, package = _prepared(request, probing, listener)
     try:
-        if not package and len(search.candidates) > 2 and not request.package:
-            scan(search, probing, listener.say)
-            _place_ends(search, request)
-        narrow(search, request.budget, probing, listener.say)
-    finally:
-        made = report(request, search, probing, package)
-        if probing.runs:
-            write_atomically(folder / "report.md", made.markdown)
+        search, package = _prepared(request, probing, listener)
+        try:
+            if not package and len(search.candidates) > 2:
+                scan(search, probing, listener.say)
+                _place_ends(search, request)
+            narrow(search, request.budget, probing, listener.say)
+        finally:
+            made = report(request, search, probing, package)
+            if probing.runs:
+                write_atomically(folder / "report.md", made.markdown)
+    except BaseException:
+        if not any(folder.glob("*/run.json")):  # nothing was measured
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     return Bisected(folder, search, made)
 
 

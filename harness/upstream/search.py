@@ -226,7 +226,7 @@ def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], obj
                 raise CannotRunHereError("The ends gave no rounds in common.", "The runs' reports say why.")
             first, last = search.found or (search.low, search.high)
             if known.is_found and (first, last) in confirmed:
-                search.ended = Ended.CONFIRMED if search.pair and search.pair.is_step else Ended.FOUND
+                search.ended = Ended.CONFIRMED if _agrees(search.pair, search.ends) else Ended.FOUND
             elif known.is_found:
                 if (first, last) == (search.low, search.high):
                     search.pair = search.ends
@@ -330,6 +330,11 @@ def _verdict(search: Search, kind: str, first: int, last: int, probe: Probe) -> 
         if found and not found.is_open:
             break
     return found
+
+
+def _agrees(pair: Judged | None, ends: Judged | None) -> bool:
+    """Whether two neighbours differ as the ends do."""
+    return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 
 
 def told(search: Search, change: Change) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.model.environment import TENSORFLOW
-from harness.report.escape import plain
+from harness.model.scenario import STEP
+from harness.report.escape import markdown, plain
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.candidates import NIGHTLIES
 from harness.upstream.search import Ended, Search, told
@@ -22,6 +23,9 @@ _REPOSITORIES = {
     "numpy": ("numpy/numpy", "v"),
     **dict.fromkeys(TENSORFLOW, ("tensorflow/tensorflow", "v")),
 }
+
+#: A line has no more characters than these: reasons are others' words.
+_LONGEST = 2000
 
 _DESCRIBED = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 
@@ -45,8 +49,7 @@ def report(request: BisectRequest, search: Search, probing: "Probing", package: 
         f"{_count(probing.launched, 'launch', 'launches')}, {_minutes(probing.spent)} of launches."
     ]
     lines += _further(request, search, package, probing)
-    shown = [plain(line) for line in lines]
-    return Told(shown, _markdown(request, search, probing, package, shown))
+    return Told([plain(line, _LONGEST) for line in lines], _markdown(request, search, probing, package, lines))
 
 
 def _answer(request: BisectRequest, search: Search) -> list[str]:
@@ -54,6 +57,10 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     found, known = search.found, search.posterior
     if search.ends is None or found is None or known is None:
         return [f"{what}the search ended before both ends were verified."]
+    if not search.ends.is_step:
+        return [f"{what}the ends do not differ: {search.ends.words}."]
+    if search.ended is None and (search.ends.step > 0.0) == search.is_fix:
+        return [f"{what}the ends are the wrong way round: {search.ends.words}."]
     first, last = map(search.text, found)
     when = _dates(search, found)
     share = f"{100.0 * known.share:.1f} % of the posterior"
@@ -70,7 +77,8 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
         ]
     low, high = _likely(search)
     left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has 95 % of the posterior"
-    return [f"{what}{left}; {first} to {last} has {100.0 * known.share:.0f} %. The budget ended the search."]
+    why = "The budget ended the search." if search.ended is Ended.BUDGET else "The search was interrupted."
+    return [f"{what}{left}; {first} to {last} has {100.0 * known.share:.0f} %. {why}"]
 
 
 def _likely(search: Search) -> tuple[int, int]:
@@ -148,7 +156,9 @@ def _further(request: BisectRequest, search: Search, package: str, probing: "Pro
     first, last = map(search.text, found)
     between = [at for at in search.unknown if found[0] < at < found[1]]
     if between:
-        return [f"Between them lie {len(between)} that cannot be measured here: no search narrows this further."]
+        return [
+            f"Between them lie versions that cannot be measured here ({len(between)}): no search narrows this further."
+        ]
     if package:
         return ["These are neighbours in the index: the commits between them are what is left."]
     ends = (last, first) if search.is_fix else (first, last)
@@ -166,13 +176,15 @@ def _cell(request: BisectRequest) -> list[str]:
 def _markdown(request: BisectRequest, search: Search, probing: "Probing", package: str, lines: Sequence[str]) -> str:
     axes = ", ".join(f"{axis}={value}" for axis, value in request.axes.items())
     title = f"Since when: {request.issue or request.scenario}"
-    parts = [f"# {plain(title)}", "", *(f"{line}  " for line in lines[:2]), ""]
-    parts += [f"- {line}" for line in lines[2:]]
-    cell = f"`{request.scenario}`" + (f" with {axes}" if axes else "")
-    moves = f"versions of `{package}`, all else held" if package else "releases"
-    parts += ["", f"Measured: seconds per step of {plain(cell)}, in {moves}."]
+    # our own addresses stay links
+    safe = [plain(line) if "https://" in line else markdown(line, _LONGEST) for line in lines]
+    parts = [f"# {markdown(title)}", "", *(f"{line}  " for line in safe[:2]), ""]
+    parts += [f"- {line}" for line in safe[2:]]
+    cell = f"`{request.scenario}`" + (f" with {markdown(axes)}" if axes else "")
+    moves = f"versions of {markdown(package)}, all else held" if package else "releases"
+    parts += ["", f"Measured: {_quantity(request.of)} of {cell}, in {moves}."]
     if search.ends:
-        parts += [f"The ends, verified before the search: {plain(search.ends.words)}."]
+        parts += [f"The ends, verified before the search: {markdown(search.ends.words, _LONGEST)}."]
     parts += ["", "## Candidates", "", *_table(search), "", "## Runs", ""]
     parts += [f"- [{run}]({run}/report.md)" for run in dict.fromkeys(probing.runs)]
     if request.command:
@@ -202,14 +214,14 @@ def _table(search: Search) -> list[str]:
         if at == search.low:
             cells[0] = "the first end"
         if any(cells) and cells != ["", "", "0 %"]:
-            shown.append(f"| {plain(each.text)} | {each.date} | {cells[0]} | {cells[1]} | {_cell_text(cells[2])} |")
+            shown.append(f"| {markdown(each.text)} | {each.date} | {cells[0]} | {cells[1]} | {markdown(cells[2])} |")
     rows += shown[:_ROWS]
     left = len(search.candidates) - len(shown[:_ROWS])
     return [*rows, *(["", f"{left} more were not measured, or lie where the step is not."] if left else [])]
 
 
-def _cell_text(text: str) -> str:
-    return plain(text).replace("|", "\\|")
+def _quantity(of: str) -> str:
+    return "seconds per step" if of == STEP else f"the {of}"
 
 
 def _percent(share: float | None) -> str:

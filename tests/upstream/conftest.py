@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cli.conftest import CLAIMS, Harness, _environments, harness
+from tests.cli.conftest import CLAIMS, Harness, _environments, harness, write_scenario
 
-__all__ = ["_environments", "claiming", "harness"]
+__all__ = ["_environments", "claiming", "harness", "write_scenario"]
 
 
 @pytest.fixture

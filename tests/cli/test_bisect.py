@@ -1,0 +1,28 @@
+"""`harness bisect`, as far as it says what is wrong before anything is measured."""
+
+import pytest
+
+from tests.cli.conftest import Harness
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "Nothing to search for was named"),
+        (["seven"], "'seven' is not the name of an issue"),
+        (["-s", "ways", "-a", "way=a,b"], "the axis way has 2 values"),
+        (["-s", "ways", "--budget", "5"], "--budget '5' has no unit"),
+        (["-s", "ways", "--good", "tf9", "--bad", "new"], "There is no environment 'tf9'"),
+        (["-s", "ways", "--good", "new", "--bad", "new"], "Both ends are new"),
+        (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is not given"),
+        (["--resume", "elsewhere"], "elsewhere is not a search's folder"),
+        (["T#7", "--resume", "elsewhere"], "--resume goes on with the search as it was asked for"),
+    ],
+)
+def test_what_cannot_be_searched_is_told_and_leaves_no_folder(
+    harness: Harness, arguments: list[str], told: str
+) -> None:
+    done = harness("bisect", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert not list(harness.root.glob("results/bisect-*"))

@@ -1,0 +1,134 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.upstream.bisect_request import BisectRequest
+from harness.upstream.candidates import Candidate
+from harness.upstream.search import Ended, EndsError, WrongWayError, narrow, scan
+from harness.upstream.telling import report
+from tests.upstream.machine import Machine
+
+REQUEST = BisectRequest(issue="T#7", scenario="step", axes={"call": "fit"}, command=["harness", "bisect", "T#7"])
+
+
+class Runs:
+    """What a search knows of its runs."""
+
+    folder = Path("results/bisect-1")
+    runs = ("2026-1", "2026-2")
+    launched = 12
+    spent = 90.0
+
+    def __init__(self, **builds):
+        self._builds = builds
+
+    def builds(self):
+        return self._builds
+
+
+def searched(seconds, *, budget=1e9, first=scan, dated=True, **changes):
+    machine = Machine(seconds)
+    search = machine.search(**changes)
+    if dated:
+        search.candidates = [
+            Candidate(each.text, f"2024-05-{at + 1:02}", f"2.{at}.0") for at, each in enumerate(search.candidates)
+        ]
+    if first:
+        first(search, machine, lambda _: None)
+    narrow(search, budget, machine, lambda _: None)
+    return search
+
+
+def told(search, package="", runs=None, request=REQUEST):
+    return report(request, search, runs or Runs(), package)
+
+
+def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
+    found = told(searched([1.0, 1.0, 1.0, 3.0, 3.0]))
+    assert found.lines[0] == "T#7: it changes from c2 to c3 (2024-05-03 to 2024-05-04): c3 takes ×3."
+    assert found.lines[1].startswith("Narrowed to c2 .. c3, which has")
+    assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
+    assert found.lines[-1].endswith("harness bisect 'T#7' --good c2 --bad c3 --package tensorflow")
+
+
+def test_a_fix_is_narrowed_with_the_ends_turned():
+    found = told(searched([3.0, 3.0, 1.0], is_fix=True))
+    assert found.lines[-1].endswith("--good c2 --bad c1 --package tensorflow")
+
+
+def test_the_builds_and_the_commits_between_them():
+    runs = Runs(c0="v2.15.0-11-g63f5a65c7cd", c1="v2.16.1-19-g810f233968c")
+    lines = told(searched([1.0, 2.0], first=None), runs=runs).lines
+    assert "GIT_VERSION: v2.15.0-11-g63f5a65c7cd and v2.16.1-19-g810f233968c" in lines
+    compare = "https://github.com/tensorflow/tensorflow/compare/"
+    assert f"Commits between: {compare}63f5a65c7cd...810f233968c" in lines
+    # without these, the tags
+    assert f"Commits between: {compare}v2.0.0...v2.1.0" in told(searched([1.0, 2.0], first=None)).lines
+
+
+@pytest.mark.parametrize(
+    ("package", "link"),
+    [
+        ("keras", "keras-team/keras/compare/v2.0.0...v2.1.0"),
+        ("numpy", "numpy/numpy/compare/v2.0.0...v2.1.0"),
+        ("keras-nightly", "keras-team/keras/commits/master?since=2024-05-01&until=2024-05-02"),
+    ],
+)
+def test_the_commits_of_a_package_that_moved(package, link):
+    lines = told(searched([1.0, 2.0], first=None), package).lines
+    assert f"Commits between: https://github.com/{link}" in lines
+    assert lines[-1].startswith("These are neighbours in the index")
+
+
+def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
+    assert not any("Commits" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
+
+
+def test_another_change_and_what_was_skipped_are_told():
+    search = searched([1.0, 1.0, 9.0, 9.0])
+    search.unknown[1] = "it was yanked: broken"
+    search.changes = [replace(search.changes[0], pair=(2, 3), step=-2.0)]
+    lines = told(search).lines
+    assert "Not the only change, by one round of each: ×0.135 from c2 to c3." in lines
+    assert "Skipped: c1 (it was yanked: broken)." in lines
+
+
+def test_a_search_that_the_budget_ended_says_how_to_go_on():
+    search = searched([1.0] * 50 + [2.0] * 50, budget=130.0, first=None)
+    assert search.ended is Ended.BUDGET
+    lines = told(search, request=replace(REQUEST, budget=900.0)).lines
+    assert lines[0].endswith("The budget ended the search.")
+    assert lines[-1] == "To go on: harness bisect --resume results/bisect-1 --budget 30m"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error", "words"),
+    [([1.0, 1.0], EndsError, "the ends do not differ"), ([2.0, 1.0], WrongWayError, "the wrong way round")],
+)
+def test_ends_without_a_search_between_are_told_in_the_report_too(seconds, error, words):
+    machine = Machine(seconds)
+    search = machine.search()
+    with pytest.raises(error):
+        narrow(search, 1e9, machine, lambda _: None)
+    assert words in told(search).lines[0]
+
+
+def test_a_search_without_verified_ends_says_so():
+    assert told(Machine([1.0, 2.0]).search()).lines[0] == "T#7: the search ended before both ends were verified."
+
+
+def test_the_report_has_a_row_for_each_candidate_that_matters():
+    markdown = told(searched([1.0, 1.0, 1.0, 3.0, 3.0])).markdown
+    assert markdown.startswith("# Since when: T#7\n")
+    assert "| c0 | 2024-05-01 | the first end | ×1 |  |" in markdown
+    assert "| c4 | 2024-05-05 | ×3 (4 rounds) | ×3 |" in markdown
+    assert "- [2026-1](2026-1/report.md)" in markdown
+    assert "Made by: `harness bisect 'T#7'`" in markdown
+
+
+def test_a_reason_from_outside_breaks_no_table():
+    search = searched([1.0, 1.0, 2.0])
+    search.unknown[1] = "a | b\nc"
+    (row,) = [line for line in told(search).markdown.splitlines() if line.startswith("| c1 ")]
+    assert row.replace("\\|", "").count("|") == 6
