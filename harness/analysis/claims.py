@@ -22,7 +22,7 @@ from itertools import takewhile
 from harness.analysis.cells import reason
 from harness.analysis.comparisons import Compared, Settling, compare
 from harness.analysis.lookup import Lookup
-from harness.analysis.quantities import PIECE, growths
+from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
 from harness.analysis.verdicts import (
     FEWEST_ROUNDS,
@@ -271,13 +271,15 @@ class _Family:
         """Seconds are judged on the log scale, and bytes, which may be none, on a linear one."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
-            calls = min((launch.memory[-1][0] for launch in self._found.numbers[worse] if launch.memory), default=0)
+            read = [launch for launch in self._found.numbers[worse] if launch.memory]
+            calls = min((launch.memory[-1][0] for launch in read), default=0)
+            shown = claim.range[0] * min(map(calls_looked_at, read), default=0.0)
             if not values:
                 return Place(worse, None, Outcome.CANNOT_RUN, why=f"memory was not read in {worse.environment}")
             least = SHARE * claim.range[0]
         else:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
-            calls, least = 0, math.log(SHARE * claim.range[0])
+            calls, shown, least = 0, math.inf, math.log(SHARE * claim.range[0])
         rounds, level = len(values), 1.0 - self._alpha
         if rounds < 2:
             return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, _few(rounds))
@@ -289,7 +291,7 @@ class _Family:
         outcome, why = of_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
             outcome, why = Outcome.UNCLEAR, _few(rounds)
-        elif outcome is Outcome.NOT_SEEN and claim.bytes and claim.range[0] * calls < PIECE:
+        elif outcome is Outcome.NOT_SEEN and shown < PIECE:
             outcome, why = (
                 Outcome.UNCLEAR,
                 f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes a call",

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
-from harness.analysis.quantities import PIECE, growths, later
+from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
@@ -195,8 +195,7 @@ def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 def _piece(pair: _Pair, found: Lookup) -> float:
     """What memory may grow by each call with nothing being kept: PIECE over the fewest later calls of a launch."""
     launches = [*found.numbers[pair.cell], *found.numbers[pair.other]]
-    ends = [later(launch.memory) for launch in launches if launch.memory]
-    return PIECE / max(1, min(points[-1][0] - points[0][0] for points in ends))
+    return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
 def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:

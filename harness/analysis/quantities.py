@@ -103,6 +103,12 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
     return statistics.median(slopes) if slopes else None
 
 
+def calls_looked_at(launch: Launch) -> float:
+    """Over how many calls the growth of a launch that read its memory is told."""
+    points = later(launch.memory)
+    return points[-1][0] - points[0][0]
+
+
 def growths(launches: Iterable[Launch]) -> dict[int, float]:
     """By round, the mean growth of the launches that ended ok and tell it, in bytes a call."""
     rounds: dict[int, list[float]] = defaultdict(list)

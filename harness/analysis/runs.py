@@ -8,7 +8,7 @@ cells, which is told apart from what moves some.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 
@@ -19,6 +19,7 @@ from harness.analysis import work
 from harness.analysis.conditions import Difference, differences, machines, same_software
 from harness.analysis.control import Control
 from harness.analysis.lookup import Lookup
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
 from harness.analysis.statistics import (
@@ -35,7 +36,7 @@ from harness.analysis.statistics import (
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import ALPHA, Judgement, Verdict, Withheld, judge, judgements, unjudged
 from harness.model.launch import BROKEN, Clock, Status
-from harness.model.scenario import Cell
+from harness.model.scenario import GROWTH, STEP, Cell
 
 #: A cell gets a verdict from so many rounds in each run: nothing lends its variances any degrees of freedom.
 FEWEST_ROUNDS = 4
@@ -149,6 +150,13 @@ class Pair:
         return compare(self.first, self.second, self.margin)
 
     @cached_property
+    def others(self) -> dict[str, Changes]:
+        """What they say of each other quantity that a scenario of the first compares: none of memory growth."""
+        names = dict.fromkeys(of for scenario in self.first.run.scenarios for of in scenario.quantities)
+        found = {of: compare(self.first, self.second, self.margin, of) for of in names if of != GROWTH}
+        return {of: changes for of, changes in found.items() if changes.cells}
+
+    @cached_property
     def machines(self) -> list[Difference]:
         """The facts by which they are of different machines."""
         return machines(self.first.run, self.second.run)
@@ -159,15 +167,16 @@ class Pair:
         return differences(self.first.run, self.second.run, (each.cell for each in self.changes.cells))
 
 
-def compare(first: Results, second: Results, margin: float) -> Changes:
-    """Every cell of two runs, the verdicts judged together.
+def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
+    """Every cell of two runs, the verdicts judged together; of another quantity those whose scenario compares it.
 
     `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, those that did different work, and
     those whose step changes while it is measured, with no steps in common, are not judged and are in no shift.
     """
-    one, other = first.found, second.found
-    cells = [cell for cell in one.cells if cell in one.series and cell in other.series]
-    both = [_both(cell, first, second) for cell in cells]
+    one, other = first.found_of(quantity), second.found_of(quantity)
+    about = {each.name for each in first.run.scenarios if quantity in (STEP, *each.quantities)}
+    cells = [cell for cell in one.cells if cell.scenario in about and cell in one.series and cell in other.series]
+    both = [_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
     family = [each for each in both if each.judged]
     controls, log_margin = [one.control, other.control], math.log1p(margin)
     differences = _differences(family)
@@ -180,8 +189,8 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
                 cell=each.cell,
                 first=combine(list(one.series[each.cell].values())),
                 second=combine(list(other.series[each.cell].values())),
-                change=changed.get(each.cell) or _unjudged(each),
-                without_shift=moved.get(each.cell),
+                change=_said(changed.get(each.cell) or _unjudged(each), quantity),
+                without_shift=_said(moved[each.cell], quantity) if each.cell in moved else None,
                 work=each.work,
                 same_software=each.same_software,
                 steps=each.steps,
@@ -194,8 +203,14 @@ def compare(first: Results, second: Results, margin: float) -> Changes:
     )
 
 
-def _both(cell: Cell, first: Results, second: Results) -> _Both:
-    one, other = first.found, second.found
+def _said(judgement: Judgement, quantity: str) -> Judgement:
+    """What is said of times; of other amounts `less` in place of `faster`."""
+    if is_time(quantity) or not judgement.verdict:
+        return judgement
+    return replace(judgement, verdict=judgement.verdict.of_amounts)
+
+
+def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     launches = [one.numbers[cell], other.numbers[cell]]
     changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
     steps = in_common([*launches[0], *launches[1]]) if changes else None
@@ -206,7 +221,7 @@ def _both(cell: Cell, first: Results, second: Results) -> _Both:
         first=[math.log(centre) for centre in both[0].values()],
         second=[math.log(centre) for centre in both[1].values()],
         work=work.compare(*launches),
-        same_software=same_software(cell, first.run, second.run),
+        same_software=same,
         changes=changes,
         steps=steps,
     )

@@ -5,13 +5,14 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.conditions import Aspect, Difference
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
-from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Pair, Shift
+from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
 from harness.analysis.verdicts import Judgement, Verdict, Withheld, shown_alpha
-from harness.model.scenario import Cell
+from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import REPORT, Block, Column, Entry, Items, Section, Text, tabulate
+from harness.report.blocks import REPORT, Block, Column, Entry, Heading, Items, Section, Text, tabulate
 from harness.report.comparisons import tally
 from harness.report.format import Unit
 from harness.report.sections import measured
@@ -26,7 +27,10 @@ SCHEMA = 2
 PACKAGES = 8
 
 # as they are listed: what somebody looks for first
-_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.DIFFERENT_WORK, Verdict.UNCLEAR, None, Verdict.SAME)
+_ORDER = (
+    *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS),
+    *(Verdict.DIFFERENT_WORK, Verdict.UNCLEAR, None, Verdict.SAME),
+)
 
 # what a measurement's facts are called beside those of the machine
 _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
@@ -34,7 +38,8 @@ _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_
 
 def sections(pair: Pair) -> list[Section]:
     """What is said of two runs, A and B."""
-    blocks = [*head(pair), *table(pair), *absent(pair), *differing(pair)]
+    others = [block for of in pair.others for block in table(pair, of)]
+    blocks = [*head(pair), *table(pair), *others, *absent(pair), *differing(pair)]
     return [Section("B vs A", "compare", blocks)]
 
 
@@ -86,14 +91,20 @@ def _meaning(found: Shift, margin: str) -> str:
     )
 
 
-def table(pair: Pair) -> Iterator[Block]:
-    """A line a cell, what changed first, and what its numbers mean."""
-    changes = pair.changes
-    unit = format.unit([each.first.value for each in changes.cells], pair.clock)
+def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
+    """A line a cell, what changed first, and what its numbers mean: of the step, or of another quantity."""
+    changes = pair.changes if of == STEP else pair.others[of]
+    unit = format.unit_of_quantity(of, [each.first.value for each in changes.cells], pair.clock)
     named = names.apart([each.cell for each in changes.cells], pair.first.run.scenarios)
     ordered = sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict))
-    made = tabulate("Cells", columns(pair, unit, named), ordered, where=REPORT, noun="cell")
+    caption = "Cells" if of == STEP else f"Cells: {names.measure_of(of, pair.clock)}"
+    made = tabulate(caption, columns(pair, changes, of, unit, named), ordered, where=REPORT, noun="cell")
+    if of != STEP:
+        yield Heading(names.measure_of(of, pair.clock), where=REPORT)
     yield made
+    if of != STEP:
+        yield Text(made.legend, True, where=REPORT)
+        return
     yield Text(
         f"{made.legend} Rounds of different runs are not paired, so these intervals have the spread of both (Welch); "
         "how one day differs from the next is not in them, but in the shift.",
@@ -114,19 +125,22 @@ def table(pair: Pair) -> Iterator[Block]:
         )
 
 
-def columns(pair: Pair, unit: Unit, named: dict[Cell, list[str]]) -> list[Column[CellChange]]:
+def columns(
+    pair: Pair, changes: Changes, of: str, unit: Unit, named: dict[Cell, list[str]]
+) -> list[Column[CellChange]]:
     """What is said of a cell."""
-    time = pair.clock.time
-    times = f"Ratios are the {time} in B over the {time} in A: above 1 B takes longer."
-    times = f"{capital(time)} per step in {unit.symbol}. {times}"
+    measure, longer = names.measure_of(of, pair.clock), "longer" if is_time(of) else "more"
+    per, symbol = (" per step" if of == STEP else "", f", {unit.symbol}" if unit.symbol else "")
+    times = f"Ratios are the {measure} in B over the {measure} in A: above 1 B takes {longer}."
+    times = f"{capital(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
     return [
         Column("cell", lambda each: ", ".join(named[each.cell]), is_label=True),
-        Column(f"A, {unit.symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
-        Column(f"B, {unit.symbol}", lambda each: format.time(each.second, unit), is_number=True),
+        Column(f"A{symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
+        Column(f"B{symbol}", lambda each: format.time(each.second, unit), is_number=True),
         Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
         Column("without the shift", lambda each: _ratio(each, each.without_shift), is_number=True, is_optional=True),
         Column("verdict", lambda each: each.change.verdict or "", is_verdict=True, is_optional=True),
-        Column("remarks", lambda each: remark(pair, each), is_optional=True),
+        Column("remarks", lambda each: remark(changes, each), is_optional=True),
     ]
 
 
@@ -141,9 +155,9 @@ def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
     return Entry(takes(judged), order=judged.ratio.inverse.value)
 
 
-def remark(pair: Pair, each: CellChange) -> str:
+def remark(changes: Changes, each: CellChange) -> str:
     """What is to be said of one cell."""
-    changes, change, corrected = pair.changes, each.change, each.without_shift
+    change, corrected = each.change, each.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
     few = f"too few rounds in a run ({change.ratio.rounds} of {FEWEST_ROUNDS})"
@@ -211,6 +225,7 @@ def document(pair: Pair) -> dict[str, Any]:
         "margin": pair.margin,
         "other_machine": [asdict(each) for each in pair.machines],
         **asdict(pair.changes),
+        "quantities": {of: asdict(changes) for of, changes in pair.others.items()},
         "differences": [asdict(each) for each in pair.differences],
     }
 

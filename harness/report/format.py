@@ -62,11 +62,16 @@ def of_clock(unit: Unit, clock: Clock) -> Unit:
 def unit_of(table: ScenarioTable) -> Unit:
     """The unit of a table's times, or of what its quantity is."""
     values = [value.estimate.value for *_, value in table.times() if value.estimate]
-    if table.quantity == STEP:
-        return unit(values, table.clock)
-    if is_time(table.quantity):
-        return of_clock(phase_unit(values), table.clock)
-    return {PEAK: memory_unit, GROWTH: growth_unit}.get(table.quantity, lambda _: ONE)(values)
+    return unit_of_quantity(table.quantity, values, table.clock)
+
+
+def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Unit:
+    """One unit for values of a quantity (at least one, but of the step)."""
+    if quantity == STEP:
+        return unit(values, clock)
+    if is_time(quantity):
+        return of_clock(phase_unit(values), clock)
+    return {PEAK: memory_unit, GROWTH: growth_unit}.get(quantity, lambda _: ONE)(values)
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:

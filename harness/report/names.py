@@ -9,6 +9,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
+from harness.model.launch import Clock
 from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
@@ -60,12 +61,17 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
 
 
 def measure(table: ScenarioTable) -> str:
-    """What the table compares: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
-    if table.quantity == STEP:
-        return table.clock.time
-    if table.quantity.startswith(PRINTED):
-        return f"{table.quantity.removeprefix(PRINTED)}, as printed"
-    return f"{table.quantity} {table.clock.time}" if is_time(table.quantity) else table.quantity
+    """What the table compares."""
+    return measure_of(table.quantity, table.clock)
+
+
+def measure_of(quantity: str, clock: Clock) -> str:
+    """A quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
+    if quantity == STEP:
+        return clock.time
+    if quantity.startswith(PRINTED):
+        return f"{quantity.removeprefix(PRINTED)}, as printed"
+    return f"{quantity} {clock.time}" if is_time(quantity) else quantity
 
 
 def per(table: ScenarioTable) -> str:

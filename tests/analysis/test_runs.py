@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.runs import Lone
+from harness.analysis.results import Results
+from harness.analysis.runs import Lone, Pair
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, growing, launch, run
-from tests.two_runs import CELLS, all_but, change, compared, first, second
+from tests.quantified import VALUES, quantified, quantified_run
+from tests.two_runs import CELLS, MARGIN, all_but, change, compared, first, second
 
 ONE = CELLS[2]
 
@@ -192,3 +194,23 @@ def test_a_step_that_changes_has_no_verdict_and_no_part_in_the_shift_without_ste
     assert (alone.change.verdict, alone.change.withheld, alone.steps) == (None, Withheld.TREND, None)
     assert alone.without_shift is None
     assert found.shift.cells == len(CELLS) - 1
+
+
+def quantities(values, *of):
+    """What two runs say of quantities, of which the second has these values."""
+    asked = quantified_run(*of)
+    return Pair(Results(asked, quantified()), Results(asked, quantified(values=values, spread=0.012)), 0.03).others
+
+
+def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
+    slow = {environment: (2.0 * first, peak / 2.0, *rest) for environment, (first, peak, *rest) in VALUES.items()}
+    found = quantities(slow, "first call", "peak memory", "memory growth")
+    assert {of: {each.change.verdict for each in changes.cells} for of, changes in found.items()} == {
+        "first call": {"slower"},
+        "peak memory": {"less"},
+    }
+    assert all(each.change.ratio.value == pytest.approx(0.5, rel=0.05) for each in found["first call"].cells)
+
+
+def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
+    assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}

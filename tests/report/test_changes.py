@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.analysis.results import Results
+from harness.analysis.runs import Pair
 from harness.model.environment import Device
 from harness.report import changes, markdown
 from harness.report.blocks import Items, Table, Text
 from tests.factories import cell, launch, scenario
+from tests.quantified import quantified, quantified_run
 from tests.two_runs import CELLS, MARGIN, all_but, first, pair, second
 
 ONE = CELLS[2]
@@ -189,3 +192,14 @@ def test_as_json_it_tells_all_that_differs():
     assert told["shift"] is None
     assert told["cells"][0]["change"]["withheld"] == "few rounds"
     assert [(each["cell"]["environment"], each["status"]) for each in told["only_first"]] == [("tf2.1", None)]
+
+
+def test_each_other_quantity_has_a_table_of_its_own():
+    asked = quantified_run("first call", "peak memory")
+    both = Pair(Results(asked, quantified()), Results(asked, quantified(spread=0.02)), MARGIN)
+    (section,) = changes.sections(both)
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    assert [table.caption for table in tables] == ["Cells", "Cells: first call time", "Cells: peak memory"]
+    assert [table.heads[1].text for table in tables[1:]] == ["A, s", "A, MiB"]
+    assert "above 1 B takes more" in tables[2].legend
+    assert set(json.loads(json.dumps(changes.document(both)))["quantities"]) == {"first call", "peak memory"}
