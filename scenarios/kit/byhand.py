@@ -151,7 +151,9 @@ def brief(value):
 
 
 def summary(samples):
-    """Milliseconds per step over samples, on one line: the mean is all time over all steps."""
+    """Milliseconds per step over samples, on one line: the mean is all time over all steps; one step has its own."""
+    if [sample["steps"] for sample in samples] == [1]:
+        return "{:.3f} ms, once".format(samples[0]["seconds"] * MILLISECONDS)
     each = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
     mean = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples) * MILLISECONDS
     return "mean {:.3f} ms, median {:.3f}, p10 {:.3f}, p90 {:.3f} ({} samples of {} steps)".format(

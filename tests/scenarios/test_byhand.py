@@ -85,6 +85,11 @@ def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, vers
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_single_call_is_told_by_hand(capsys):
+    show("samples", name="step", samples=[{"seconds": 5.25, "steps": 1, "cpu_seconds": 5.0}])
+    assert capsys.readouterr().out.split(maxsplit=1)[1] == "5250.000 ms, once\n"
+
+
 def test_memory_is_told_by_hand(capsys):
     show("memory", points=[(0, 100 << 20), (500, 150 << 20), (1000, 200 << 20)])
     assert capsys.readouterr().out.split(maxsplit=1)[1] == (

@@ -32,7 +32,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
     by_hand = results.by_hand(run, chosen(results))
     if by_hand.cells:
-        yield Text(_without_the_harness(by_hand.others), where=FILES)
+        yield Text(_without_the_harness(by_hand.others, _prints(results)), where=FILES)
         yield from (Code(line, where=FILES) for line in [*by_hand.others, by_hand.bake] if line)
         lines = Code("\n".join(by_hand.cells), where=FILES)
         many = len(by_hand.cells) > LINES
@@ -57,10 +57,18 @@ def chosen(results: Results) -> dict[str, Cell]:
     return first
 
 
-def _without_the_harness(others: Sequence[str]) -> str:
+def _prints(results: Results) -> str:
+    """What one cell by hand does."""
+    made = [launch for cell in chosen(results).values() for launch in results.found.numbers.get(cell, ())]
+    if made and all(launch.fixes_calls for launch in made):
+        return "makes the scenario's calls and prints what it measured"
+    return "runs for two seconds and prints the time per step"
+
+
+def _without_the_harness(others: Sequence[str], does: str) -> str:
     first = "first is" if len(others) == 1 else f"first {len(others)} are"
     built = f" (the {first} not in docker-bake.hcl, so the harness builds it)" if others else ""
     return (
-        f"Without the harness, in the project's folder: build the images, then run one cell in each{built}. Each runs "
-        "for two seconds and prints the time per step. A quick check, not a measurement."
+        f"Without the harness, in the project's folder: build the images, then run one cell in each{built}. Each "
+        f"{does}. A quick check, not a measurement."
     )

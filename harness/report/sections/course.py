@@ -124,9 +124,17 @@ def _span(numbers: Sequence[int]) -> str:
 
 def sampling(results: Results) -> str:
     """How long launches warmed up and measured."""
-    planned_, used = results.run.plan.sampling, results.samplings
+    planned_ = results.run.plan.sampling
     if planned_.protocol is Protocol.DOCUMENT:
         return "as many iterations as the source says"
+    fixed = [launch.fixes_calls for launches in results.found.numbers.values() for launch in launches]
+    if fixed and all(fixed):
+        return "as many calls as the scenario says"
+    return _by_time(results) + ("; some as many calls as their scenario says" if any(fixed) else "")
+
+
+def _by_time(results: Results) -> str:
+    planned_, used = results.run.plan.sampling, results.samplings
     warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
     measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
     pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""

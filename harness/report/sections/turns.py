@@ -16,7 +16,8 @@ def told(results: Results) -> str:
     """Which way it was: `the cells of a round took 20 turns on the same core; up to 3 were alive together`."""
     found = results.turns
     if found is None:
-        in_turns = results.run.plan.interleave is Interleave.TURNS
+        # before there are numbers, what is planned: those of scenarios that fix their calls take none all the same
+        in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return "the cells of a round take turns on the same core" if in_turns else "one launch runs after the other"
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (found.turns[0], found.turns[-1])))
     alive = f"up to {found.alive} were alive together"

@@ -9,6 +9,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.model.backend import BackendFacts
+from harness.model.launch import Sample
 from harness.report.blocks import Code, Where
 from harness.report.sections import again
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
@@ -130,3 +131,12 @@ def test_it_is_pasted_and_not_in_the_terminal():
     found = section(results(run(SECONDS), rounds(SECONDS)))
     assert found.shown(Where.PASTE) == found.shown(Where.PAGE) == found
     assert found.shown(Where.TERMINAL) is None
+
+
+@pytest.mark.parametrize(
+    ("samples", "sentence"),
+    [([Sample(1.0, 1)], "Each makes the scenario's calls and prints"), ([Sample(1.0, 9)], "Each runs for two seconds")],
+)
+def test_what_one_cell_by_hand_does_is_told(samples, sentence):
+    found = section(results(run(SECONDS), rounds(SECONDS, samples=samples)))
+    assert any(sentence in each for each in texts(found.blocks))

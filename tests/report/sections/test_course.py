@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.disturbance import Disturbance, DisturbedRound
 from harness.analysis.results import Results
-from harness.model.launch import Limits, Protocol, Sampling
+from harness.model.launch import Limits, Protocol, Sample, Sampling
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Items, Where
 from harness.report.sections import course
@@ -194,3 +194,10 @@ def test_what_is_taken_off_is_told_with_the_rounds():
 
 def test_a_quiet_run_has_no_such_section():
     assert not list(course.sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
+
+
+def test_a_scenario_that_fixes_its_calls_is_sampled_as_it_says():
+    once = rounds(TIMES, samples=[Sample(1.0, 1)])
+    assert course.sampling(Results(run(TIMES), once)) == "as many calls as the scenario says"
+    mixed = [*once, *(each for each in rounds(TIMES) if each.cell != once[0].cell)]
+    assert course.sampling(Results(run(TIMES), mixed)).endswith("; some as many calls as their scenario says")

@@ -30,6 +30,7 @@ def test_which_way_it_was_stands_with_the_rounds():
     assert course.told(Results(RUN, rounds(TIMES))).endswith("; one launch runs after the other")
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
     assert turns.told(Results(planned, [])) == "the cells of a round take turns on the same core"
+    assert turns.told(Results(planned, rounds(TIMES))) == "one launch runs after the other"
 
 
 def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
