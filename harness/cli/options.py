@@ -34,6 +34,13 @@ class FailOn(StrEnum):
     SLOWER = "slower"
 
 
+class FailOnClaim(StrEnum):
+    """What --fail-on of claims takes."""
+
+    CONFIRMED = "confirmed"
+    FIXED = "fixed"
+
+
 #: Options of commands that are no part of a request.
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only show what would be launched and built, and how long it would take.")

@@ -31,6 +31,13 @@ def repro(
     family: Annotated[str, typer.Option(help="All issues of this family.", autocompletion=completion.families)] = "",
     every: Annotated[bool, typer.Option("--all", help="All issues, and no nightly.")] = False,
     no_nightly: Annotated[bool, typer.Option("--no-nightly", help="Not in the newest nightly.")] = False,
+    fail_on: Annotated[
+        options.FailOnClaim | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 5 if a claim holds where it was made, or if one is fixed since; with 1 if a cell failed.",
+        ),
+    ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the list, the plan or the launches as JSON.")] = False,
@@ -51,7 +58,7 @@ def repro(
         raise typer.Exit(show_plan(made, json=json))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
-    raise typer.Exit(running.run(made, wait=wait, json=json))
+    raise typer.Exit(running.repro(made, wait=wait, json=json, fail_on=fail_on))
 
 
 def _list(library: "Library", found: "list[Known]", *, json: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import session
 from harness.cli import display, report
 from harness.cli.messages import gate_exit, interruptible, say, say_refused
-from harness.cli.options import FailOn
+from harness.cli.options import FailOn, FailOnClaim
 from harness.model.backend import Progress
 from harness.model.errors import Exit
 from harness.model.launch import Status
@@ -31,6 +31,25 @@ def run(
     with interruptible(heard.interrupted):
         ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         return _show(ended, json=json, fail_on=fail_on)
+
+
+def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
+    """Measure what issues claim, in a new run's folder. Returns the exit code."""
+    from harness.upstream import repro as upstream  # noqa: PLC0415 - the other commands need none of it
+
+    planned = session.plan(request)
+    say_refused(planned.refused)
+    heard = Heard()
+    with interruptible(heard.interrupted):
+        ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+        code = _show(ended, json=json, fail_on=None)
+        left = upstream.unfinished(ended.results)
+        if left:
+            say(f"Without an outcome: {', '.join(left)}. The report says why.")
+        say(f"To paste it into an issue: harness bundle {shlex.quote(str(ended.folder))}")
+        if fail_on and code is Exit.OK:
+            return gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
+        return code
 
 
 def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from harness.analysis.claims import ClaimResult
+from harness.analysis.results import Results
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known
 
@@ -21,6 +24,26 @@ def request(asked: Request, found: Sequence[Known], nightly: str) -> Request:
         warmup=WARMUP if asked.warmup is None else asked.warmup,
         measure=MEASURE if asked.measure is None else asked.measure,
     )
+
+
+def asked_for(results: Results) -> list[ClaimResult]:
+    """The claims of the run's issues."""
+    return [each for each in results.claims if str(each.claim.issue) in results.run.plan.claims]
+
+
+def unfinished(results: Results) -> list[str]:
+    """The run's issues of which no claim is told to hold or not to, where it was made."""
+    told = {str(each.claim.issue) for each in asked_for(results) if each.at.outcome.holds or each.at.outcome.is_gone}
+    return [issue for issue in results.run.plan.claims if issue not in told]
+
+
+def gate(results: Results, wanted: str) -> Gate:
+    """Whether some claim is `confirmed` where it was made, of whatever size, or found to be `fixed`."""
+    claims = asked_for(results)
+    if not any(each.at.outcome.holds or each.at.outcome.is_gone for each in claims):
+        return Gate.NOTHING_JUDGED
+    found = any(each.fixed if wanted == "fixed" else each.at.outcome.holds for each in claims)
+    return Gate.SLOWER if found else Gate.PASSED
 
 
 def nightly(asked: Request, say: Callable[[str], None]) -> str:

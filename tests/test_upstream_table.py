@@ -1,0 +1,51 @@
+"""The living table of docs/upstream.md is what the stored runs told."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bench import upstream
+from harness.analysis.results import Results
+from harness.model.scenario import Claim
+from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
+from tests.factories import rounds, run
+
+
+def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z") -> Results:
+    launches = rounds({WORSE: 0.01 * times, BETTER: 0.01}, 5, 0.01)
+    asked = run([WORSE, BETTER], scenarios=[claimed_scenario(*claims)], started=started)
+    plan = replace(asked.plan, claims=[CLAIM.issue.short])
+    return Results(replace(asked, plan=plan, host={"cpu": "A | CPU"}), launches)
+
+
+def test_the_page_has_the_table_of_what_is_kept() -> None:
+    text = upstream.PAGE.read_text()
+    assert text == upstream.page(text, upstream.stored()), "docs/upstream.md: python -m bench.upstream"
+
+
+def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> None:
+    (row,) = upstream.rows(measured(3.0, CLAIM, LEAK))
+    assert (row["issue"], row["url"]) == (CLAIM.issue.short, CLAIM.issue.url)
+    assert (row["at"]["outcome"], row["at"]["rounds"]) == ("confirmed", 5)
+    assert row["at"]["value"] == pytest.approx(3.0, rel=0.05)
+    assert len(str(row["at"]["value"])) <= 5
+    assert (row["date"], row["machine"]) == ("2026-11-22", "A | CPU")
+    assert json.loads(json.dumps(row)) == row
+
+
+def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
+    old = upstream.rows(measured(3.0, CLAIM))
+    new = upstream.rows(measured(1.0, CLAIM, started="2026-11-23T10:00:00Z"))
+    (kept,) = upstream.merged(old, new)
+    assert (kept["date"], kept["at"]["outcome"]) == ("2026-11-23", "not seen")
+    assert len(upstream.merged(old, [{**new[0], "issue": "K#1"}])) == 2
+
+
+def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
+    first, _, heads, _, line = upstream.table(upstream.rows(measured(3.0, CLAIM))).splitlines()
+    assert first == "1 claim of 1 issue: 1 confirmed."
+    assert len(heads.split(" | ")) == len(upstream.HEADS)
+    assert line.startswith(f"| [{CLAIM.issue.short}]({CLAIM.issue.url}) | ")
+    assert "A \\| CPU" in line
+    assert upstream.table([]).startswith("0 claims of 0 issues: none measured yet.")
