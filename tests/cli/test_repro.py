@@ -45,11 +45,14 @@ def test_exactly_the_cells_of_a_claim_are_planned(claiming: Harness) -> None:
     assert "visible on a GPU" in refused.stderr
 
 
-def test_a_claim_is_measured_until_it_is_clear(claiming: Harness) -> None:
-    done = claiming("repro", "https://github.com/tensorflow/tensorflow/issues/1001", *SHORT)
-    assert done.returncode == 0, done.stderr
-    rounds = {launch["round"] for launch in claiming.launches}
-    assert max(rounds) >= 3
+def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claiming: Harness) -> None:
+    asked = "https://github.com/tensorflow/tensorflow/issues/1001"
+    done = claiming("repro", asked, *SHORT, "--fail-on", "confirmed")
+    assert done.returncode == 5, done.stderr
+    # ten times is seen in two rounds; launches of a pilot would tell nothing
+    assert {launch["round"] for launch in claiming.launches} >= {1, 2}
     stored = json.loads((claiming.run / "run.json").read_text())
-    assert (stored["plan"]["claims"], stored["command"][:2]) == (["T#1001"], ["harness", "repro"])
-    assert "harness matrix --resume" not in done.stderr
+    assert (stored["plan"]["claims"], stored["plan"]["piloted"]) == (["T#1001"], False)
+    assert stored["command"][:3] == ["harness", "repro", asked]
+    assert f"harness bundle {claiming.run.relative_to(claiming.root)}" in done.stderr
+    assert "Without an outcome" not in done.stderr

@@ -1,16 +1,21 @@
 """Which issues there are, and what measures them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from harness.analysis.results import Results
 from harness.catalog import adhoc
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.session.planning import plan
+from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import repro
 from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known, library
+from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.cli.conftest import Harness
+from tests.factories import rounds, run
 
 
 def names(found: list[Known]) -> list[str]:
@@ -93,6 +98,38 @@ def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
     with pytest.raises(CannotRunHereError, match="K#7 is said to be visible on a GPU") as refused:
         planned.refuse_nothing()
     assert refused.value.advice == "Give --gpu."
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted", "gate", "left"),
+    [
+        (3.0, "confirmed", Gate.SLOWER, []),
+        (3.0, "fixed", Gate.PASSED, []),
+        (1.0, "confirmed", Gate.PASSED, []),
+        (None, "confirmed", Gate.NOTHING_JUDGED, [CLAIM.issue.short]),
+    ],
+)
+def test_a_gate_of_claims(times: float | None, wanted: str, gate: Gate, left: list[str]) -> None:
+    launches = rounds({WORSE: 0.01 * times, BETTER: 0.01}, 5, 0.01) if times else []
+    asked = run([WORSE, BETTER], scenarios=[claimed_scenario()])
+    results = Results(replace(asked, plan=replace(asked.plan, claims=[CLAIM.issue.short])), launches)
+    assert (repro.gate(results, wanted), repro.unfinished(results)) == (gate, left)
+
+
+def test_a_gate_passes_over_claims_that_nobody_asked_for() -> None:
+    launches = rounds({WORSE: 0.03, BETTER: 0.01}, 5, 0.01)
+    assert (
+        repro.gate(Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), launches), "confirmed")
+        is Gate.NOTHING_JUDGED
+    )
+
+
+def test_a_claim_that_is_gone_later_is_fixed() -> None:
+    later = replace(WORSE, environment="tf2.1"), replace(BETTER, environment="tf2.1")
+    launches = rounds({WORSE: 0.03, BETTER: 0.01, later[0]: 0.01, later[1]: 0.01}, 5, 0.005)
+    asked = run([WORSE, BETTER, *later], scenarios=[claimed_scenario()])
+    results = Results(replace(asked, plan=replace(asked.plan, claims=[CLAIM.issue.short])), launches)
+    assert repro.gate(results, "fixed") is Gate.SLOWER
 
 
 @pytest.mark.parametrize(("options", "package"), [({}, "tf-nightly-cpu"), ({"gpu": True}, "tf-nightly")])
