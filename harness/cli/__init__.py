@@ -26,6 +26,7 @@ COMMANDS = (
     "profile",
     "report",
     "compare",
+    "bundle",
     "doctor",
     "clean",
     "completion",

@@ -1,0 +1,148 @@
+"""A scenario as one file that needs nothing of this project: what it takes of the kit is written into it."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import shipped
+from harness.model.errors import UsageError
+from harness.model.scenario import Scenario
+
+#: What the file has of its own.
+_OWN = ("main", "NotAvailable")
+
+_TEMPLATE = shipped.FOLDER / "templates" / "repro.py"
+
+
+def standalone(
+    scenario: Scenario, text: str, kit: Path, sides: Sequence[Mapping[str, Any]], *, of: str, about: str
+) -> str:
+    """A Python file that runs the sides in turn and prints their numbers and the ratio.
+
+    `text` is the scenario's file, `kit` the folder of the kit. A side has a `label`, the function's `arguments` and
+    the `environ`ment variables of its process; `of` is what is compared; `about` is the file's docstring. Raises
+    UsageError where the file uses the kit in a way that cannot be written out.
+    """
+    made = _TEMPLATE.read_text(encoding="utf-8")
+    work = _script(scenario, text) if scenario.script else _work(text, kit)
+    told = "\n\n".join([about, *([] if scenario.script else [ast.get_docstring(ast.parse(text)) or ""])]).strip() + "\n"
+    parts = {
+        "@about@": told.replace("\\", "\\\\").replace('"""', "'''"),
+        '"@sides@"': "[\n" + "".join(f"    {json.dumps(dict(side))},\n" for side in sides) + "]",
+        '"@of@"': json.dumps(of),
+        "# @work@": work.strip("\n"),
+    }
+    for mark, part in parts.items():
+        made = made.replace(mark, part, 1)
+    return made
+
+
+def _script(scenario: Scenario, text: str) -> str:
+    """A plain script as the work: it is executed once, whole."""
+    tree = ast.parse(text)
+    (found,) = [
+        ast.get_source_segment(text, node) or ""
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SCRIPT"
+    ]
+    name = Path(scenario.script).stem + ".py"
+    return (
+        f"{found}\n\n\ndef scenario(bench):\n"
+        f"    bench.once(lambda: exec(compile(SCRIPT, {name!r}, 'exec'), {{'__name__': '__main__'}}))"
+    )
+
+
+def _work(text: str, kit: Path) -> str:
+    """The scenario without its header and what runs it, after what it takes of the kit."""
+    tree = ast.parse(text)
+    kept, taken = [], []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:
+            if any(alias.asname for alias in node.names):
+                raise UsageError("The scenario imports from the kit by another name, which cannot be written out.")
+            taken += [alias.name for alias in node.names if alias.name not in _OWN]
+        elif not _runs(node) and node is not _docstring(tree):
+            kept.append(node)
+    lines = text.splitlines(keepends=True)
+    for node in tree.body:
+        if node not in kept:
+            lines[_start(node) - 1 : _end(node)] = [""] * (_end(node) - _start(node) + 1)
+    header = re.compile(r"# /// script\n(#[^\n]*\n)*?# ///\n")
+    own = header.sub("", "".join(lines), count=1)
+    folded = _folded(taken, kit)
+    defined = {name for node in kept for name in _defines(node) if not isinstance(node, ast.Import | ast.ImportFrom)}
+    clash = sorted(defined & (folded.keys() | _template_names()))
+    if clash:
+        raise UsageError(f"The scenario and what runs it both have a {clash[0]}, so that they cannot be one file.")
+    return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(folded.values()), own.strip("\n")]))
+
+
+def _template_names() -> set[str]:
+    """What repro.py has of its own, and must not be defined again."""
+    return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
+
+
+def _folded(names: Sequence[str], kit: Path) -> dict[str, str]:
+    """The source of what is taken of the kit, by name, with all that it needs before it."""
+    exported = {
+        alias.name: f"{node.module}"
+        for node in ast.parse((kit / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    found: dict[str, str] = {}
+    for name in names:
+        if name not in exported:
+            raise UsageError(f"The kit has no {name} that could be written out.")
+        _take(name, exported[name], kit, found)
+    return found
+
+
+def _take(name: str, module: str, kit: Path, found: dict[str, str]) -> None:
+    text = (kit / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    node = next((node for node in body if name in _defines(node)), None)
+    if node is None or name in found or name in _OWN:
+        return
+    if isinstance(node, ast.ImportFrom) and node.level:
+        _take(name, f"{node.module}", kit, found)
+        return
+    used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - {name}
+    # what it needs stands above it, and a circle ends here
+    found[name] = ""
+    for each in sorted(used):
+        if any(each in _defines(other) for other in body):
+            _take(each, module, kit, found)
+    del found[name]
+    found[name] = "".join(text.splitlines(keepends=True)[_start(node) - 1 : _end(node)]).strip("\n")
+
+
+def _defines(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+
+
+def _docstring(tree: ast.Module) -> ast.stmt | None:
+    return tree.body[0] if ast.get_docstring(tree) is not None else None
+
+
+def _runs(node: ast.stmt) -> bool:
+    """Whether this is `if __name__ == "__main__":`."""
+    return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
+
+
+def _start(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno

@@ -1,0 +1,25 @@
+"""`harness bundle`."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from harness.cli import app
+from tests.cli.conftest import Harness
+
+
+def test_what_was_measured_becomes_a_bundle(harness: Harness, monkeypatch) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
+    monkeypatch.chdir(harness.root)
+    done = CliRunner().invoke(app, ["bundle", str(harness.run), "--for", "keras"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert Path(done.stdout.strip()) == harness.run / "bundle" / "issue.md"
+    assert "bundle.zip" in done.stderr
+    assert "fast" in json.loads((harness.run / "bundle" / "run.json").read_text())["scenarios"][0]["axes"]["speed"]
+
+
+def test_no_run_is_no_bundle(harness: Harness) -> None:
+    done = harness("bundle", str(harness.root))
+    assert done.returncode == 2
+    assert "is not a run's folder" in done.stderr
