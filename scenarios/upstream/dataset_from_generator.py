@@ -34,7 +34,7 @@
 # ratio    = [15, 60]               # on 1.4
 # hardware = "GTX 980"
 # ///
-"""A pass over a dataset of 10,000 numbers in batches of 500, per number.
+"""A pass over a dataset of 2,000 numbers in batches of 200, per number.
 
 source  generator: it yields numbers, which the dataset batches; slices: of an array, which the dataset batches;
         batch_generator: it yields whole batches
@@ -42,7 +42,7 @@ source  generator: it yields numbers, which the dataset batches; slices: of an a
 
 from kit import eager_tensorflow, main
 
-NUMBERS, BATCH = 10000, 500
+NUMBERS, BATCH = 2000, 200
 
 
 def scenario(bench, *, source="generator"):

@@ -23,9 +23,17 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#124972"
-# reported = "a graph that is traced for another length is kept for ever, though the function is deleted"
-# worse    = { environment = "tf2.21", calls = "new_functions" }
+# reported = "a tf.function that is called with vectors of many lengths keeps a graph of each, without bound"
+# worse    = { environment = "tf2.21", calls = "lengths" }
 # bytes    = [10000, 1000000]       # no number that could be read; a small graph takes some tens of kilobytes
+# of       = "memory growth"
+# hardware = "Windows 11"
+#
+# [[tool.harness.claim]]
+# issue    = "T#124972"
+# reported = "these graphs are kept for ever, though the function is deleted and the garbage collected"
+# worse    = { environment = "tf2.21", calls = "new_functions" }
+# bytes    = [10000, 1000000]       # as above
 # of       = "memory growth"
 # hardware = "Windows 11"
 #
