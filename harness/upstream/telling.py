@@ -66,19 +66,25 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     share = f"{100.0 * known.share:.1f} % of the posterior"
     if search.ended is Ended.CONFIRMED and search.pair:
         return [
-            f"{what}it changes from {first} to {last}{when}: {search.pair.words}.",
+            f"{what}{_changes(request, search)} between {first} and {last}{when}: {search.pair.words}.",
             f"Narrowed to {first} .. {last}, which has {share}, and was confirmed side by side.",
         ]
     if search.ended is Ended.FOUND and search.pair:
         return [
-            f"{what}the change lies most likely from {first} to {last}{when}, which has {share}; side by side they do "
-            f"not show it: {search.pair.words}.",
+            f"{what}{_changes(request, search)} most likely between {first} and {last}{when}, which has {share}; side "
+            f"by side they do not show it: {search.pair.words}.",
             "There may be several changes, or one that is too small to be seen between two neighbours.",
         ]
     low, high = _likely(search)
     left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has 95 % of the posterior"
     why = "The budget ended the search." if search.ended is Ended.BUDGET else "The search was interrupted."
     return [f"{what}{left}; {first} to {last} has {100.0 * known.share:.0f} %. {why}"]
+
+
+def _changes(request: BisectRequest, search: Search) -> str:
+    """What happens at the step, in words: whether less or more of the quantity is worse, the ends say."""
+    verb = "fell" if search.is_fix else "rose"
+    return f"{'the time per step' if request.of == STEP else f'the {request.of}'} {verb}"
 
 
 def _likely(search: Search) -> tuple[int, int]:

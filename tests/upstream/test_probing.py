@@ -68,7 +68,7 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked)
     first = Said()
     found = bisecting.bisect(request, folder, first)
     assert found.search.ended is Ended.CONFIRMED
-    assert found.told.lines[0].startswith("it changes from old to new: new takes ×")
+    assert found.told.lines[0].startswith("the time per step rose between old and new: new takes ×")
     # three rounds and a control, and no pilot
     assert first.launched == 9
     assert "# Since when: slower" in (folder / "report.md").read_text()

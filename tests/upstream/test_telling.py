@@ -46,7 +46,7 @@ def told(search, package="", runs=None, request=REQUEST):
 
 def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
     found = told(searched([1.0, 1.0, 1.0, 3.0, 3.0]))
-    assert found.lines[0] == "T#7: it changes from c2 to c3 (2024-05-03 to 2024-05-04): c3 takes ×3."
+    assert found.lines[0] == "T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): c3 takes ×3."
     assert found.lines[1].startswith("Narrowed to c2 .. c3, which has")
     assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
     assert found.lines[-1].endswith("harness bisect 'T#7' --good c2 --bad c3 --package tensorflow")
