@@ -197,7 +197,4 @@ def _project(address: str) -> list[dict[str, Any]]:
             return []
         raise CannotRunHereError(f"The package index answers {error.code} to a question for a list.") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRunHereError(
-            f"The package index does not answer with a list (PEP 691): {error}.",
-            "What was listed here before is searched without it.",
-        ) from None
+        raise CannotRunHereError(f"The package index does not answer with a list (PEP 691): {error}.") from None

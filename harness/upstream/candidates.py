@@ -150,7 +150,10 @@ def _listed(package: str) -> tuple[list[index.Listed], str]:
             return [_read(each) for each in json.loads(kept.read_text(encoding="utf-8"))], (
                 f"The package index does not answer, so {package} is searched as it was listed here before."
             )
-        raise error from None
+        raise CannotRunHereError(
+            error.message,
+            f"The versions of {package} were not listed here before: search releases instead.",
+        ) from None
     with suppress(OSError):  # it is asked again
         rows = [{**asdict(each), "uploaded": each.uploaded.isoformat() if each.uploaded else None} for each in found]
         write_atomically(kept, json.dumps(rows))
