@@ -1,5 +1,6 @@
 """The report of profiles: where the time of each cell's first and later calls goes."""
 
+import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from harness.analysis.profiles import Class, Filed, Move, Taken, filed, frames, 
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run, stood_in
-from harness.model.scenario import Cell
+from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import escape, flames, format, names
 from harness.report.blocks import (
@@ -72,7 +73,7 @@ class ProfileReport:
 
     def sections(self) -> list[Section]:
         """All of the report, in its order."""
-        moved = [block for cell, other in self._pairs() for block in self._moved(cell, other)]
+        moved = [block for pair, part in self._pairs().items() for block in self._moved(*pair, part)]
         found = [
             Section(self.title, "summary", list(self._head())),
             Section("What changed most", "moved", moved),
@@ -124,28 +125,32 @@ class ProfileReport:
         steady = self.found[cell].get(Part.STEADY)
         return _percent(matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
 
-    def _pairs(self) -> Iterator[tuple[Cell, Cell]]:
-        """Cells of two environments that the header sets side by side, each pair once."""
-        pairs: dict[tuple[Cell, Cell], None] = {}
+    def _pairs(self) -> dict[tuple[Cell, Cell], Part]:
+        """Cells of two environments that the header sets side by side, each with the part that both have."""
+        pairs: dict[tuple[Cell, Cell], Part] = {}
         for group in self.run.plan.groups:
-            for head in compared_columns(self.run, self.scenarios[group.scenario], group.cells):
+            scenario = self.scenarios[group.scenario]
+            heads = [compared_columns(self.run, scenario, group.cells, of) for of in (STEP, *scenario.quantities)]
+            for head in itertools.chain.from_iterable(heads):
                 if head.other and head.side.environment != head.other.environment:
                     first = group.cells[0]
                     cell, other = (
                         replace(first, environment=side.environment, axes={**first.axes, **side.axes})
                         for side in (head.side, head.other)
                     )
-                    if all(Part.STEADY in self.found.get(each, {}) for each in (cell, other)):
-                        pairs[cell, other] = None
-        yield from pairs
+                    parts = [part for part in Part if all(part in self.found.get(each, {}) for each in (cell, other))]
+                    if parts:
+                        pairs[cell, other] = parts[-1]
+        return pairs
 
-    def _moved(self, cell: Cell, other: Cell) -> Iterator[Block]:
-        one, two = (self.found[each][Part.STEADY] for each in (cell, other))
+    def _moved(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
+        one, two = (self.found[each][part] for each in (cell, other))
         side, against = self.name(cell), self.name(other)
         yield Heading(f"{side} vs {against}", where=FILES)
         yield Text(
-            f"Shares of later calls in {side} minus those in {against}, the largest changes first. Functions go by "
-            "module and name, without packages, which releases rename: a function that one side lacks has 0 there.",
+            f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
+            f"{against}, the largest changes first. Functions go by module and name, without packages, which releases "
+            "rename: a function that one side lacks has 0 there.",
             True,
             where=FILES,
         )

@@ -88,6 +88,14 @@ def test_two_environments_that_the_header_compares_stand_side_by_side():
     assert re.search(r"TFE_Py_FastPathExecute +\| +80\.0 \| +0\.0 \| +\+80\.0 ", moved)
 
 
+def test_what_a_scenario_does_once_is_compared_by_its_first_calls():
+    once = [(launched, {Part.FIRST_CALL: found[Part.FIRST_CALL]}) for launched, found in BOTH]
+    entries = [replace(entry, of="import") for entry in SCENARIO.compare]
+    asked = replace(RUN, scenarios=[replace(SCENARIO, compare=entries)])
+    told = markdown.full(ProfileReport(asked, once).sections())
+    assert "Shares of the first call in tf2.0 eager minus those in tf1.14 graph" in told
+
+
 def test_what_gave_no_profile_is_told():
     lost = broken(EAGER, Status.FAILED, error="it | raised", role=Role.PROFILE), {}
     (items,) = blocks(Items, profiled(GRAPH), lost)
