@@ -10,6 +10,7 @@ from typing import Any
 from harness.analysis.answers import Answer
 from harness.analysis.attribution import Attribution
 from harness.analysis.cells import CellResult, Missing, cell_name
+from harness.analysis.claims import ClaimResult
 from harness.analysis.comparisons import Compared
 from harness.analysis.control import Control
 from harness.analysis.disturbance import Disturbance
@@ -23,7 +24,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
 from harness.report.comparisons import lines
 from harness.report.escape import dumps
-from harness.report.sections import answer, attribution, scenarios, settings
+from harness.report.sections import answer, attribution, claims, scenarios, settings
 
 #: 2: what is told is told as `harness.analysis` has it.
 SCHEMA = 2
@@ -74,6 +75,16 @@ class Quantified:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim in the report's sentence, and what it rests on. `issue` is its short name, `url` where it is read."""
+
+    text: str
+    issue: str
+    url: str
+    result: ClaimResult
+
+
+@dataclass(frozen=True, slots=True)
 class Accounted:
     """What accounts for a scenario's times, in the report's sentence and as numbers."""
 
@@ -107,6 +118,7 @@ class Document:
     turns: Turns | None
     settings: Sequence[Hidden] = ()
     quantities: Sequence[Quantified] = ()
+    claims: Sequence[Claimed] = ()
 
 
 def render(results: Results) -> str:
@@ -147,6 +159,10 @@ def build(results: Results) -> Document:
             for table in results.all_tables
             if table.quantity != STEP
             for cell, value in table.cells().items()
+        ],
+        claims=[
+            Claimed(claims.text(results, each), each.claim.issue.short, each.claim.issue.url, each)
+            for each in results.claims
         ],
     )
 

@@ -1,7 +1,10 @@
-"""JUnit XML as Jenkins reads it: a suite a scenario, in it a case for each cell and for each comparison.
+"""JUnit XML as Jenkins reads it: a suite a scenario, in it a case for each claim, for each cell and each comparison.
 
 A cell's time is its seconds per step. `error` is a launch that went wrong, `failure` one that did not do what was
 asked, and a comparison that came out slower, or takes more; `skipped` is what says nothing either way.
+
+A claim of an upstream issue is a question, and an answer to it is no failure: its case passes whatever the answer is,
+and has it as its output. It is skipped where there is none.
 """
 
 from collections import Counter
@@ -10,6 +13,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from harness.analysis.cells import CellResult
+from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Status
@@ -20,7 +24,7 @@ from harness.report.comparisons import ComparisonLine, lines
 from harness.report.escape import clean, plain
 from harness.report.formats import named
 from harness.report.names import measure
-from harness.report.sections import missing
+from harness.report.sections import claims, missing
 from harness.report.sections.scenarios import remark
 
 _ENDED = {
@@ -44,6 +48,7 @@ class _Case:
     kind: str = ""
     message: str = ""
     stderr: str = ""
+    stdout: str = ""
     seconds: float | None = None
 
     def element(self, scenario: str) -> Element:
@@ -52,6 +57,8 @@ class _Case:
             element.set("time", f"{self.seconds:.9f}")
         if self.outcome:
             SubElement(element, self.outcome, type=self.kind, message=self.message).text = self.message
+        if self.stdout:
+            SubElement(element, "system-out").text = clean(self.stdout)
         if self.stderr:
             SubElement(element, "system-err").text = clean(self.stderr)
         return element
@@ -65,12 +72,20 @@ def render(results: Results) -> str:
     for scenario in run.scenarios:
         cells = [_measured(results, each) for each in results.cells if each.cell.scenario == scenario.name]
         judged = [_judged(results, each) for each in compared if each.table.scenario.name == scenario.name]
-        root.append(_suite(run, scenario.name, [*cells, *judged]))
+        said = [_said(results, each) for each in results.claims if each.scenario.name == scenario.name]
+        root.append(_suite(run, scenario.name, [*said, *cells, *judged]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     indent(root)
     text = tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _said(results: Results, result: ClaimResult) -> _Case:
+    outcome, told = result.at.outcome, plain(claims.text(results, result))
+    name = named(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
+    is_answered = outcome.holds or outcome.is_gone
+    return _Case(name, stdout=told) if is_answered else _Case(name, "skipped", outcome.value, told)
 
 
 def _judged(results: Results, line: ComparisonLine) -> _Case:
@@ -95,7 +110,7 @@ def _measured(results: Results, result: CellResult) -> _Case:
     advice = missing.advice(results.run, cause)
     reason = missing.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
-    return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds)
+    return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds=seconds)
 
 
 def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:

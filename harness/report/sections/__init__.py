@@ -12,6 +12,7 @@ from harness.report.sections import (
     answer,
     attribution,
     cells,
+    claims,
     course,
     environments,
     measured,
@@ -25,6 +26,7 @@ from harness.report.sections import (
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
+    claims.sections,
     scenarios.sections,
     sweeps.sections,
     statements.sections,

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.model.environment import Device
+from harness.model.issues import Issue
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Run, Unavailable
-from harness.model.scenario import Cell
+from harness.model.scenario import Cell, Claim, ClaimSide
 from tests.factories import PHASES, RESOURCES, broken, cell, cells, launch, rounds, run, scenario
 
 HOSTILE = "<script>alert(1)</script>"
@@ -45,7 +46,24 @@ def hostile() -> tuple[Run, list[Launch]]:
     """Every string of an untrusted script is chosen badly: markup, bars, formulas, terminal sequences, 10 MB."""
     axes = {"=size": ["a|b", "`c`\n# d", "=1+1|' /C calc'!A0"], "mode": ["graph", "eager"]}
     evil = scenario(
-        HOSTILE, title=f"{HOSTILE} | \x1b[31m", axes=axes, default={}, source="javascript:alert(1)", compare=_COMPARE
+        HOSTILE,
+        title=f"{HOSTILE} | \x1b[31m",
+        axes=axes,
+        default={},
+        source="javascript:alert(1)",
+        compare=_COMPARE,
+        claims=[
+            Claim(
+                issue=Issue(f"{HOSTILE})](x", 1),
+                reported=f"{HOSTILE}|\n# d",
+                worse=ClaimSide("tf1.14", {"mode": "graph"}),
+                better=ClaimSide("tf1.14", {"mode": "eager"}),
+                ratio=(2.0, 3.0),
+                when={"=size": "a|b"},
+                hardware=f"{HOSTILE}\x1b[31m",
+                fixed="=1+1|`",
+            )
+        ],
     )
     members = [
         Cell(HOSTILE, "tf1.14", Device.CPU, {"=size": size, "mode": mode})

@@ -13,6 +13,7 @@ from harness.report import sections
 from harness.report.blocks import Text
 from harness.report.formats.json_ import render, schemas
 from tests import factories, observing
+from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import RESOURCES, launch, rounds, run
 from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import example, hostile, nothing, one_launch
@@ -203,3 +204,13 @@ def test_other_quantities_are_told_with_what_they_are() -> None:
     told = {(each["of"], each["name"].split()[1]): each["estimate"]["value"] for each in read["quantities"]}
     assert told["first call", "tf2.0"] == pytest.approx(1.2, rel=0.02)
     assert told["memory growth", "tf2.0"] == pytest.approx(1200.0, abs=30.0)
+
+
+def test_claims_are_told_with_what_they_rest_on() -> None:
+    results = Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), rounds({WORSE: 0.03, BETTER: 0.01}))
+    (claim,) = json.loads(render(results))["claims"]
+    assert claim["text"].startswith("T#33487 says: ")
+    assert (claim["issue"], claim["url"][:38]) == ("T#33487", "https://github.com/tensorflow/tensorfl")
+    result = claim["result"]
+    assert (result["scenario"], result["at"]["outcome"], result["claim"]["ratio"]) == ("step", "confirmed", [2.0, 4.0])
+    assert result["at"]["estimate"]["interval"]["low"] > 2.0

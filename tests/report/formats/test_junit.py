@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.report.formats.junit import render
+from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import broken, cell, cells, launch, rounds, run
 from tests.quantified import quantified, quantified_run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
@@ -29,7 +30,7 @@ def cases(text: str) -> dict[str, ElementTree.Element]:
 
 
 def outcome(case: ElementTree.Element) -> str:
-    return next((child.tag for child in case if child.tag != "system-err"), "")
+    return next((child.tag for child in case if not child.tag.startswith("system-")), "")
 
 
 @pytest.mark.parametrize("made", [example, hostile, nothing, one_launch])
@@ -138,3 +139,14 @@ def test_each_quantity_of_a_comparison_is_a_case_of_its_own() -> None:
             ("memory growth", "memory growth"),
         ]
     }
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.03, ""), (0.01, ""), (0.005, ""), (None, "skipped")])
+def test_a_claim_passes_whatever_its_answer_is_and_tells_it(seconds: float | None, expected: str) -> None:
+    """A claim is a question: one that is confirmed is no failure, nor is one that is not."""
+    launches = rounds({BETTER: 0.01, **({WORSE: seconds} if seconds else {})}, spread=0.0)
+    text = render(Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), launches))
+    SCHEMA.validate(text)
+    case = cases(text)["T#33487: fit takes three times as long in eager mode"]
+    assert outcome(case) == expected
+    assert "".join(case.itertext()).strip().startswith("T#33487 says: fit takes three times")

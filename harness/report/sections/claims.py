@@ -1,0 +1,232 @@
+"""What upstream issues claim, and whether it is so here: what an issue's reader looks for first."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.claims import ClaimResult, Outcome, Place
+from harness.analysis.results import Results
+from harness.analysis.statistics import Difference, Interval
+from harness.analysis.verdicts import MOST_ROUNDS, Verdict
+from harness.model.launch import Clock
+from harness.model.scenario import STEP, Cell, Claim
+from harness.model.texts import counted
+from harness.report import format, names
+from harness.report.blocks import (
+    EVERYWHERE,
+    FILES,
+    Block,
+    Column,
+    Entry,
+    Items,
+    Link,
+    Section,
+    Strong,
+    Text,
+    Words,
+    tabulate,
+)
+from harness.report.sections import scenarios
+from harness.report.sentences import capital
+
+#: So many claims stand at the head of the report, and of each so many other environments; the table has all.
+SENTENCES, OTHERS = 5, 3
+
+#: The outcomes in words, in the order in which they are counted.
+WORDS = {
+    Outcome.CONFIRMED: "confirmed",
+    Outcome.LARGER: "confirmed, but larger",
+    Outcome.SMALLER: "confirmed, but smaller",
+    Outcome.NOT_SEEN: "not seen here",
+    Outcome.OPPOSITE: "the opposite",
+    Outcome.UNCLEAR: "unclear",
+    Outcome.DIFFERENT_WORK: "different work",
+    Outcome.CANNOT_RUN: "cannot run here",
+    Outcome.NOT_MEASURED: "not measured",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A claim in one place, for the table."""
+
+    result: ClaimResult
+    place: Place
+
+
+def head(results: Results) -> Iterator[Block]:
+    """What stands before all else: how many claims came out how, and the first of them."""
+    found = results.claims
+    if len(found) > 1:
+        yield Text(counts(found), where=EVERYWHERE)
+    if found:
+        yield Items([sentence(results, each) for each in found[:SENTENCES]], where=EVERYWHERE)
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The claims that the head has no room for, and all in a table, in every environment."""
+    found = results.claims
+    if not found:
+        return
+    rest = [sentence(results, each) for each in found[SENTENCES:]]
+    lines = [_Line(each, place) for each in found for place in each.places]
+    # a terminal has one claim in one place in its sentence
+    table = tabulate(
+        "What upstream issues claim, against what was measured",
+        _columns(results),
+        lines,
+        cell=lambda line: line.place.worse,
+        where=EVERYWHERE if len(lines) > 1 else FILES,
+        noun="place",
+        is_searchable=True,
+    )
+    yield Section("What upstream issues say", "claims", [*([Items(rest, where=FILES)] if rest else []), table])
+
+
+def _columns(results: Results) -> list[Column[_Line]]:
+    return [
+        Column("issue", lambda line: line.result.claim.issue.short, is_label=True),
+        Column("claim", lambda line: line.result.claim.reported),
+        Column("where", lambda line: _where(line.place)),
+        Column("claimed", lambda line: claimed(line.result.claim), is_number=True, legend=_CLAIMED),
+        Column("measured", lambda line: Entry(measured(line.place), cells=_cells(line.place)), is_number=True),
+        Column("outcome", lambda line: WORDS[line.place.outcome], is_verdict=True, legend=_OUTCOME),
+        Column("remarks", lambda line: _remarks(results, line), is_optional=True),
+    ]
+
+
+_CLAIMED = "Claimed and measured: how many times as much the worse side takes as the other one, or what it takes."
+_OUTCOME = (
+    "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: the difference is shown "
+    "to be within the margin; of seconds and bytes, below a tenth of what is claimed."
+)
+
+
+def counts(found: Sequence[ClaimResult]) -> str:
+    """`Of 3 claims of upstream issues: 2 confirmed, 1 not seen here.`"""
+    outcomes = Counter(each.at.outcome for each in found)
+    told = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
+    fixed = sum(each.fixed is not None for each in found)
+    more = f"; {fixed} of them fixed in a later release, measured" if fixed else ""
+    return f"Of {counted(len(found), 'claim')} of upstream issues: {told}{more}."
+
+
+def sentence(results: Results, result: ClaimResult) -> Words:
+    """What one claim says, whether it is so where it was made, and what is so elsewhere; its issue is a link."""
+    claim = result.claim
+    outcome, rest = verdict(results, result)
+    said = f" says: {claim.reported.rstrip('.')}. "
+    return [Link(claim.issue.short, claim.issue.url), said, Strong(capital(outcome)), rest]
+
+
+def text(results: Results, result: ClaimResult) -> str:
+    """The sentence without a link."""
+    return "".join(each if isinstance(each, str) else each.text for each in sentence(results, result))
+
+
+def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
+    """The outcome in words, and what follows it: what was measured and claimed, and the other environments."""
+    at, claim = result.at, result.claim
+    parts = [f": {_told(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
+    if result.fixed:
+        parts.append(f"Fixed in {result.fixed.environment}, measured: {measured(result.fixed)}.")
+    if claim.fixed:
+        parts.append(f"Said to be fixed in {claim.fixed}.")
+    others = [place for place in result.elsewhere if place is not result.fixed]
+    parts += [f"In {_where(place)}: {_elsewhere(place)}." for place in others[:OTHERS]]
+    if len(others) > OTHERS:
+        parts.append(f"{counted(len(others) - OTHERS, 'more environment', 'is')} in the table.")
+    return WORDS[at.outcome], " ".join(parts)
+
+
+def _told(results: Results, result: ClaimResult, place: Place) -> str:
+    """`in tf2.2, predict takes 12.3× (95 %: 11.9 to 12.8) as long as model (rows one); claimed: 50 to 300×, on …`."""
+    claim, scenario, better = result.claim, result.scenario, place.better
+    apart = better is not None and better.environment != place.environment
+
+    def side(cell: Cell) -> str:
+        axes = [axis for axis in claim.worse.axes if better is None or place.worse.axes[axis] != better.axes[axis]]
+        told = names.labels(scenario, {axis: cell.axes[axis] for axis in axes})
+        return " ".join([*([cell.environment] if apart else []), *told])
+
+    worse, amount = side(place.worse), _amount(place)
+    if better is None:
+        of = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
+        said = f"{of}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
+    elif claim.of == STEP:
+        long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
+        said = f"{worse} takes {amount} {long} as {side(better)}"
+    else:
+        said = f"{claim.of} of {worse} is {amount} that of {side(better)}"
+    when = ", ".join(names.labels(scenario, claim.when))
+    told = f"{'' if apart else f'in {place.environment}, '}{said}{f' ({when})' if when else ''}"
+    hardware = f", on {claim.hardware}" if claim.hardware else ""
+    unclear = _unclear(place, claim) if place.outcome is Outcome.UNCLEAR else place.why
+    return "; ".join(filter(None, [told, f"claimed: {claimed(claim)}{hardware}", unclear]))
+
+
+def _elsewhere(place: Place) -> str:
+    outcome = WORDS[place.outcome].removesuffix(" here")
+    told = measured(place) if place.estimate else place.why
+    return f"{outcome}, {told}" if told else outcome
+
+
+def _unclear(place: Place, claim: Claim) -> str:
+    """Why there is no outcome, what would settle it, and that it is below what is claimed, where that is shown."""
+    least = f"{claim.range[0]:,.10g}"
+    below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
+    settled = place.why
+    if not settled and place.settling:
+        took = f" ({format.duration(place.settling.seconds)})" if place.settling.seconds else ""
+        settled = f"{counted(place.settling.rounds, 'more round')}{took} would probably settle it"
+    elif not settled:
+        settled = f"{MOST_ROUNDS} rounds would probably not settle it"
+    return "; ".join(filter(None, [below, settled]))
+
+
+def _remarks(results: Results, line: _Line) -> str:
+    place, claim = line.place, line.result.claim
+    told = [place.why if place.outcome is not Outcome.UNCLEAR else _unclear(place, claim)]
+    compared = place.compared
+    if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
+        told.append(scenarios.remark(results, compared, of=claim.of))
+    told.append("fixed from here on, measured" if place is line.result.fixed else "")
+    return "; ".join(filter(None, told))
+
+
+def claimed(claim: Claim) -> str:
+    """The claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B a call`."""
+    low, high = (f"{end:,.10g}" for end in claim.range)
+    return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B a call'}"
+
+
+def measured(place: Place) -> str:
+    """What was measured, with its interval: `12.3× (11.9 to 12.8)`; empty where nothing was."""
+    if place.estimate is None or place.outcome is Outcome.DIFFERENT_WORK:
+        return ""
+    between = format.between(place.estimate.interval)
+    return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
+
+
+def _amount(place: Place) -> str:
+    """What was measured, and how sure its interval is: `12.3× (95 %: 11.9 to 12.8)`."""
+    assert place.estimate, "what has no estimate has no amount"
+    interval: Interval | None = place.estimate.interval
+    sure = f" ({format.level(place.level)}: {format.between(interval)})" if interval else ""
+    return f"{_number(place.estimate.value, place)}{sure}"
+
+
+def _number(value: float, place: Place) -> str:
+    if place.better:
+        return format.factor(value)
+    return f"{format.number(value)} {'B' if isinstance(place.estimate, Difference) else 's'}"
+
+
+def _where(place: Place) -> str:
+    """The environment, or both."""
+    other = place.better.environment if place.better else place.environment
+    return place.environment if other == place.environment else f"{place.environment} vs {other}"
+
+
+def _cells(place: Place) -> list[Cell]:
+    return [place.worse, *([place.better] if place.better else [])]

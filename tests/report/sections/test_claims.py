@@ -1,0 +1,164 @@
+"""What a report says of upstream issues' claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.model.launch import Clock, Launch, Status
+from harness.model.scenario import Cell, Claim
+from harness.report import sections
+from harness.report.blocks import Items, Link, Where
+from harness.report.sections import answer, claims
+from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
+from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
+from tests.report.sections import reading
+
+SAID = "T#33487 says: fit takes three times as long in eager mode. "
+
+
+def made(launches: Sequence[Launch], *said: Claim, **changes: Any) -> Results:
+    planned = list(dict.fromkeys(each.cell for each in launches))
+    return Results(run(planned, scenarios=[claimed_scenario(*said)], **changes), launches)
+
+
+def releases(ratios: Mapping[str, float], **changes: Any) -> Results:
+    """The claim of tf1.14, with these ratios by environment, to the digit."""
+    sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
+    seconds = {cell(name, mode="eager"): 0.01 * ratio for name, ratio in ratios.items()}
+    seconds |= {cell(name, mode="graph"): 0.01 for name in ratios}
+    known = [each for each in ENVIRONMENTS if each.name in ratios]
+    return made(rounds(seconds, spread=0.0), replace(CLAIM, **sides, **changes), environments=known)
+
+
+def sentence(results: Results) -> str:
+    (result,) = results.claims
+    return claims.text(results, result)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        (
+            3.0,
+            "Confirmed: in tf1.14, eager takes 3.00× (95 %: 3.00 to 3.00) as long as graph (fit); claimed: 2 to 4×, ",
+        ),
+        (1.5, "Confirmed, but smaller: in tf1.14, eager takes 1.50× "),
+        (9.0, "Confirmed, but larger: in tf1.14, eager takes 9.00× "),
+        (1.0, "Not seen here: in tf1.14, eager takes 1.00× "),
+        (0.5, "The opposite: in tf1.14, eager takes 0.500× "),
+    ],
+)
+def test_the_outcome_stands_first_with_its_interval_and_what_is_claimed(ratio: float, told: str) -> None:
+    said = sentence(releases({"tf1.14": ratio}))
+    assert said.startswith(SAID + told)
+    assert said.endswith("; claimed: 2 to 4×, on Colab CPU. Said to be fixed in 2.1.")
+
+
+def test_where_it_is_fixed_and_what_is_so_elsewhere() -> None:
+    assert sentence(releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0}, fixed="")).endswith(
+        " Fixed in tf2.1, measured: 1.00× (1.00 to 1.00). In tf2.0: confirmed, but smaller, 1.50× (1.50 to 1.50)."
+    )
+
+
+def test_two_environments_are_named_on_both_sides() -> None:
+    worse, better = (replace(CLAIM.worse, environment=name) for name in ("tf2.0", "tf1.14"))
+    seconds = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03}
+    results = made(rounds(seconds, spread=0.0), replace(CLAIM, worse=worse, better=better, hardware=""))
+    assert "Confirmed: tf2.0 takes 3.00× (95 %: 3.00 to 3.00) as long as tf1.14 (fit); claimed: 2 to 4×." in sentence(
+        results
+    )
+
+
+def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
+    said = sentence(made(rounds({WORSE: 0.0105, BETTER: 0.01}, spread=0.03), CLAIM))
+    assert "Unclear: in tf2.0, " in said
+    assert "; at most 1.10×, below the claimed 2; 5 more rounds would probably settle it." in said
+
+
+def test_what_cannot_run_says_why() -> None:
+    launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no.")]
+    assert sentence(made(launches, CLAIM)).startswith(f"{SAID}Cannot run here: failed in tf2.0: ValueError: no. Said")
+
+
+def test_bytes_and_seconds_are_those_of_one_side() -> None:
+    points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
+    leak = [launch(WORSE, 0.01, number, memory=points) for number in range(1, 4)]
+    assert sentence(made(leak, LEAK)) == (
+        "K#13118 says: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (95 %: 5,000 to 5,000) (fit); "
+        "claimed: 1,000 to 20,000 B a call."
+    )
+    claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")
+    slow = [launch(WORSE, 0.01, number, phases={"import": 6.0}) for number in range(1, 4)]
+    assert sentence(made(slow, claim)).endswith(
+        "in tf2.0, import of eager takes 6.00 s (95 %: 6.00 to 6.00) (fit); claimed: 5 to 20 s, on Colab CPU."
+    )
+
+
+def test_a_phase_and_cpu_time_are_named() -> None:
+    slow = [
+        launch(each, 0.01, number, phases={"import": seconds})
+        for number in range(1, 4)
+        for each, seconds in ((WORSE, 3.0), (BETTER, 1.0))
+    ]
+    assert "in tf2.0, import of eager is 3.00× (95 %: 3.00 to 3.00) that of graph (fit)" in sentence(
+        made(slow, replace(CLAIM, of="import"))
+    )
+    by_cpu = [
+        replace(each, samples=[replace(sample, cpu_seconds=sample.seconds) for sample in each.samples])
+        for each in rounds({WORSE: 0.03, BETTER: 0.01}, spread=0.0)
+    ]
+    assert "as much CPU time as graph" in sentence(made(by_cpu, CLAIM, asked={"clock": Clock.CPU}))
+
+
+def test_claims_stand_before_all_else_with_a_link_to_the_issue() -> None:
+    results = releases({"tf1.14": 3.0})
+    head = sections.build(results)[0].blocks[0]
+    assert isinstance(head, Items)
+    assert head.where == ~Where(0)
+    assert head.items[0][0] == Link("T#33487", "https://github.com/tensorflow/tensorflow/issues/33487")
+
+
+def test_several_are_counted_and_the_table_has_every_place() -> None:
+    results = releases({"tf1.14": 3.0, "tf2.0": 1.0})
+    both = Results(replace(results.run, scenarios=[claimed_scenario(*[results.claims[0].claim] * 7)]), results.launches)
+    (section,) = claims.sections(both)
+    (table,) = reading.tables(section)
+    assert reading.heads(table) == ["issue", "claim", "where", "claimed", "measured", "outcome", "remarks"]
+    assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
+    assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
+    assert reading.told(next(answer.sections(both)), Where.PASTE)[0] == (
+        "Of 7 claims of upstream issues: 7 confirmed; 7 of them fixed in a later release, measured."
+    )
+    items = [
+        block for each in (next(answer.sections(both)), section) for block in each.blocks if isinstance(block, Items)
+    ]
+    assert [len(block.items) for block in items] == [5, 2]
+
+
+def test_a_run_without_claims_says_nothing_of_them() -> None:
+    results = made(rounds({WORSE: 0.03, BETTER: 0.01}), replace(CLAIM, when={"call": "train_on_batch"}))
+    assert list(claims.sections(results)) == list(claims.head(results)) == []
+
+
+def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
+    compared = claimed_scenario(replace(CLAIM, hardware=""))
+    launches = rounds({WORSE: 0.03, BETTER: 0.01})
+    results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
+    told = reading.told(next(answer.sections(results)), Where.PASTE, notes=True)
+    assert not any("Nothing is compared" in each for each in told)
+    assert any("A/A control" in each for each in told)
+
+
+def other_cells(results: Results) -> list[Cell]:
+    return [place.worse for result in results.claims for place in result.elsewhere]
+
+
+def test_an_environment_more_than_the_sentence_has_room_for_is_in_the_table() -> None:
+    many = [replace(ENVIRONMENTS[1], name=f"tf2.{minor}", tensorflow=f"2.{minor}.0") for minor in range(6)]
+    seconds = {cell(each.name, mode=mode): took for each in many for mode, took in (("eager", 0.03), ("graph", 0.01))}
+    results = made(rounds(seconds, spread=0.0), CLAIM, environments=many)
+    assert len(other_cells(results)) == 5
+    assert sentence(results).endswith(" 2 more environments are in the table.")
