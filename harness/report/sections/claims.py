@@ -97,8 +97,8 @@ def _columns(results: Results) -> list[Column[_Line]]:
 
 _CLAIMED = "Claimed and measured: how many times as much the worse side takes as the other one, or what it takes."
 _OUTCOME = (
-    "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: the difference is shown "
-    "to be within the margin; of seconds and bytes, below a tenth of what is claimed."
+    "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: it is shown to be within "
+    "the margin, or far below what is claimed."
 )
 
 
