@@ -24,7 +24,7 @@ class Group:
 
     `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that every
     round launches twice, so that the run shows what it calls a difference where there is none; None where nothing is
-    compared.
+    compared, or nothing hangs on what that would show. `piloted`: round 0 launches some of it, where the plan's does.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Group:
     axes: Mapping[str, str]
     cells: Sequence[Cell]
     control: Cell | None = None
+    piloted: bool = True
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
@@ -165,7 +166,7 @@ class Plan:
         to the pilot, it tells nothing; of the others, too, it then launches only what it must. Nor is it what launches
         that take turns differ by.
         """
-        if number or not self.piloted:
+        if number or not (self.piloted and group.piloted):
             return group.slots if number else []
         both = self.sampling.is_open and not self.in_turns(group)
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]

@@ -179,8 +179,8 @@ def plan(request: Request | ProfileRequest) -> Planned:
         compiled=compiled((known[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
     if isinstance(request, Request):
-        made = replace(made, groups=[_controlled(each, wanted, request.margin) for each in made.groups])
         made = _measured(made, request, suites.get(suite), wanted)
+        made = replace(made, groups=[_of_claims(each, wanted, made) for each in made.groups])
     else:  # every cell once, and nothing to compare times by
         groups = [replace(each, control=None) for each in made.groups]
         made = replace(made, groups=groups, profile_calls=request.calls)
@@ -229,20 +229,27 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
-        piloted=sampling.is_open or not wanted or any(claim.of not in UNPILOTED for _, claim in wanted),
         claims=list(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
     )
 
 
-def _controlled(of: Group, wanted: Sequence[claims.Asked], margin: float) -> Group:
-    """The group, without a control where its claims need not be known well: none hangs on what that would show."""
+def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
+    """The group as its claims need it, where it has some.
+
+    Without a control where none need be known well: nothing hangs on what that would show. Without a pilot where
+    lengths are given and no claim is about a phase.
+    """
     environments = {cell.environment for cell in of.cells}
-    needs = [
-        needed(claim, margin)
+    own = [
+        claim
         for scenario, claim in wanted
         if not set(claims.cells((scenario, claim), environments, Device(of.device))).isdisjoint(of.cells)
     ]
-    return replace(of, control=None) if needs and min(needs) >= CONTROL_BELOW else of
+    if not own:
+        return of
+    is_wide = all(needed(claim, plan.margin) >= CONTROL_BELOW for claim in own)
+    piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
+    return replace(of, control=None if is_wide else of.control, piloted=piloted)
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:

@@ -52,7 +52,7 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
     # ten times is seen in two rounds; launches of a pilot would tell nothing
     assert {launch["round"] for launch in claiming.launches} >= {1, 2}
     stored = json.loads((claiming.run / "run.json").read_text())
-    assert (stored["plan"]["claims"], stored["plan"]["piloted"]) == (["T#1001"], False)
+    assert (stored["plan"]["claims"], stored["plan"]["groups"][0]["piloted"]) == (["T#1001"], False)
     assert stored["command"][:3] == ["harness", "repro", asked]
     assert f"harness bundle {claiming.run.relative_to(claiming.root)}" in done.stderr
     assert "Without an outcome" not in done.stderr

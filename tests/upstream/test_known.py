@@ -72,8 +72,11 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
     made = planned.plan
     assert (made.claims, made.budget_seconds) == (["T#1001"], BUDGET)
     assert (made.sampling.warmup_seconds, made.sampling.measure_seconds) == (WARMUP, MEASURE)
-    # a claim of five times needs no control
-    assert [group.control for group in made.groups] == [None]
+    # a claim of five times needs no control, and no pilot where lengths are given
+    assert [(group.control, group.piloted) for group in made.groups] == [(None, False)]
+    assert made.launches(0) == 0
+    precise = plan(Request(backend="local", claims=["T#1001"])).plan
+    assert [group.piloted for group in precise.groups] == [True]
 
 
 @pytest.mark.usefixtures("claiming")
