@@ -34,6 +34,9 @@ from harness.session.request import LaunchRequest, ProfileRequest, Request, Suit
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
 
+#: ... and of claims, most of which need two or three.
+MOST_OF_CLAIMS = 30
+
 #: Quantities of which claims need no pilot where lengths are given: phases, such as the import, would be those of a
 #: cold disk.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
@@ -218,7 +221,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     if interleave is Interleave.TURNS:
         sampling = replace(sampling, turns=turns(measure, sampling.sample_seconds))
-    usual = MOST_ROUNDS if request.precision or budget or request.claims else ROUNDS
+    usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (suite.rounds if suite else None) or usual,

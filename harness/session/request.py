@@ -259,7 +259,8 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            "How often to launch each cell, after the pilot. Default: 5, or at most 100 with --precision or --budget.",
+            "How often to launch each cell, after the pilot. Default: 5, or at most 100 with --precision or --budget "
+            "and 30 with --claim.",
             least=1,
         ),
     ] = None
