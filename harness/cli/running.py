@@ -45,8 +45,9 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         code = _show(ended, json=json, fail_on=None)
         left = upstream.unfinished(ended.results)
         if left:
-            say(f"Without an outcome: {', '.join(left)}. The report says why.")
-        say(f"To paste it into an issue: harness bundle {shlex.quote(str(ended.folder))}")
+            say(f"Without an outcome: {', '.join(left)}. The report says why; --budget gives it more time.")
+        if bundled := upstream.bundled(ended.folder, ended.results):
+            say(f"To paste into the issue: {bundled}")
         if fail_on and code is Exit.OK:
             return gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
         return code

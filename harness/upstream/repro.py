@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.session.reporting import Gate
 from harness.session.request import Request
+from harness.upstream import bundle
 from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known
 
 
@@ -44,6 +46,19 @@ def gate(results: Results, wanted: str) -> Gate:
         return Gate.NOTHING_JUDGED
     found = any(each.fixed if wanted == "fixed" else each.at.outcome.holds for each in claims)
     return Gate.SLOWER if found else Gate.PASSED
+
+
+def bundled(folder: Path, results: Results) -> Path | None:
+    """Write what to paste into the issue, if the run is of one and has numbers; returns that file, else None."""
+    if len(results.run.plan.claims) != 1:
+        return None
+    issue = asked_for(results)[0].claim.issue if asked_for(results) else None
+    try:
+        return bundle.write(folder, "keras" if issue and issue.repository.startswith("keras-team/") else "tensorflow")[
+            0
+        ]
+    except (UsageError, NothingSelectedError):
+        return None
 
 
 def nightly(asked: Request, say: Callable[[str], None]) -> str:

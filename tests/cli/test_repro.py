@@ -54,5 +54,6 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
     stored = json.loads((claiming.run / "run.json").read_text())
     assert (stored["plan"]["claims"], stored["plan"]["groups"][0]["piloted"]) == (["T#1001"], False)
     assert stored["command"][:3] == ["harness", "repro", asked]
-    assert f"harness bundle {claiming.run.relative_to(claiming.root)}" in done.stderr
+    told = done.stderr.partition("To paste into the issue: ")[2].splitlines()[0]
+    assert (claiming.root / told).read_text()
     assert "Without an outcome" not in done.stderr
