@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "The sum of two Keras inputs"
+# title  = "Sums of two Keras inputs"
 # source = "https://github.com/tensorflow/tensorflow/issues/61363"
 # tags   = ["upstream", "calls"]
 #
@@ -26,13 +26,18 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""x + y of two symbolic inputs of a model to be, again and again, each of which adds a layer: none is ever computed."""
+"""900 sums of two symbolic inputs of a model to be, each of which adds a layer: none is ever computed.
+
+The threads have 3,000. In 2.13 each sum takes longer than the one before, so that their ratio is for 3,000 alone.
+"""
 
 from kit import main
 
+SUMS = 900
+
 
 def scenario(bench):
-    """Measure one sum."""
+    """Time the sums."""
     with bench.phase("import"):
         import tensorflow as tf
 
@@ -41,14 +46,15 @@ def scenario(bench):
     bench.device()
     with bench.phase("build"):
         x, y = keras.layers.Input((1,)), keras.layers.Input((1,))
-    with bench.phase("first call"):
-        total = bench.fetch(x + y)
 
     def add():
-        x + y  # noqa: B018
+        for _ in range(SUMS):
+            total = x + y
+        shapes.append(total.shape)
 
-    bench.measure(add, document=3000)
-    bench.fingerprint(shape=[None if size is None else int(size) for size in total.shape])
+    shapes = []
+    bench.once(add)
+    bench.fingerprint(shape=[None if size is None else int(size) for size in shapes[0]])
 
 
 if __name__ == "__main__":
