@@ -106,7 +106,7 @@ def make_model(keras, network):
     if network == "conv":
         for filters in (6, 16):
             x = layers.Conv2D(filters, 3, activation="relu")(x)
-            x = layers.AveragePooling2D()(x)
+            x = layers.AveragePooling2D(2)(x)
         x = layers.Flatten()(x)
     for units in (120, 84) if network == "conv" else (64, 64):
         x = layers.Dense(units, activation="relu")(x)
