@@ -1,12 +1,14 @@
 """What somebody who ran a plain script is told first: how long it takes, what it prints, and where it fails."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import Likeness, OutputComparison, outputs
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
 from harness.model.texts import joined
@@ -16,8 +18,8 @@ from harness.report.escape import shortened
 
 IMPORT, FIRST_CALL = "import", "first call"
 
-#: So much of a line of output is shown.
-CHARACTERS = 80
+#: So much of a line of output is shown, and so much of it before the first difference.
+CHARACTERS, BEFORE = 80, 20
 
 #: How the statuses of a launch that gave nothing are said of a script.
 _ENDS = {
@@ -75,13 +77,13 @@ def _compared(
     if has_steps and (step := of.get(STEP)):
         first = of.get(FIRST_CALL)
         more = f"; its first call {_short(results, first)}" if first else ""
-        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}."
+        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}{_undecided(step)}."
     if whole:
         rest = of.get(OWN)
         cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
         imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
-        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}."
+        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}{_undecided(whole)}."
     if output:
         yield _output(output)
     if memory := of.get(PEAK):
@@ -102,9 +104,16 @@ def _sentence(results: Results, name: str, answer: Answer) -> str:
     said = f"{name} takes {_times(found)} {as_long} {sides}{_interval(found)}"
     if found.verdict is Verdict.UNCLEAR:
         return f"No clear difference: {said}"
-    if found.verdict is None:
-        return f"{said}; {why_withheld([found])}"
     return said
+
+
+def _undecided(answer: Answer) -> str:
+    """Why there is no verdict, and what gives one."""
+    found = answer.findings[0]
+    if found.verdict is not None:
+        return ""
+    few = found.ratio.rounds < FEWEST_ROUNDS
+    return f"; {why_withheld([found])}{f': type --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
 def _short(results: Results, answer: Answer) -> str:
@@ -145,18 +154,30 @@ def _output(made: OutputComparison) -> str:
         case Likeness.SAME:
             return f"Exit status and output are the same in {one} and {other}."
         case Likeness.VARIES:
+            first, second = _apart(*made.texts)
             return (
-                f"The output differs only as it does from launch to launch, first in line {made.line}: "
-                f"{_quoted(made.texts[0])}, then {_quoted(made.texts[1])}."
+                f"The output differs only as it does from launch to launch, first in line {made.line}: {first}, then "
+                f"{second}."
             )
         case Likeness.LATER:
             return f"The output is the same up to line {made.line - 1}; what follows differs."
-    told = f"{_quoted(made.texts[0])} in {one}, {_quoted(made.texts[1])} in {other}"
-    return f"The output differs at line {made.line}: {told}."
+    ours, theirs = _apart(*made.texts)
+    return f"The output differs at line {made.line}: {ours} in {one}, {theirs} in {other}."
 
 
-def _quoted(line: str | None) -> str:
-    return "no such line" if line is None else f"`{shortened(line, CHARACTERS)}`"
+def _apart(one: str | None, other: str | None) -> tuple[str, str]:
+    """Two lines of output, quoted; of long ones what stands around the first difference."""
+    plain = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
+    pairs = zip(plain[0] or "", plain[1] or "", strict=False)
+    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    start = start - BEFORE if start > CHARACTERS // 2 else 0
+
+    def quoted(line: str | None) -> str:
+        if line is None:
+            return "no such line"
+        return f"`{'…' if start else ''}{shortened(line[start:], CHARACTERS)}`"
+
+    return quoted(plain[0]), quoted(plain[1])
 
 
 def _alone(results: Results, scenario: Scenario) -> Iterator[str]:

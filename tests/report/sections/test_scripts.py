@@ -89,3 +89,27 @@ def test_where_nothing_is_compared_the_time_is_said():
 
 def test_other_scenarios_are_answered_as_ever():
     assert scripts.sentences(results(replace(made(), script=""))) == []
+
+
+def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
+    old, new = ("1/1 [" + "=" * 90 + f"] - \b\b\b{end}s" for end in (1, 2))
+    of = results(made(), output={**OUTPUT, "lines": [new], "sha256": "1"})
+    launches = [
+        replace(each, observations={**each.observations, "output": {**OUTPUT, "lines": [old]}})
+        if each.cell == OLD
+        else each
+        for each in of.launches
+    ]
+    told = scripts.sentences(Results(of.run, launches))[1]
+    assert told == (
+        "The output differs at line 1: `…" + "=" * 16 + "] - 2s` in tf2.0, `…" + "=" * 16 + "] - 1s` in tf1.14."
+    )
+
+
+def test_too_few_rounds_are_said_last_with_what_gives_a_verdict():
+    of = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
+    first, *_ = scripts.sentences(Results(of.run, [each for each in of.launches if each.round == 1]))
+    assert first == (
+        "mine.py takes 2.00× as long in tf2.0 as in tf1.14, and 1.00× without the import of TensorFlow; "
+        "too few rounds (1 of 3) for a verdict: type --rounds 3 or more."
+    )

@@ -1,0 +1,63 @@
+"""A plain script in a real container: it has no header, reads a file beside it, and finds no network."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.catalog import scripts
+from harness.catalog.project import Project
+from harness.catalog.scenarios import kit_files, load_scenario
+from harness.model.environment import Device
+from harness.model.launch import Job, Limits, Status
+from harness.model.scenario import Cell
+from harness.runner.walk import SHORT
+
+ROOT = Path(__file__).parents[2]
+
+SCRIPT = """\
+import sys
+import threading
+
+total = 0
+# harness: step
+for line in open("data.csv"):
+    total += int(line)
+threading.Thread(target=print, args=("total", total, *sys.argv[1:])).start()
+"""
+
+
+@pytest.fixture
+def launch(docker, requirement, tmp_path, monkeypatch):
+    """A function that launches a plain script in a container, as `harness run` does."""
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
+
+    def launched(text, **asked):
+        project = Project(ROOT)
+        script = scripts.Script(path=Path("mine.py"), name="mine.py", text=text, **asked)
+        scenario = load_scenario(scripts.write(script, project))
+        own = {name: (scenario.path.parent / name).read_bytes() for name in [scenario.path.name, *scenario.files]}
+        cell = Cell(scenario.name, requirement.environment.name, Device.CPU, {})
+        job = Job(cell, scenario.path.name, {**own, **kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
+        return docker.launch(requirement, job)
+
+    return launched
+
+
+def test_a_plain_script_runs_with_its_files_and_tells_its_steps_and_output(launch, tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("1\n2\n3\n")
+    found = launch(SCRIPT, files=[data], arguments=["end"], grep=[r"total (\d+)"])
+    assert found.status is Status.OK, found.error + found.stderr
+    assert found.observations["output"]["lines"] == ["total 6 end"]
+    assert found.observations["printed: total …"] == 6.0
+    assert len(found.samples) == 2
+    assert {"import", "own work", "whole script", "first call"} <= found.phases.keys()
+
+
+def test_one_that_needs_the_network_fails_by_its_own_error_and_is_told_what_to_do(launch):
+    found = launch("import urllib.request\nurllib.request.urlopen('http://example.org/data.csv')\n")
+    assert found.status is Status.FAILED
+    assert found.error.startswith(
+        "URLError: <urlopen error [Errno -3] Temporary failure in name resolution> (mine.py, "
+    )
+    assert found.error.endswith("A launch has no network: download the file before, and bring it by --with FILE")
