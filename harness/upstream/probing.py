@@ -17,7 +17,7 @@ from typing import Any
 from harness import session
 from harness.analysis.comparisons import Compared, compare
 from harness.analysis.observations import GIT_VERSION
-from harness.analysis.quantities import PIECE, growth_difference, growths, launches_of
+from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
 from harness.backends import registry
@@ -139,12 +139,12 @@ def _of_compared(compared: Compared, text: str, fixed: str, of: str) -> Judged:
 def _grown(measured: Measured, text: str, fixed: str, pythons: tuple[str, str] | None) -> Judged | None:
     """How much more memory each call keeps; a step where the interval of the difference leaves 0 out.
 
-    And where it is more than what one reading of memory can tell from none over all calls.
+    And where it is more than what is told as none over the calls that are looked at.
     """
     found = growth_difference(measured.values(text), measured.values(fixed))
     if found is None or found.interval is None:
         return None
-    calls = max((point[0] for launch in measured.launches for point in launch.memory), default=1.0)
+    calls = min((calls_looked_at(launch) for launch in measured.launches if launch.memory), default=1.0)
     floor, low, high = PIECE / max(calls, 1.0), found.interval.low, found.interval.high
     is_step = low > floor or high < -floor
     return Judged(

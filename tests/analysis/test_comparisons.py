@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness.analysis.comparisons import Settling, compare, compare_growth, half_widths_of
 from harness.analysis.lookup import lookup
 from harness.analysis.moderation import FEWEST, residual
+from harness.analysis.quantities import PIECE
 from harness.analysis.statistics import log_ratios, student, variance
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import Verdict, Withheld
@@ -282,9 +283,9 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, 
 
 
 def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
-    found = grown(256 * 1024 / CALLS - 60.0, leak=60.0)
+    found = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
     assert found.verdict is UNCLEAR
-    assert 0.0 < found.settling.half < 256 * 1024 / CALLS
+    assert 0.0 < found.settling.half < 2 * PIECE / CALLS
     assert found.settling.rounds > 0
 
 

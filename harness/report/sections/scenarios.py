@@ -209,9 +209,8 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
     if table.quantity == GROWTH:
         return (
             "Differences are what each call of the first keeps in memory, less what each of the second does. Verdicts "
-            "describe the first: more or less, by more than the piece in which a process is given memory "
-            f"({format.bytes_(PIECE)}) over the calls that are looked at, the later half; the same within that; "
-            "unclear where neither is shown."
+            f"describe the first: more or less, by more than {format.bytes_(PIECE)} over the calls that are looked at, "
+            "the later half; the same within that; unclear where neither is shown."
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     return (

@@ -300,7 +300,7 @@ def test_other_quantities_have_words_of_their_own(quantity, begins):
         ("traces", "has as many traces as TensorFlow 1.14.0 within 3 %"),
         (
             "memory growth",
-            "keeps as much memory with each call as TensorFlow 1.14.0 within 128 KiB over the later half",
+            "keeps as much memory with each call as TensorFlow 1.14.0 within 32.0 KiB over the later half",
         ),
     ],
 )
