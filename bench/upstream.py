@@ -13,9 +13,9 @@ from typing import Any
 from harness import session
 from harness.analysis.claims import ClaimResult, Outcome, Place
 from harness.analysis.results import Results
-from harness.model.scenario import Claim
 from harness.model.texts import counted
 from harness.report import escape, format
+from harness.report.sections.claims import claimed
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, KEPT = DOCS / "upstream.md", DOCS / "upstream.json"
@@ -95,16 +95,6 @@ def _place(place: Place) -> Row:
         "outcome": place.outcome.value,
         "why": place.why,
     }
-
-
-def claimed(claim: Claim) -> str:
-    """The claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B a call`."""
-    low, high = (f"{end:,.10g}" for end in claim.range)
-    return f"{low} to {high}{_unit(claim)}"
-
-
-def _unit(claim: Claim) -> str:
-    return "×" if claim.ratio else " s" if claim.seconds else " B a call"
 
 
 def _line(row: Row) -> str:

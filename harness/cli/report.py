@@ -1,6 +1,7 @@
 """`harness report`."""
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,12 +57,12 @@ def report(
         sys.stdout.flush()
 
 
-def show(written: "Written", *, tables: bool = True) -> None:
-    """Print a report's tables on stdout, and on stderr where the reports are."""
+def show(written: "Written", *, tables: bool = True, only: Collection[str] = ()) -> None:
+    """Print a report's tables, or the sections of `only` these anchors, on stdout; on stderr where the reports are."""
     from harness.report import terminal  # noqa: PLC0415 - nothing but this needs it
 
     if tables:
-        terminal.show(written.sections)
+        terminal.show([each for each in written.sections if not only or each.anchor in only])
         sys.stdout.flush()
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(each.name for each in others)})" if others else ""

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
-        code = _show(ended, json=json, fail_on=None)
+        code = _show(ended, json=json, fail_on=None, only=("answer", "claims"))
         left = upstream.unfinished(ended.results)
         if left:
             say(f"Without an outcome: {', '.join(left)}. The report says why; --budget gives it more time.")
@@ -61,10 +61,10 @@ def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailO
         return _show(ended, json=json, fail_on=fail_on)
 
 
-def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None) -> Exit:
+def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
     if json:
         sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
-    report.show(ended.written, tables=not json)
+    report.show(ended.written, tables=not json, only=only)
     if not ended.interrupted:
         return exit_code(ended, fail_on)
     if ended.results.run.plan.profile_calls:
