@@ -17,8 +17,8 @@
 # TF_ENABLE_ONEDNN_OPTS = ["1", "0"]
 #
 # [[tool.harness.needs]]
-# requires = ["tensorflow>=2.6"]
-# reason   = "The official wheels have oneDNN from 2.5 on, and 2.5.3 with it ended here in a floating point exception."
+# requires = ["tensorflow>=2.7"]
+# reason   = "The official wheels have oneDNN from 2.5 on; 2.5 and 2.6 with it end in a floating point exception here."
 # devices  = ["cpu"]
 #
 # [[tool.harness.claim]]
