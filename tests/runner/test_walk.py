@@ -317,3 +317,18 @@ def test_a_watch_ends_where_a_launch_is_interrupted(folder: RunFolder) -> None:
     with pytest.raises(KeyboardInterrupt):
         staged(folder, interrupted_at(1), plan(rounds=1), watch=watch).run([])
     assert watch.around == ["begun", "ended"]
+
+
+def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_breaks_in_it(folder: RunFolder) -> None:
+    made = replace(runs.plan(3, 1), sampling=Sampling(warmup_seconds=0.1, measure_seconds=0.1), piloted=False)
+    broken = made.cells[1]
+
+    def answer(_: int, job: Job) -> Outcome:
+        if job.cell == broken:
+            return Outcome(Status.FAILED, error="it does not import")
+        return Outcome(Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7)
+
+    launches = walk(folder, Backstage(answer), made)
+    assert {launch.role for launch in launches} == {Role.MEASURE}
+    assert [launch.round for launch in launches if launch.cell == made.cells[0]] == [1, 2, 3]
+    assert [launch.round for launch in launches if launch.cell == broken] == [1]
