@@ -55,7 +55,10 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
 
 
 def _number(told: object) -> float | None:
-    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) else None
+    # a whole number of JSON may be larger than any float
+    if isinstance(told, int | float) and not isinstance(told, bool) and abs(told) < 1e300:
+        return float(told)
+    return None
 
 
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
