@@ -44,7 +44,7 @@ def only_values(scenario):
     return {axis: values[0] for axis, values in scenario.axes.items() if len(values) == 1}
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(SCENARIOS), ids=list(SCENARIOS))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(SCENARIOS)), ids=list(SCENARIOS))
 def test_it_runs_in_a_release(launched, number, name):
     scenario = SCENARIOS[name]
     cell = first_cell(number, scenario)

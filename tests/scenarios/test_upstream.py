@@ -16,7 +16,7 @@ NOBODY_COULD = "not reproduced"
 CLAIMS = [claim for scenario in UPSTREAM.values() for claim in scenario.claims]
 
 
-@pytest.mark.parametrize("scenario", UPSTREAM.values(), ids=UPSTREAM)
+@pytest.mark.parametrize("scenario", list(UPSTREAM.values()), ids=list(UPSTREAM))
 def test_it_is_of_one_family_and_its_source_is_the_first_claims_issue(scenario):
     assert len(FAMILIES & set(scenario.tags)) == 1
     assert scenario.tags[0] == "upstream"
@@ -24,7 +24,7 @@ def test_it_is_of_one_family_and_its_source_is_the_first_claims_issue(scenario):
     assert scenario.source in {claim.issue.url for claim in scenario.claims}
 
 
-@pytest.mark.parametrize("scenario", UPSTREAM.values(), ids=UPSTREAM)
+@pytest.mark.parametrize("scenario", list(UPSTREAM.values()), ids=list(UPSTREAM))
 def test_its_claims_name_environments_of_the_catalogue(scenario):
     known = load_environments(Project(ROOT))
     sides = [side for claim in scenario.claims for side in (claim.worse, claim.better) if side]
