@@ -193,7 +193,10 @@ def _no_header(text: str, path: Path) -> Problem:
     """Why there is no block: none was begun, a line in it is no comment, or it never ends."""
     lines = text.split("\n")
     if _BEGIN not in lines:
-        fix = f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`: `harness scenarios new` writes one."
+        fix = (
+            f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`: `harness scenarios new` writes one. "
+            "A script runs without one, as it is: `harness run`."
+        )
         return Problem(path, 1, f"This file has no `{_BEGIN}` header (PEP 723).", fix)
     begin = lines.index(_BEGIN)
     for number, line in enumerate(lines[begin + 1 :], begin + 2):

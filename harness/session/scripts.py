@@ -47,6 +47,11 @@ def request(
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
+    if asked.axes:
+        raise UsageError(
+            f"{path} is a plain script: it has no axis {next(iter(asked.axes))}.",
+            f"To vary something in it, make a scenario of it: harness scenarios new --from {path}",
+        )
     name, text, told = scripts.read(path)
     script = scripts.Script(
         path=path,
