@@ -33,6 +33,7 @@ from harness.analysis.verdicts import (
     shown_alpha,
 )
 from harness.model.environment import Device
+from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Claim, Scenario
 
@@ -85,6 +86,11 @@ class Place:
     settling: Settling | None = None
     at_most: float | None = None
     compared: Compared | None = None
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The worse side's, and the better one's where there is one."""
+        return [self.worse, *([self.better] if self.better else [])]
 
     @property
     def environment(self) -> str:
@@ -160,16 +166,15 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
     judged: dict[int, list[Place]] = {}
     for of in dict.fromkeys(claim.of for claim in known):
         found = found_of(of)
-        pairs = {
-            number: list(_pairs(run, scenario, claim, found)) for number, claim in enumerate(known) if claim.of == of
-        }
+        pairs = {number: list(_pairs(run, scenario, claim)) for number, claim in enumerate(known) if claim.of == of}
         family = _Family([(known[number], pair) for number in pairs for pair in pairs[number]], found, run.plan.margin)
         judged |= {number: [family.place(known[number], *pair) for pair in pairs[number]] for number in pairs}
     releases = {each.name: each.release for each in run.environments}
     for number, claim in enumerate(scenario.claims):
         at, *elsewhere = judged[number]
-        elsewhere = [place for place in elsewhere if place.outcome is not Outcome.NOT_MEASURED]
-        if elsewhere or at.outcome is not Outcome.NOT_MEASURED:
+        planned = found_of(claim.of).cells
+        elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]
+        if elsewhere or all(cell in planned for cell in at.cells):
             yield ClaimResult(scenario, claim, at, elsewhere, _fixed(at, elsewhere, releases))
 
 
@@ -183,7 +188,7 @@ def _named(claim: Claim, run: Run) -> Claim:
     return replace(claim, worse=worse or claim.worse, better=better)
 
 
-def _pairs(run: Run, scenario: Scenario, claim: Claim, found: Lookup) -> Iterator[Pair]:
+def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
     """The claim's cells where it was made, then in each of the run's other environments in place of that one."""
     device = Device.GPU if run.plan.limits.gpus else Device.CPU
     yield scenario.claimed(claim, device)
@@ -198,9 +203,8 @@ def _fixed(at: Place, elsewhere: Sequence[Place], releases: Mapping[str, tuple[i
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
         return None
-    later = [
-        place for place in elsewhere if releases[place.environment] > since and place.outcome is not Outcome.CANNOT_RUN
-    ]
+    silent = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
+    later = [place for place in elsewhere if releases[place.environment] > since and place.outcome not in silent]
     later.sort(key=lambda place: releases[place.environment])
     gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
     return gone[-1] if gone else None
@@ -244,7 +248,8 @@ class _Family:
             if cell not in self._found.series:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
                 where = f"{status} in {cell.environment}" if status else f"nothing was timed in {cell.environment}"
-                return Outcome.CANNOT_RUN, None, 0.0, f"{where}: {told}" if told else where
+                outcome = Outcome.NOT_MEASURED if status is Status.INTERRUPTED else Outcome.CANNOT_RUN
+                return outcome, None, 0.0, f"{where}: {told}" if told else where
         return None
 
     def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> Place:

@@ -84,6 +84,18 @@ def test_what_cannot_run_says_why() -> None:
     assert result.at.why == "not available in tf2.0: There is no Keras"
 
 
+def test_what_was_interrupted_before_it_was_measured_is_no_fault_of_the_claim() -> None:
+    (result,) = results(rounds({BETTER: 0.01}), planned=[WORSE, BETTER])
+    assert (result.at.outcome, result.at.why) == (Outcome.NOT_MEASURED, "interrupted in tf2.0")
+
+
+def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
+    elsewhere = {cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01}
+    (result,) = results(rounds(elsewhere), environments=ENVIRONMENTS)
+    assert (result.at.outcome, result.at.why) == (Outcome.NOT_MEASURED, "the run has no such cells")
+    assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", Outcome.CONFIRMED)]
+
+
 def test_what_is_seen_on_another_device_is_not_judged() -> None:
     at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
     assert (at.outcome, at.why, at.estimate) == (Outcome.CANNOT_RUN, "it is said to be seen on a GPU", None)

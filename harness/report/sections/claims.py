@@ -89,7 +89,7 @@ def _columns(results: Results) -> list[Column[_Line]]:
         Column("claim", lambda line: line.result.claim.reported),
         Column("where", lambda line: _where(line.place)),
         Column("claimed", lambda line: claimed(line.result.claim), is_number=True, legend=_CLAIMED),
-        Column("measured", lambda line: Entry(measured(line.place), cells=_cells(line.place)), is_number=True),
+        Column("measured", lambda line: Entry(measured(line.place), cells=line.place.cells), is_number=True),
         Column("outcome", lambda line: WORDS[line.place.outcome], is_verdict=True, legend=_OUTCOME),
         Column("remarks", lambda line: _remarks(results, line), is_optional=True),
     ]
@@ -226,7 +226,3 @@ def _where(place: Place) -> str:
     """The environment, or both."""
     other = place.better.environment if place.better else place.environment
     return place.environment if other == place.environment else f"{place.environment} vs {other}"
-
-
-def _cells(place: Place) -> list[Cell]:
-    return [place.worse, *([place.better] if place.better else [])]
