@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import shipped
+from harness.analysis.claims import Outcome
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.catalog.project import Project
@@ -21,7 +22,7 @@ from harness.files import write_atomically
 from harness.model.environment import TENSORFLOW, Environment, installed
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
-from harness.model.scenario import GROWTH, PEAK, PRINTED, STEP
+from harness.model.scenario import PEAK, PRINTED, STEP
 from harness.report import format
 from harness.report.escape import fenced
 from harness.session import read
@@ -352,10 +353,8 @@ def _nightly(results: Results, about: Subject) -> str:
     for name in reversed(nightlies(results)):
         there = moved(results, about, name)
         if there is not None:
-            low = there.ratio.interval.low if there.ratio and there.ratio.interval else None
-            is_shown = low is not None and low > (0.0 if about.of == GROWTH else 1.0)
             version = installed("tensorflow", pins(results.run, name))
-            return f"{'Yes' if is_shown else 'No'}, with {version}: {_sentence(there)}"
+            return f"{'Yes' if there.is_shown else 'No'}, with {version}: {_sentence(there)}"
     return "No: no nightly was measured."
 
 
@@ -374,6 +373,8 @@ def _current(results: Results, about: Subject) -> str:
     ]
     if about.ratio is not None and about.ratio.interval is None:
         lines.append("Of one round there is no interval: measure more of them before this is pasted.")
+    elif about.better is not None and not about.is_shown:
+        lines.append(f"It is not shown that {about.label(about.worse)} takes longer.")
     lines += ["", *_claimed(about)] if about.claim else []
     lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
     return "\n".join(lines)
@@ -389,6 +390,8 @@ def _claimed(about: Subject) -> list[str]:
     lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware not told'}).", ""]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
     for place in told.places:
+        if place.outcome is Outcome.NOT_MEASURED:
+            continue
         shown = ""
         if place.estimate is not None:
             number = format.ratio if claim.ratio else lambda each: about.amount(each.value)

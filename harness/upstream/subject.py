@@ -18,6 +18,9 @@ from harness.report import format
 #: A nightly's packages, of which a form asks.
 _NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
+#: Of a claim with one of these there is nothing to tell.
+_NOTHING = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
+
 
 @dataclass(frozen=True)
 class Side:
@@ -50,9 +53,17 @@ class Subject:
         return [self.worse, *([self.better] if self.better else [])]
 
     @property
+    def is_shown(self) -> bool:
+        """Whether the worse side is shown to take longer, or more."""
+        if self.ratio is None or self.ratio.interval is None:
+            return False
+        return self.ratio.interval.low > (0.0 if isinstance(self.ratio, Difference) else 1.0)
+
+    @property
     def is_turned(self) -> bool:
         """Whether the better side takes longer."""
-        return self.better is not None and self.better.centre.value > self.worse.centre.value
+        equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
+        return self.ratio is not None and self.ratio.value < equal
 
     @property
     def turned(self) -> "Subject":
@@ -113,21 +124,28 @@ class Subject:
 def subject(results: Results) -> Subject:
     """What an upstream issue says of the run's cells, one that holds first; else the run's first answer, or a cell.
 
-    Of a claim, `worse` is what was said to take longer; else what does. Raises NothingSelectedError where nothing was
+    A claim counts that was measured where it was made, or holds elsewhere. Of one, `worse` is what was said to take
+    longer; else what does. Raises NothingSelectedError where nothing was
     measured.
     """
-    for told in sorted(results.claims, key=lambda each: not each.at.outcome.holds):
+    for told in sorted(results.claims, key=lambda each: not any(place.outcome.holds for place in each.places)):
         for place in told.places:
-            if place.outcome not in (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED):
+            if place.outcome.holds or (place is told.at and place.outcome not in _NOTHING):
                 found = _subject(results, told.claim.of, place.worse, place.better)
                 if found is not None and place.estimate is not None and place.better is not None:
                     found = replace(found, ratio=place.estimate, level=place.level)
                 if found is not None:
                     return replace(found, claim=told)
-    for of, cell, other in [*_answered(results), *((STEP, cell, None) for cell in results.found.series)]:
-        found = _subject(results, of, cell, other)
+    for answer in results.answers:
+        compared = max(answer.findings, key=lambda each: each.distance).compared
+        found = _subject(results, answer.comparison.of, compared.cell, compared.other)
         if found is not None:
+            found = replace(found, ratio=compared.takes, level=compared.level)
             return found.turned if found.is_turned else found
+    for cell in results.found.series:
+        found = _subject(results, STEP, cell, None)
+        if found is not None:
+            return found
     raise NothingSelectedError("The run has no number to tell upstream.", "Why is in its report.md.")
 
 
@@ -149,15 +167,6 @@ def nightlies(results: Results) -> list[str]:
         for each in results.run.environments
         if any(name in pins(results.run, each.name) for name in _NIGHTLIES)
     ]
-
-
-def _answered(results: Results) -> list[tuple[str, Cell, Cell | None]]:
-    """What the answers compare and the two cells of each, in the row that lies farthest from equal."""
-    found: list[tuple[str, Cell, Cell | None]] = []
-    for answer in results.answers:
-        compared = max(answer.findings, key=lambda each: each.distance).compared
-        found.append((answer.comparison.of, compared.cell, compared.other))
-    return found
 
 
 def _subject(results: Results, of: str, one: Cell, other: Cell | None) -> Subject | None:

@@ -127,6 +127,12 @@ def test_the_issue_is_in_the_order_of_the_form_with_what_was_measured() -> None:
     assert "round 5: eager: " in told["Relevant log output"]
 
 
+def test_what_is_not_shown_is_not_told_as_if_it_were() -> None:
+    results = Results(asked(), rounds({EAGER: 0.0101, GRAPH: 0.01}, spread=0.1))
+    assert "It is not shown that " in issue(results)["Current behavior?"]
+    assert "It is not shown" not in issue(Results(asked(), rounds(TIMES)))["Current behavior?"]
+
+
 def test_keras_is_asked_in_its_own_order() -> None:
     told = issue(Results(asked(), rounds(TIMES)), "keras")
     assert next(iter(told)) == "Have I written custom code"
@@ -168,6 +174,16 @@ def test_what_an_issue_claims_comes_first_with_its_outcome() -> None:
     assert "https://github.com/tensorflow/tensorflow/issues/33487 says: eager takes twice as long" in told
     assert "(1.5 to 2.5 times; a laptop)" in told
     assert "| tf2.0 | larger | 3.0" in told
+
+
+def test_a_claim_of_cells_that_the_run_does_not_have_is_not_told() -> None:
+    sides = [ClaimSide("tf2.1", {"mode": mode}) for mode in ("eager", "graph")]
+    claim = Claim(
+        parse("T#33487"), "eager takes half as long", *reversed(sides), ratio=(1.5, 2.5), when={"call": "fit"}
+    )
+    about = subject(Results(asked(about=compared(claims=[claim])), rounds(TIMES)))
+    assert about.claim is None
+    assert about.worse.cell == EAGER
 
 
 def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
