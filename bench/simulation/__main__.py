@@ -16,6 +16,7 @@ from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 from harness.analysis.quantities import PIECE, slope
+from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)
@@ -31,6 +32,7 @@ class Case:
     rounds: int
     effects: Sequence[float]
     precision: float | None = None
+    first: int = FIRST_LOOK
 
 
 class Simulate(Protocol):
@@ -53,6 +55,7 @@ def main() -> None:
         _right(simulate)
         _noises(simulate)
         _stopping(simulate)
+        _claims(simulate)
         _power(simulate)
         _mixtures(simulate)
     _turns(arguments.tables, arguments.seed)
@@ -72,7 +75,9 @@ def _all(
 def _one(case: Case, tables: float, seed: int) -> Outcome:
     # a small table is quick and says little about coverage
     count = max(1, round(tables * {1: 4.0, 4: 2.0, 128: 0.5}.get(case.table.comparisons, 1.0)))
-    return outcome(case.table, case.rounds, count, seed=seed, effects=case.effects, precision=case.precision)
+    return outcome(
+        case.table, case.rounds, count, seed=seed, effects=case.effects, precision=case.precision, first=case.first
+    )
 
 
 def _spreads(comparisons: int) -> list[Spread]:
@@ -152,6 +157,25 @@ def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[st
     rounds = [each.rounds for each in simulate(cases, share=0.05)]
     worst = _worst(simulate, cases, 0.25, 1.0)
     return [str(comparisons), _percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
+
+
+def _claims(simulate: Simulate) -> None:
+    print("\n## Stopping of claims\n")
+    looks = ((FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]), *((FIRST_LOOK_AT_CLAIMS, each) for each in (0.25, 0.1, 0.03)))
+    rows = [_claims_row(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
+    _print(["precision", "first look", "spread of launches", "rounds", "coverage"], rows)
+
+
+def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
+    """Four launches a round, of which one is compared with another, of at most thirty."""
+    cases = [
+        Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
+        for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
+    ]
+    found = simulate(cases, share=2.0)
+    rounds, covered = sorted(each.rounds for each in found), sorted(each.coverage for each in found)
+    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{_percent(covered[0])} to {_percent(covered[-1])}"]
+    return [f"± {_percent(precision)}", str(first), _percent(sigma), *ends]
 
 
 def _power(simulate: Simulate) -> None:

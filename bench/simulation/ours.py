@@ -73,8 +73,11 @@ def outcome(
     seed: int,
     effects: Sequence[float] = (0.0,),
     precision: float | None = None,
+    first: int = FIRST_LOOK,
 ) -> Outcome:
     """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many.
+
+    With a precision, widths are looked at after round `first` and later ones.
 
     `effects` are true log-ratios, time(reference) / time(cell): the same launches are judged with each of them.
     """
@@ -83,7 +86,7 @@ def outcome(
     covered, halves, counts, lost, outlying = [], [], [], [], []
     for _ in range(tables):
         centres = launches(table, rounds, draw)
-        found = measured(table, centres, precision)
+        found = measured(table, centres, precision, first)
         for effect, verdicts in zip(effects, said, strict=True):
             verdicts.append(judged(found, effect))
         own = half_widths(found.logs, ALPHA)
@@ -172,7 +175,7 @@ def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *,
     return [float(share) for share in lost / tables]
 
 
-def measured(table: Table, centres: Floats, precision: float | None) -> Measured:
+def measured(table: Table, centres: Floats, precision: float | None, first: int = FIRST_LOOK) -> Measured:
     """What a run ends with; with `precision`, each group at the round after which its intervals are narrow enough.
 
     `centres` are of shape (groups, others + 2, rounds).
@@ -183,7 +186,7 @@ def measured(table: Table, centres: Floats, precision: float | None) -> Measured
         found.measure(np.arange(table.groups), rounds)
         return Measured(found.logs, found.control)
     going = np.arange(table.groups)
-    for number in range(min(FIRST_LOOK, rounds), rounds + 1):
+    for number in range(min(first, rounds), rounds + 1):
         found.measure(going, number)
         half = half_widths(found.logs, ALPHA / table.comparisons).reshape(table.groups, -1).max(axis=1)
         going = going[half[going] > math.log1p(precision)]

@@ -51,7 +51,7 @@ FEWEST_SAMPLES = 4
 MULTIPLE = 0.05
 
 #: The round after which widths are looked at first (docs/simulation.md has what that does to coverage), that of claims,
-#: and that of claims of LARGE and more, of which two rounds tell. Intervals of claims cover 92 % then, or more.
+#: and that of claims of LARGE and more, of which two rounds tell.
 FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 6, 3, 2
 LARGE = 3.0
 
