@@ -31,7 +31,7 @@
 # hardware = "RTX 2070, Core i9 9900K"
 # [[tool.harness.claim]]
 # issue    = "K#13549"
-# reported = "fit_generator is slow where its generator has nothing to wait for; fit is as it should be"
+# reported = "fit_generator is slow with nothing to wait for, fit is as it should be (no number read)"
 # worse    = { environment = "tf2.0", call = "fit_generator" }
 # better   = { environment = "tf2.0", call = "fit_arrays" }
 # ratio    = [1.5, 10]

@@ -12,7 +12,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38827"
-# reported = "training goes on extremely slowly after loading the model (a triager saw it go on faster)"
+# reported = "training goes on extremely slowly after loading (no number read; a triager saw it faster)"
 # worse    = { environment = "tf2.1", model = "loaded" }
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [2, 10]
