@@ -13,6 +13,7 @@ from typing import Any
 from harness import session
 from harness.analysis.claims import ClaimResult, Outcome, Place
 from harness.analysis.results import Results
+from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.sections.claims import claimed
@@ -78,9 +79,14 @@ def _row(results: Results, result: ClaimResult) -> Row:
         "at": _place(result.at),
         "elsewhere": [_place(place) for place in result.elsewhere],
         "fixed": result.fixed.environment if result.fixed else "",
+        "seconds": round(sum(launch.seconds for launch in results.launches if launch.cell in _cells(result))),
         "date": run.started[:10],
         "machine": str(run.host.get("cpu", "")),
     }
+
+
+def _cells(result: ClaimResult) -> set[Cell]:
+    return {cell for place in result.places for cell in (place.worse, place.better) if cell}
 
 
 def _place(place: Place) -> Row:

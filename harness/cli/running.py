@@ -45,7 +45,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         code = _show(ended, json=json, fail_on=None, only=("answer", "claims"))
         left = upstream.unfinished(ended.results)
         if left:
-            say(f"Without an outcome: {', '.join(left)}. The report says why; --budget gives it more time.")
+            say(f"Without an outcome: {', '.join(left)}. The report says why.")
         if bundled := upstream.bundled(ended.folder, ended.results):
             say(f"To paste into the issue: {bundled}")
         if fail_on and code is Exit.OK:

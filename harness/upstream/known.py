@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from harness.catalog.environments import load_environments
@@ -29,10 +30,14 @@ USUAL_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Known:
-    """An issue, with every claim of it and the scenario that has that."""
+    """An issue, with every claim of it and the scenario that has that.
+
+    `took` is how many seconds its launches took in the run of docs/upstream.md; 0 where that has none.
+    """
 
     issue: Issue
     claims: Sequence[tuple[Scenario, Claim]]
+    took: float = 0.0
 
     @property
     def families(self) -> list[str]:
@@ -47,6 +52,8 @@ class Known:
 
     def seconds(self, newest: str) -> float:
         """About how long it takes: its cells, and those of the newest release, in a pilot and some rounds."""
+        if self.took:
+            return self.took
         cells = {cell for each in self.claims for cell in claims.cells(each, [newest], Device.CPU)}
         return len(cells) * (USUAL_ROUNDS * (START + WARMUP + MEASURE) + START / 2.0)
 
@@ -114,4 +121,14 @@ def library() -> Library:
         for claim in scenario.claims:
             found.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.newest(load_environments(project))
-    return Library({issue: Known(issue, found[issue]) for issue in sorted(found)}, newest)
+    took = _took(project.root / "docs" / "upstream.json")
+    return Library({issue: Known(issue, found[issue], took.get(issue.short, 0.0)) for issue in sorted(found)}, newest)
+
+
+def _took(path: Path) -> dict[str, float]:
+    """By issue, what the longest of its claims took in seconds, as the living table knows it; empty without that."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {row["issue"]: row["seconds"] for row in sorted(rows, key=lambda row: float(row["seconds"]))}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}

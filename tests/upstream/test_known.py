@@ -8,6 +8,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.catalog import adhoc
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.issues import parse
 from harness.session.planning import plan
 from harness.session.reporting import Gate
 from harness.session.request import Request
@@ -57,6 +58,17 @@ def test_an_issue_is_told_as_json() -> None:
     assert (told["families"], told["environments"]) == (["calls"], ["old"])
     assert told["claims"][0]["ratio"] == [5.0, 30.0]
     assert told["seconds"] > 0.0
+
+
+def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
+    assert library().issues[parse("T#1001")].took == 0.0
+    (claiming.root / "docs").mkdir()
+    kept = claiming.root / "docs" / "upstream.json"
+    kept.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
+    known = library()
+    assert (known.issues[parse("T#1001")].seconds(known.newest), known.issues[parse("K#7")].took) == (90, 0.0)
+    kept.write_text("[{}]")
+    assert library().issues[parse("T#1001")].took == 0.0
 
 
 @pytest.mark.usefixtures("claiming")
