@@ -155,7 +155,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
     sides = [f"{side.environment} {_point(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
     about = "" if claim.of == STEP else f"{claim.of} of "
     fixed = f"; said to be fixed in {claim.fixed}" if claim.fixed else ""
-    hardware = f", on {claim.hardware}" if claim.hardware else ""
+    hardware = f" ({claim.hardware})" if claim.hardware else ""
     when = f", where {_point(claim.when)}" if claim.when else ""
     low, high = (f"{number:,.10g}" for number in claim.range)
     much = f"{low} to {high}{' s' if claim.seconds else ' bytes a call' if claim.bytes else ' times'}"

@@ -290,7 +290,7 @@ def test_a_claim_is_shown_and_its_environments_are_checked(harness: Harness, wri
     told = harness("scenarios", "show", "sizes").stdout.split("upstream issues say\n")[1].splitlines()
     assert told[:2] == [
         "  T#40261: predict takes 100 times as long as a call",
-        "    import of new FLAGS=1 vs od FLAGS=, where size=5: 50 to 300 times, on Colab; said to be fixed in 2.3",
+        "    import of new FLAGS=1 vs od FLAGS=, where size=5: 50 to 300 times (Colab); said to be fixed in 2.3",
     ]
     (described,) = json.loads(harness("scenarios", "show", "sizes", "--json").stdout)
     assert described["claims"][0]["issue"] == {"repository": "tensorflow/tensorflow", "number": 40261}

@@ -27,7 +27,7 @@ from harness.report.blocks import (
     tabulate,
 )
 from harness.report.sections import scenarios
-from harness.report.sentences import capital
+from harness.report.sentences import capital, pythons
 
 #: So many claims stand at the head of the report, and of each so many other environments; the table has all.
 SENTENCES, OTHERS = 5, 3
@@ -140,7 +140,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
 
 
 def _told(results: Results, result: ClaimResult, place: Place) -> str:
-    """`in tf2.2, predict takes 12.3× (95 %: 11.9 to 12.8) as long as model (rows one); claimed: 50 to 300×, on …`."""
+    """`in tf2.2, predict takes 12.3× (95 %: 11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
 
@@ -160,9 +160,10 @@ def _told(results: Results, result: ClaimResult, place: Place) -> str:
         said = f"{claim.of} of {worse} is {amount} that of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))
     told = f"{'' if apart else f'in {place.environment}, '}{said}{f' ({when})' if when else ''}"
-    hardware = f", on {claim.hardware}" if claim.hardware else ""
+    hardware = f" ({claim.hardware})" if claim.hardware else ""
     unclear = _unclear(place, claim) if place.outcome is Outcome.UNCLEAR else place.why
-    return "; ".join(filter(None, [told, f"claimed: {claimed(claim)}{hardware}", unclear]))
+    versions = pythons(place.compared.pythons) if place.compared else ""
+    return "; ".join(filter(None, [told, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
 
 
 def _elsewhere(place: Place) -> str:
@@ -190,6 +191,8 @@ def _remarks(results: Results, line: _Line) -> str:
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
         told.append(scenarios.remark(results, compared, of=claim.of))
+    elif compared:
+        told.append(pythons(compared.pythons))
     told.append("fixed from here on, measured" if place is line.result.fixed else "")
     return "; ".join(filter(None, told))
 

@@ -43,7 +43,7 @@ def sentence(results: Results) -> str:
     [
         (
             3.0,
-            "Confirmed: in tf1.14, eager takes 3.00× (95 %: 3.00 to 3.00) as long as graph (fit); claimed: 2 to 4×, ",
+            "Confirmed: in tf1.14, eager takes 3.00× (95 %: 3.00 to 3.00) as long as graph (fit); claimed: 2 to 4×",
         ),
         (1.5, "Confirmed, but smaller: in tf1.14, eager takes 1.50× "),
         (9.0, "Confirmed, but larger: in tf1.14, eager takes 9.00× "),
@@ -54,7 +54,7 @@ def sentence(results: Results) -> str:
 def test_the_outcome_stands_first_with_its_interval_and_what_is_claimed(ratio: float, told: str) -> None:
     said = sentence(releases({"tf1.14": ratio}))
     assert said.startswith(SAID + told)
-    assert said.endswith("; claimed: 2 to 4×, on Colab CPU. Said to be fixed in 2.1.")
+    assert said.endswith("; claimed: 2 to 4× (Colab CPU). Said to be fixed in 2.1.")
 
 
 def test_where_it_is_fixed_and_what_is_so_elsewhere() -> None:
@@ -70,6 +70,18 @@ def test_two_environments_are_named_on_both_sides() -> None:
     assert "Confirmed: tf2.0 takes 3.00× (95 %: 3.00 to 3.00) as long as tf1.14 (fit); claimed: 2 to 4×." in sentence(
         results
     )
+
+
+def test_a_change_of_python_is_said_in_the_same_line() -> None:
+    worse, better = (replace(CLAIM.worse, environment=name) for name in ("tf2.0", "tf1.14"))
+    claim = replace(CLAIM, worse=worse, better=better, hardware="")
+    known = [replace(ENVIRONMENTS[0], python="3.6"), ENVIRONMENTS[1]]
+    for seconds in (0.03, 0.01):
+        launches = rounds({cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): seconds})
+        results = made(launches, claim, environments=known)
+        assert "as long as tf1.14 (fit); Python 3.7 vs 3.6; claimed: 2 to 4×" in sentence(results)
+        (table,) = reading.tables(next(claims.sections(results)), Where.PASTE)
+        assert "Python 3.7 vs 3.6" in reading.rows(table)[0][-1]
 
 
 def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
@@ -93,7 +105,7 @@ def test_bytes_and_seconds_are_those_of_one_side() -> None:
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")
     slow = [launch(WORSE, 0.01, number, phases={"import": 6.0}) for number in range(1, 4)]
     assert sentence(made(slow, claim)).endswith(
-        "in tf2.0, import of eager takes 6.00 s (95 %: 6.00 to 6.00) (fit); claimed: 5 to 20 s, on Colab CPU."
+        "in tf2.0, import of eager takes 6.00 s (95 %: 6.00 to 6.00) (fit); claimed: 5 to 20 s (Colab CPU)."
     )
 
 
