@@ -195,7 +195,7 @@ class Held(Protocol):
         """Let it go on until it waits for its next word; False once it has ended, however that happened.
 
         It starts with the first call, without a word; later ones each tell it one (docs/contracts.md). Only the time
-        in which it goes on counts for its limit. A launch whose job takes no turns never waits.
+        in which it goes on counts for its limit. A launch that takes no turns never waits.
         """
         ...
 

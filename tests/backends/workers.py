@@ -117,9 +117,17 @@ IN_TURNS = {
         Status.FAILED,
         "not the 1 sample",
     ),
-    "takes no turns": Behaviour(
-        "say('samples', name='step', samples=sample(1)); signal.pause()", Status.FAILED, "samples are of no turn"
+    "has samples of no turn": Behaviour(
+        "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",
+        Status.FAILED,
+        "samples are of no turn",
     ),
+    "takes turns after its samples": Behaviour(
+        "say('samples', name='step', samples=sample(1)); say('turn', samples=[]); signal.pause()",
+        Status.FAILED,
+        "samples before the first turn",
+    ),
+    "takes no turns": Behaviour("say('samples', name='step', samples=sample(1)); say('end', status='ok')", Status.OK),
     "ends early": Behaviour("say('turn', samples=[]); word(); say('end', status='ok')", Status.OK),
     "only observes": Behaviour("say('end', status='ok')", Status.OK),
 }
