@@ -156,13 +156,15 @@ def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
     """Every claim of the run's scenarios of which the run has cells, in the headers' order.
 
-    `found_of` gives what there is of each cell of a quantity.
+    Of a run that was asked for some issues' claims, only these: others may share their cells by chance. `found_of`
+    gives what there is of each cell of a quantity.
     """
     return [result for scenario in run.scenarios for result in _of_scenario(run, scenario, found_of)]
 
 
 def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
-    known = [_named(claim, run) for claim in scenario.claims]
+    asked = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
+    known = [_named(claim, run) for claim in asked]
     judged: dict[int, list[Place]] = {}
     for of in dict.fromkeys(claim.of for claim in known):
         found = found_of(of)
@@ -170,7 +172,7 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
         family = _Family([(known[number], pair) for number in pairs for pair in pairs[number]], found, run.plan.margin)
         judged |= {number: [family.place(known[number], *pair) for pair in pairs[number]] for number in pairs}
     releases = {each.name: each.release for each in run.environments}
-    for number, claim in enumerate(scenario.claims):
+    for number, claim in enumerate(asked):
         at, *elsewhere = judged[number]
         planned = found_of(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]

@@ -194,6 +194,15 @@ def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
     assert [each.claim.when["call"] for each in found] == ["fit", "train_on_batch"]
 
 
+def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
+    launches = rounds({WORSE: 0.03, BETTER: 0.01})
+    other = replace(CLAIM, issue=replace(CLAIM.issue, number=CLAIM.issue.number + 1))
+    made = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
+    for asked, told in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
+        found = Results(replace(made, plan=replace(made.plan, claims=asked)), launches).claims
+        assert [each.claim for each in found] == told
+
+
 def phases(seconds: float, number: int) -> dict[str, Any]:
     return {"phases": {"import": seconds * (1.0 + 0.01 * math.sin(number))}}
 
