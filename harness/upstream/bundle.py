@@ -4,39 +4,26 @@ import getpass
 import json
 import platform
 import re
-import shlex
 import tokenize
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
 from harness import shipped
-from harness.analysis.claims import Outcome
-from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.catalog.project import Project
 from harness.files import write_atomically
-from harness.model.environment import TENSORFLOW, Environment, installed
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import PEAK, PRINTED, STEP
-from harness.report import format
-from harness.report.escape import fenced
 from harness.session import read
 from harness.store import codec
+from harness.upstream.issue import TRACKERS, how_to_run, issue, requirements, sentence
 from harness.upstream.standalone import standalone
-from harness.upstream.subject import Side, Subject, moved, nightlies, subject
-
-#: The most characters that an issue takes, with some left for what is written above it.
-MOST = 60_000
-
-#: Whose forms are known.
-TRACKERS = ("tensorflow", "keras")
-
-_NONE = "none"
+from harness.upstream.subject import Subject, subject
 
 #: Names of users and machines that name nobody.
 _NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
@@ -75,15 +62,14 @@ def files(results: Results, tracker: str, folder: Path) -> dict[str, str]:
     hide = _hiding(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
-    required = {f"requirements-{each.name}.txt": _requirements(run, each) for each in about.environments}
+    required = {f"requirements-{each.name}.txt": requirements(run, each) for each in about.environments}
     made = {
         "repro.py": code,
         "repro.ipynb": _notebook(about, code, required),
         **required,
         "run.json": json.dumps(_plain(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
-    fields = {key: hide(text) for key, text in _fields(results, about).items()}
-    return {"issue.md": _issue(fields, hide(_log(about)), code, _ORDERS[tracker]), **made}
+    return {"issue.md": issue(results, about, code, tracker, hide), **made}
 
 
 def _hiding(folder: Path) -> Callable[..., str]:
@@ -151,54 +137,8 @@ def _code(run: Run, about: Subject) -> str:
     of = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else shipped.FOLDER / "scenarios" / "kit"
-    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {_sentence(about)}\n\n{_how_to_run(about)}"
+    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(about)}"
     return standalone(scenario, text, kit, sides, of=of, about=head)
-
-
-def _sentence(about: Subject) -> str:
-    """What was measured, in a sentence."""
-    return f"{about.sentence} ({', '.join(about.shared)})." if about.shared else f"{about.sentence}."
-
-
-def _how_to_run(about: Subject) -> str:
-    """The lines that make the environments and run repro.py."""
-    lines = []
-    for each in about.environments:
-        lines += _environment_lines(each)
-    pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
-    lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
-    return "\n".join(f"    {line}" for line in lines)
-
-
-def _environment_lines(environment: Environment) -> list[str]:
-    name, file = environment.name, f"requirements-{environment.name}.txt"
-    return [
-        f"uv venv --seed --python {environment.python} {name}",
-        f"uv pip install --python {name} $(grep -E '^(setuptools|wheel)==' {file})",
-        f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
-    ]
-
-
-def _requirements(run: Run, environment: Environment) -> str:
-    return "".join(f"{name}=={version}\n" for name, version in sorted(pins(run, environment.name).items()))
-
-
-def _docker(run: Run, about: Subject) -> list[str]:
-    """The lines that run the sides in containers: one for each environment."""
-    if len(about.environments) == 1:
-        return [_container(run, about.worse, "python repro.py")]
-    return [_container(run, side, f"python repro.py --only {place}") for place, side in enumerate(about.sides)]
-
-
-def _container(run: Run, side: Side, command: str) -> str:
-    file = f"requirements-{side.environment.name}.txt"
-    install = (
-        f'pip install -q $(grep -E "^(setuptools|wheel)==" {file}) && '
-        f"pip install -q --no-deps --no-build-isolation -r {file} && {command}"
-    )
-    gpus = ["--gpus", "all"] if run.plan.limits.gpus else []
-    image = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
-    return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
 
 
 def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
@@ -207,7 +147,7 @@ def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
     environments = {each.name: each.python for each in about.environments}
     bin_python = [f"{side.environment.name}/bin/python" for side in about.sides]
     cells = [
-        ("markdown", f"**{about.worse.scenario.title}**\n\n{_sentence(about)}\n\nRun all cells."),
+        ("markdown", f"**{about.worse.scenario.title}**\n\n{sentence(about)}\n\nRun all cells."),
         (
             "code",
             f"# the script, and the packages of each environment\nFILES = {json.dumps(texts, indent=1)}\n"
@@ -253,185 +193,3 @@ for name, python in @environments@.items():
     if tools:
         run(*uv, "pip", "install", "--quiet", "--python", name, *tools)
     run(*uv, "pip", "install", "--quiet", "--python", name, "--no-deps", "--no-build-isolation", "-r", packages)"""
-
-
-def _issue(fields: Mapping[str, str], log: str, code: str, order: Sequence[tuple[str, str]]) -> str:
-    """The issue's text: the form's fields in its order; what is too long for it is left to the attachment."""
-    long = {"code": fenced(code, "python"), "log": fenced(log, "text")}
-    for left_out in ((), ("log",), ("log", "code")):
-        shown = {**fields, **long, **dict.fromkeys(left_out, "It is in the attachment, bundle.zip.")}
-        shown["code"] += f"\n\n{fields['run']}"
-        text = "\n\n".join(f"### {title}\n\n{shown[key]}" for title, key in order) + "\n"
-        if len(text) < MOST:
-            break
-    return text
-
-
-_ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
-    # .github/ISSUE_TEMPLATE/tensorflow_issue_template.yml
-    "tensorflow": (
-        ("Issue type", "type"),
-        ("Have you reproduced the bug with TensorFlow Nightly?", "nightly"),
-        ("Source", "source"),
-        ("TensorFlow version", "version"),
-        ("Custom code", "custom"),
-        ("OS platform and distribution", "os"),
-        ("Mobile device", "not here"),
-        ("Python version", "python"),
-        ("Bazel version", "not here"),
-        ("GCC/compiler version", "not here"),
-        ("CUDA/cuDNN version", "cuda"),
-        ("GPU model and memory", "gpu"),
-        ("Current behavior?", "current"),
-        ("Expected behavior", "expected"),
-        ("Standalone code to reproduce the issue", "code"),
-        ("Relevant log output", "log"),
-    ),
-    # .github/ISSUE_TEMPLATE/20-performance-issue.md, as it was until the folder was left out
-    "keras": (
-        ("Have I written custom code", "custom"),
-        ("OS platform and distribution", "os"),
-        ("TensorFlow installed from", "source"),
-        ("TensorFlow and Keras version", "versions"),
-        ("Reproduced with the nightly?", "nightly"),
-        ("Python version", "python"),
-        ("Bazel version", "not here"),
-        ("CUDA/cuDNN version", "cuda"),
-        ("GPU model and memory", "gpu"),
-        ("Exact command to reproduce", "command"),
-        ("Describe the current behavior", "current"),
-        ("Describe the expected behavior", "expected"),
-        ("Standalone code to reproduce the issue", "code"),
-        ("Source code / logs", "log"),
-    ),
-}
-
-
-def _fields(results: Results, about: Subject) -> dict[str, str]:
-    run, environments = results.run, about.environments
-    gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if run.plan.limits.gpus else []
-    system = run.host.get("system", "") if run.backend.name == "local" else "Debian 12, in a container"
-    kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
-    memory = run.host.get("memory_bytes")
-    cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]
-    commands = _how_to_run(about)
-    return {
-        "type": "Performance",
-        "nightly": _nightly(results, about),
-        "source": "binary",
-        "version": _versions(run, environments, ["tensorflow"]),
-        "versions": _versions(run, environments, ["tensorflow", "keras"]),
-        "custom": "Yes: the code below.",
-        "os": ", ".join(filter(None, [system, kernel, cpu, f"{format.bytes_(memory)} of memory" if memory else ""])),
-        "python": ", ".join(dict.fromkeys(each.python for each in environments)),
-        "cuda": "; ".join(cuda) or _NONE,
-        "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
-        "not here": _NONE,
-        "current": _current(results, about),
-        "expected": _expected(about),
-        "command": fenced(commands, "shell"),
-        "run": _again(run, about, commands),
-    }
-
-
-def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
-    told = []
-    for each in environments:
-        has = pins(run, each.name)
-        release = next((name for name in TENSORFLOW if name in has), "tensorflow")
-        known = [
-            f"{release if package == 'tensorflow' else package} {version}"
-            for package in packages
-            if (version := installed(package, has) or (each.tensorflow if package == "tensorflow" else ""))
-        ]
-        told.append(" and ".join(known) + (f" ({each.name})" if len(environments) > 1 else ""))
-    return "; ".join(told)
-
-
-def _nightly(results: Results, about: Subject) -> str:
-    """Whether the newest nightly of the run shows it too."""
-    for name in reversed(nightlies(results)):
-        there = moved(results, about, name)
-        if there is not None:
-            version = installed("tensorflow", pins(results.run, name))
-            return f"{'Yes' if there.is_shown else 'No'}, with {version}: {_sentence(there)}"
-    return "No: no nightly was measured."
-
-
-def _current(results: Results, about: Subject) -> str:
-    run = results.run
-    lines = [_sentence(about), ""]
-    what = "time per step" if about.of == STEP else about.of
-    lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
-    for side in about.sides:
-        interval = side.centre.interval
-        between = f" (95 %: {about.amount(interval.low)} to {about.amount(interval.high)})" if interval else ""
-        lines.append(f"| {about.label(side)} | {about.amount(side.centre.value)}{between} | {len(side.values)} |")
-    lines += [
-        "",
-        "Each round is a fresh process of each side, in an order that is shuffled; the ratio is of the rounds' pairs.",
-    ]
-    if about.ratio is not None and about.ratio.interval is None:
-        lines.append("Of one round there is no interval: measure more of them before this is pasted.")
-    elif about.better is not None and not about.is_shown:
-        lines.append(f"It is not shown that {about.label(about.worse)} takes longer.")
-    lines += ["", *_claimed(about)] if about.claim else []
-    lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
-    return "\n".join(lines)
-
-
-def _claimed(about: Subject) -> list[str]:
-    """What the issue says, and what of it was found in which environment."""
-    told = about.claim
-    assert told
-    claim = told.claim
-    low, high = claim.range
-    size = f"{low:g} to {high:g} times" if claim.ratio else f"{about.amount(low)} to {about.amount(high)}"
-    lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware not told'}).", ""]
-    lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
-    for place in told.places:
-        if place.outcome is Outcome.NOT_MEASURED:
-            continue
-        shown = ""
-        if place.estimate is not None:
-            number = format.ratio if claim.ratio else lambda each: about.amount(each.value)
-            shown = number(place.estimate)
-        lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
-    if told.fixed:
-        lines += ["", f"It is not seen from {told.fixed.environment} on."]
-    return lines
-
-
-def _expected(about: Subject) -> str:
-    if about.better is None:
-        return "That it does not take that much."
-    return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
-
-
-def _again(run: Run, about: Subject, commands: str) -> str:
-    """How repro.py is run: in virtual environments, and in containers."""
-    parts = [
-        "`repro.py` is the code above; the packages of each environment are below, as `requirements-NAME.txt`.",
-        fenced(commands, "shell"),
-        "In containers:",
-        fenced("\n".join(_docker(run, about)), "shell"),
-    ]
-    settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
-    if settings:
-        parts.append(f"Not in `repro.py`: the setting {', '.join(settings)}, under which it was measured.")
-    for each in about.environments:
-        text = fenced(_requirements(run, each), "text")
-        parts.append(f"<details><summary>requirements-{each.name}.txt</summary>\n\n{text}\n\n</details>")
-    return "\n\n".join(parts)
-
-
-def _log(about: Subject) -> str:
-    """What each round gave."""
-    numbers = sorted({number for side in about.sides for number in side.values})
-    return "\n".join(
-        f"round {number}: "
-        + "; ".join(
-            f"{about.label(side)}: {about.amount(side.values[number])}" for side in about.sides if number in side.values
-        )
-        for number in numbers
-    )

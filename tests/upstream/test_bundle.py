@@ -16,7 +16,8 @@ from harness.model.run import Run
 from harness.model.scenario import GROWTH, Claim, ClaimSide, Comparison, Scenario
 from harness.store.folder import RunFolder
 from harness.upstream import bundle
-from harness.upstream.bundle import MOST, files, write
+from harness.upstream.bundle import files, write
+from harness.upstream.issue import MOST
 from harness.upstream.subject import subject
 from tests.factories import cell, launch, rounds, run, scenario
 from tests.packageindex import PackageIndex, serving

@@ -1,0 +1,254 @@
+"""An upstream issue's text, in the order of its form, and how what it brings is run."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.analysis.claims import Outcome
+from harness.analysis.environments import pins
+from harness.analysis.results import Results
+from harness.model.environment import TENSORFLOW, Environment, installed
+from harness.model.run import Run
+from harness.model.scenario import STEP
+from harness.report import format
+from harness.report.escape import fenced
+from harness.upstream.subject import Side, Subject, moved, nightlies
+
+#: The most characters that an issue takes, with some left for what is written above it.
+MOST = 60_000
+
+_NONE = "none"
+
+_ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
+    # .github/ISSUE_TEMPLATE/tensorflow_issue_template.yml
+    "tensorflow": (
+        ("Issue type", "type"),
+        ("Have you reproduced the bug with TensorFlow Nightly?", "nightly"),
+        ("Source", "source"),
+        ("TensorFlow version", "version"),
+        ("Custom code", "custom"),
+        ("OS platform and distribution", "os"),
+        ("Mobile device", "not here"),
+        ("Python version", "python"),
+        ("Bazel version", "not here"),
+        ("GCC/compiler version", "not here"),
+        ("CUDA/cuDNN version", "cuda"),
+        ("GPU model and memory", "gpu"),
+        ("Current behavior?", "current"),
+        ("Expected behavior", "expected"),
+        ("Standalone code to reproduce the issue", "code"),
+        ("Relevant log output", "log"),
+    ),
+    # .github/ISSUE_TEMPLATE/20-performance-issue.md, as it was until the folder was left out
+    "keras": (
+        ("Have I written custom code", "custom"),
+        ("OS platform and distribution", "os"),
+        ("TensorFlow installed from", "source"),
+        ("TensorFlow and Keras version", "versions"),
+        ("Reproduced with the nightly?", "nightly"),
+        ("Python version", "python"),
+        ("Bazel version", "not here"),
+        ("CUDA/cuDNN version", "cuda"),
+        ("GPU model and memory", "gpu"),
+        ("Exact command to reproduce", "command"),
+        ("Describe the current behavior", "current"),
+        ("Describe the expected behavior", "expected"),
+        ("Standalone code to reproduce the issue", "code"),
+        ("Source code / logs", "log"),
+    ),
+}
+
+#: Whose forms are known.
+TRACKERS = tuple(_ORDERS)
+
+
+def issue(results: Results, about: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
+    """The issue's text: the form's fields in its order; what is too long for it is left to the attachment.
+
+    `hide` takes out of each field what names this machine or its user; `code` is shown as it is.
+    """
+    fields = {key: hide(text) for key, text in _fields(results, about).items()}
+    long = {"code": fenced(code, "python"), "log": fenced(hide(_log(about)), "text")}
+    for left_out in ((), ("log",), ("log", "code")):
+        shown = {**fields, **long, **dict.fromkeys(left_out, "It is in the attachment, bundle.zip.")}
+        shown["code"] += f"\n\n{fields['run']}"
+        text = "\n\n".join(f"### {title}\n\n{shown[key]}" for title, key in _ORDERS[tracker]) + "\n"
+        if len(text) < MOST:
+            break
+    return text
+
+
+def sentence(about: Subject) -> str:
+    """What was measured, in a sentence."""
+    return f"{about.sentence} ({', '.join(about.shared)})." if about.shared else f"{about.sentence}."
+
+
+def how_to_run(about: Subject) -> str:
+    """The lines that make the environments and run repro.py."""
+    lines = []
+    for each in about.environments:
+        lines += _environment_lines(each)
+    pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
+    lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _environment_lines(environment: Environment) -> list[str]:
+    name, file = environment.name, f"requirements-{environment.name}.txt"
+    return [
+        f"uv venv --seed --python {environment.python} {name}",
+        f"uv pip install --python {name} $(grep -E '^(setuptools|wheel)==' {file})",
+        f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
+    ]
+
+
+def requirements(run: Run, environment: Environment) -> str:
+    """What an environment holds, as a requirements file."""
+    return "".join(f"{name}=={version}\n" for name, version in sorted(pins(run, environment.name).items()))
+
+
+def _docker(run: Run, about: Subject) -> list[str]:
+    """The lines that run the sides in containers: one for each environment."""
+    if len(about.environments) == 1:
+        return [_container(run, about.worse, "python repro.py")]
+    return [_container(run, side, f"python repro.py --only {place}") for place, side in enumerate(about.sides)]
+
+
+def _container(run: Run, side: Side, command: str) -> str:
+    file = f"requirements-{side.environment.name}.txt"
+    install = (
+        f'pip install -q $(grep -E "^(setuptools|wheel)==" {file}) && '
+        f"pip install -q --no-deps --no-build-isolation -r {file} && {command}"
+    )
+    gpus = ["--gpus", "all"] if run.plan.limits.gpus else []
+    image = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
+    return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
+
+
+def _fields(results: Results, about: Subject) -> dict[str, str]:
+    run, environments = results.run, about.environments
+    gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if run.plan.limits.gpus else []
+    system = run.host.get("system", "") if run.backend.name == "local" else "Debian 12, in a container"
+    kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
+    memory = run.host.get("memory_bytes")
+    cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]
+    commands = how_to_run(about)
+    return {
+        "type": "Performance",
+        "nightly": _nightly(results, about),
+        "source": "binary",
+        "version": _versions(run, environments, ["tensorflow"]),
+        "versions": _versions(run, environments, ["tensorflow", "keras"]),
+        "custom": "Yes: the code below.",
+        "os": ", ".join(filter(None, [system, kernel, cpu, f"{format.bytes_(memory)} of memory" if memory else ""])),
+        "python": ", ".join(dict.fromkeys(each.python for each in environments)),
+        "cuda": "; ".join(cuda) or _NONE,
+        "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
+        "not here": _NONE,
+        "current": _current(results, about),
+        "expected": _expected(about),
+        "command": fenced(commands, "shell"),
+        "run": _again(run, about, commands),
+    }
+
+
+def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
+    told = []
+    for each in environments:
+        has = pins(run, each.name)
+        release = next((name for name in TENSORFLOW if name in has), "tensorflow")
+        known = [
+            f"{release if package == 'tensorflow' else package} {version}"
+            for package in packages
+            if (version := installed(package, has) or (each.tensorflow if package == "tensorflow" else ""))
+        ]
+        told.append(" and ".join(known) + (f" ({each.name})" if len(environments) > 1 else ""))
+    return "; ".join(told)
+
+
+def _nightly(results: Results, about: Subject) -> str:
+    """Whether the newest nightly of the run shows it too."""
+    for name in reversed(nightlies(results)):
+        there = moved(results, about, name)
+        if there is not None:
+            version = installed("tensorflow", pins(results.run, name))
+            return f"{'Yes' if there.is_shown else 'No'}, with {version}: {sentence(there)}"
+    return "No: no nightly was measured."
+
+
+def _current(results: Results, about: Subject) -> str:
+    run = results.run
+    lines = [sentence(about), ""]
+    what = "time per step" if about.of == STEP else about.of
+    lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
+    for side in about.sides:
+        interval = side.centre.interval
+        between = f" (95 %: {about.amount(interval.low)} to {about.amount(interval.high)})" if interval else ""
+        lines.append(f"| {about.label(side)} | {about.amount(side.centre.value)}{between} | {len(side.values)} |")
+    lines += [
+        "",
+        "Each round is a fresh process of each side, in an order that is shuffled; the ratio is of the rounds' pairs.",
+    ]
+    if about.ratio is not None and about.ratio.interval is None:
+        lines.append("Of one round there is no interval: measure more of them before this is pasted.")
+    elif about.better is not None and not about.is_shown:
+        lines.append(f"It is not shown that {about.label(about.worse)} takes longer.")
+    lines += ["", *_claimed(about)] if about.claim else []
+    lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
+    return "\n".join(lines)
+
+
+def _claimed(about: Subject) -> list[str]:
+    """What the issue says, and what of it was found in which environment."""
+    told = about.claim
+    assert told
+    claim = told.claim
+    low, high = claim.range
+    size = f"{low:g} to {high:g} times" if claim.ratio else f"{about.amount(low)} to {about.amount(high)}"
+    lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware not told'}).", ""]
+    lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
+    for place in told.places:
+        if place.outcome is Outcome.NOT_MEASURED:
+            continue
+        shown = ""
+        if place.estimate is not None:
+            number = format.ratio if claim.ratio else lambda each: about.amount(each.value)
+            shown = number(place.estimate)
+        lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
+    if told.fixed:
+        lines += ["", f"It is not seen from {told.fixed.environment} on."]
+    return lines
+
+
+def _expected(about: Subject) -> str:
+    if about.better is None:
+        return "That it does not take that much."
+    return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
+
+
+def _again(run: Run, about: Subject, commands: str) -> str:
+    """How repro.py is run: in virtual environments, and in containers."""
+    parts = [
+        "`repro.py` is the code above; the packages of each environment are below, as `requirements-NAME.txt`.",
+        fenced(commands, "shell"),
+        "In containers:",
+        fenced("\n".join(_docker(run, about)), "shell"),
+    ]
+    settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
+    if settings:
+        parts.append(f"Not in `repro.py`: the setting {', '.join(settings)}, under which it was measured.")
+    for each in about.environments:
+        text = fenced(requirements(run, each), "text")
+        parts.append(f"<details><summary>requirements-{each.name}.txt</summary>\n\n{text}\n\n</details>")
+    return "\n\n".join(parts)
+
+
+def _log(about: Subject) -> str:
+    """What each round gave."""
+    numbers = sorted({number for side in about.sides for number in side.values})
+    return "\n".join(
+        f"round {number}: "
+        + "; ".join(
+            f"{about.label(side)}: {about.amount(side.values[number])}" for side in about.sides if number in side.values
+        )
+        for number in numbers
+    )
