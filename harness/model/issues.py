@@ -21,6 +21,9 @@ HOW_TO_WRITE = (
     "of an issue on GitHub."
 )
 
+#: More names than this are not read in an error.
+_LISTED = 12
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
@@ -58,9 +61,11 @@ def parse(text: str) -> Issue:
 
 def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
     """The error for an issue that no scenario claims anything of; `known` are those that some does."""
-    shorts = sorted({each.short for each in known})
-    near = nearest(issue.short, shorts)
+    found = sorted(set(known), key=lambda each: (each.repository, each.number))
+    shorts = [each.short for each in found]
+    near = nearest(issue.short, [each.short for each in found if each.repository == issue.repository])
     hint = f" Did you mean {near}?" if near else ""
-    return UsageError(
-        f"No scenario has a claim of {issue.short}.{hint}", f"There are: {', '.join(shorts) or 'none'}. {HOW_TO_WRITE}"
-    )
+    there = f"There are: {', '.join(shorts) or 'none'}."
+    if len(shorts) > _LISTED:
+        there = f"harness repro list shows the {len(shorts)} that have one."
+    return UsageError(f"No scenario has a claim of {issue.short}.{hint}", f"{there} {HOW_TO_WRITE}")

@@ -61,3 +61,9 @@ def test_an_issue_that_nobody_claims_anything_of_gets_the_nearest_and_all() -> N
     assert error.message == "No scenario has a claim of T#33488. Did you mean T#33487?"
     assert error.advice.startswith("There are: K#13118, T#33487. ")
     assert "There are: none." in unknown(parse("T#1"), []).advice
+
+
+def test_many_known_issues_are_not_listed_but_where_they_are() -> None:
+    error = unknown(parse("T#99999"), [parse(f"K#{number}") for number in range(19990, 20010)])
+    assert error.message == "No scenario has a claim of T#99999."
+    assert error.advice.startswith("harness repro list shows the 20 that have one. Write T#33487 ")
