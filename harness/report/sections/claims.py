@@ -70,13 +70,14 @@ def sections(results: Results) -> Iterator[Section]:
         return
     rest = [sentence(results, each) for each in found[SENTENCES:]]
     lines = [_Line(each, place) for each in found for place in each.places]
-    # a terminal has one claim in one place in its sentence
+    # what the sentences have is not told again in a terminal
+    has_more = bool(rest) or any(len(each.elsewhere) > OTHERS for each in found)
     table = tabulate(
         "What upstream issues claim, against what was measured",
         _columns(results),
         lines,
         cell=lambda line: line.place.worse,
-        where=EVERYWHERE if len(lines) > 1 else FILES,
+        where=EVERYWHERE if has_more else FILES,
         noun="place",
         is_searchable=True,
     )
