@@ -23,6 +23,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares an engine, or environments with real TensorFlow, runs in one process; else a file does."""
+    for item in items:
+        shared = next((mark for mark in ("docker", "tensorflow", "browser") if item.get_closest_marker(mark)), "")
+        item.add_marker(pytest.mark.xdist_group(shared or str(item.path.relative_to(ROOT))))
+
+
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache and a machine lock for each test, unless the environment names ones to share (CI's warm cache does)."""
