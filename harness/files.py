@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and where those are kept that can be made again.
+"""Files that are written whole or not at all, and the user's folders: for what can be made again, and what cannot.
 
 Below every other folder, as it knows none of them.
 """
@@ -41,3 +41,13 @@ def cache_dir() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("harness")
+
+
+def data_dir() -> Path:
+    """The user's folder for what the harness keeps and cannot make again; `HARNESS_DATA_DIR` names another."""
+    named = os.environ.get("HARNESS_DATA_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return platformdirs.user_data_path("harness")

@@ -32,13 +32,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache and a machine lock for each test, unless the environment names ones to share (CI's warm cache does)."""
+    """Folders and a machine lock for each test, unless the environment names a cache to share (CI's warm one)."""
     folder = tmp_path_factory.mktemp("machine")
     if "HARNESS_TEST_CACHE_DIR" in os.environ:
         monkeypatch.setenv("HARNESS_CACHE_DIR", os.environ["HARNESS_TEST_CACHE_DIR"])
     else:
         monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(folder / "lock"))
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(folder / "data"))
+    for name in ("HARNESS_HISTORY", "HARNESS_MACHINE", "HARNESS_MACHINE_ID"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
 
 

@@ -186,6 +186,19 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that measured: a random id that is kept on it, and the name that someone gave it."""
+
+    id: str
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Its name, or its id where it has none."""
+        return self.name or self.id
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """run.json: everything a report needs beside the launches.
 
@@ -194,7 +207,8 @@ class Run:
     `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to the hash
     of its files, so that a changed one is refused on resuming; `scripts` maps scenario to its file's text, for those
     from outside the project alone, so that who has only the report can run it again; `stops` maps group to how it
-    ended, once it has; `rules` are those of `RULES` for which it was made.
+    ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are older
+    than machines' ids, or of one that cannot keep an id.
     """
 
     id: str
@@ -216,6 +230,7 @@ class Run:
     scripts: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
     rules: int = 1
+    machine: Machine | None = None
     schema: int = SCHEMA
 
     @property

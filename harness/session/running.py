@@ -24,13 +24,14 @@ from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
+from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.model.backend import Backend, GpuWay, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
-from harness.model.run import RULES, Plan, Run, Unavailable, stood_in
+from harness.model.run import RULES, Machine, Plan, Run, Unavailable, stood_in
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
 from harness.report.sections import measured
@@ -241,6 +242,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         sources=jobs.sources(),
         scripts=jobs.scripts(planned.project.scenario_folders),
         rules=RULES,
+        machine=_machine(listener),
     )
     folder.write_run(begun)
     watch = gpus.watch(planned.cards)
@@ -370,6 +372,15 @@ def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str =
     # what the launches' CPUs share with others; empty where they are not pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.facts(), "pinned_to": pinned, **of_gpus}
+
+
+def _machine(listener: Listener) -> Machine | None:
+    """Which machine this is; None, with a sentence, where it cannot keep an id: the run is measured all the same."""
+    try:
+        return machine()
+    except CannotRunHereError as error:
+        listener.say(f"{error} A history will not know which machine measured this run.")
+        return None
 
 
 def _commit(root: Path) -> str:

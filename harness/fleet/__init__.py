@@ -1,0 +1,1 @@
+"""More than one machine: a plan in shards, runs that are merged, and what executes them elsewhere."""

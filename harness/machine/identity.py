@@ -1,0 +1,89 @@
+"""Which machine this is: a random id kept on it. A processor's model is no machine, nor is a host's name."""
+
+import json
+import os
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from harness.files import data_dir, write_atomically
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
+from harness.model.run import Machine
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
+
+
+def machine() -> Machine:
+    """This machine: its id, made when it is first asked for, and its name.
+
+    `HARNESS_MACHINE_ID` is the id of a machine that keeps no folder (a container of CI), `HARNESS_MACHINE` a name in
+    place of the kept one. Raises UsageError for variables and a file that cannot be read as such, CannotRunHereError
+    where the id cannot be kept.
+    """
+    given, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
+    if given is not None and not _ID.fullmatch(given):
+        raise UsageError(f"HARNESS_MACHINE_ID {given!r} is no id.", "Letters, digits, `.`, `_` and `-`: at most 64.")
+    kept = Machine(given) if given else _kept(_path())
+    return kept if named is None else Machine(kept.id, _named(named, "HARNESS_MACHINE"))
+
+
+def name_machine(name: str) -> Machine:
+    """Give this machine a name, which its later runs have; empty: take it away. Raises as `machine` does."""
+    path = _path()
+    named = Machine(_kept(path).id, _named(name, "The name"))
+    try:
+        write_atomically(path, _text(named))
+    except OSError as error:
+        raise _unkept(path, error) from None
+    return named
+
+
+def _path() -> Path:
+    return data_dir() / "machine.json"
+
+
+def _named(name: str, what: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{what} {name!r} is no name of a machine.", "At most 64 characters on one line.")
+    return name.strip()
+
+
+def _text(made: Machine) -> str:
+    return json.dumps({"id": made.id, "name": made.name}) + "\n"
+
+
+def _kept(path: Path) -> Machine:
+    """What the file says; where there is none, a new id is written to it first."""
+    try:
+        if not path.exists():
+            _make(path)
+        document = json.loads(path.read_bytes())
+        identity, name = document["id"], document.get("name", "")
+    except OSError as error:
+        raise _unkept(path, error) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise DamagedError(path, "it does not give the id of this machine") from None
+    if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
+        raise DamagedError(path, "what it gives as the id or name of this machine is none")
+    return Machine(identity, name)
+
+
+def _make(path: Path) -> None:
+    """Write a new id. Of several processes that do so at once, the first is believed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(_text(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
+        with suppress(FileExistsError):
+            path.hardlink_to(part)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _unkept(path: Path, error: OSError) -> CannotRunHereError:
+    return CannotRunHereError(
+        f"The id of this machine cannot be kept in {path}: {error.strerror}.",
+        "Name another folder with HARNESS_DATA_DIR, or give an id with HARNESS_MACHINE_ID.",
+    )
