@@ -1,8 +1,9 @@
+import contextlib
 from pathlib import Path
 
 import pytest
 
-from harness.machine.lock import exclusive
+from harness.machine.lock import exclusive, machine_to_itself, slot_to_itself
 from harness.model.errors import CannotRunHereError
 
 
@@ -21,3 +22,33 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_made_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CannotRunHereError, match="cannot be opened"), exclusive(tmp_path / "no" / "lock", "Busy."):
         pass
+
+
+def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap() -> None:
+    slots = [["cpu0", "cpu1"], ["cpu2", "cpu3"]]
+    with slot_to_itself(slots) as first, slot_to_itself(slots) as second:
+        assert (first, second) == (0, 1)
+        refused = pytest.raises(CannotRunHereError, match=r"No slot of this machine is free\..*held by process \d+")
+        with refused, slot_to_itself([["cpu1", "cpu2"]]):
+            pass
+        with pytest.raises(CannotRunHereError, match="Another run is measuring"), machine_to_itself():
+            pass
+    with slot_to_itself([["cpu1", "cpu2"]]), slot_to_itself([["cpu3"]]):
+        pass
+    with machine_to_itself(), pytest.raises(CannotRunHereError, match="Another run"), slot_to_itself(slots):
+        pass
+
+
+def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
+    slots, said = [["cpu0"]], []
+    with contextlib.ExitStack() as first:
+        first.enter_context(slot_to_itself(slots))
+
+        def let_go(told: str) -> None:
+            said.append(told)
+            first.close()
+
+        with slot_to_itself(slots, let_go) as place:
+            assert place == 0
+    assert len(said) == 1
+    assert said[0].endswith("Waiting for one.")
