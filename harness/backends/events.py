@@ -7,7 +7,7 @@ are not known are no mistake, since a newer worker may send them.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from harness.backends.text import one_line
@@ -27,6 +27,11 @@ GPU_NAME = 100
 
 #: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
 DEPTH_LIMIT = 32
+
+#: How long a name is at most, in characters, and how many things of a kind a launch may name: each is a line of
+#: some table, so that thousands are more than anybody reads.
+NAME_LIMIT = 200
+NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "packages": 10_000}
 
 #: What is wrong with whatever a worker says while it waits.
 UNASKED = "a line came while it waited for a word"
@@ -162,7 +167,8 @@ class Events:
                 self.hello |= {key: value for key, value in event.items() if key != "event"}
             case "pins":
                 packages = _object(event, "packages")
-                self.pins |= {name: _text(packages, name) for name in packages}
+                for name in packages:
+                    self.pins[_new(name, "packages", self.pins)] = _text(packages, name)
             case "phase":
                 self._take_phase(event)
             case "samples":
@@ -179,18 +185,18 @@ class Events:
             case "memory":
                 self.memory += _points(event)
             case "observation":
-                self.observations[_text(event, "name")] = event.get("value")
+                self.observations[_name(event, "observations", self.observations)] = event.get("value")
             case "fingerprint":
                 self.fingerprint |= _object(event, "values")
             case "artifact":
-                self.artifacts.add(_text(event, "name"))
+                self.artifacts.add(_name(event, "artifacts", self.artifacts))
             case "resources":
                 self.resources |= {key: _amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
                 self.gpus = tuple(map(_gpu, _objects(event, "gpus")))
 
     def _take_phase(self, event: Event) -> None:
-        name, seconds = _text(event, "name"), _amount(event, "seconds")
+        name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
         cpu_seconds = _if_there(_amount, event, "cpu_seconds")
         self.phases[name] = self.phases.get(name, 0.0) + seconds
         if cpu_seconds is not None:  # a worker that cannot know it leaves it out
@@ -277,6 +283,19 @@ def _text(event: Event, key: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{key} is not text in a line")
     return value
+
+
+def _name(event: Event, kind: str, known: Collection[str]) -> str:
+    return _new(_text(event, "name"), kind, known)
+
+
+def _new(name: str, kind: str, known: Collection[str]) -> str:
+    """A name beside those that are `known` of its kind; raises ValueError for one too long, or one too many."""
+    if len(name) > NAME_LIMIT:
+        raise ValueError(f"a name is longer than {NAME_LIMIT} characters in a line")
+    if name not in known and len(known) >= NAMED_LIMITS[kind]:
+        raise ValueError(f"there are more than {NAMED_LIMITS[kind]:,} {kind}")
+    return name
 
 
 def _object(event: Event, key: str) -> dict[str, Any]:

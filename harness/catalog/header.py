@@ -1,9 +1,11 @@
 """Reads and checks a scenario's header, and that its function takes what the header gives it. Nothing is imported."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,11 @@ _KEYS = (
     *("files", "script"),
 )
 _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
+#: How many combinations the values of all axes have at most, those that `exclude` names among them.
+COMBINATIONS = 100_000
+#: How long a value of an axis is at most, in characters: it stands in tables and on command lines.
+VALUE_LENGTH = 200
+
 #: What an axis's name in each of the tables has to match, and that in words.
 _AXIS_NAMES = {
     "axes": (
@@ -86,6 +93,7 @@ class _Header:
         table.check_keys(_KEYS)
         profile = table.table("profile", 'Write [tool.harness.profile], and data = ["*.cast"] below it.')
         profile.check_keys(["data"])
+        self._check_size()
         default = self._point(table, "default")
         exclude = [self._axis_values(entry) for entry in table.tables("exclude")]
         known = claims.Known(self.axes, default, self.sweeps, exclude, self._axis_values, self._quantity, _devices)
@@ -111,6 +119,12 @@ class _Header:
             files=table.texts("files"),
             script=table.text("script"),
         )
+
+    def _check_size(self) -> None:
+        count = prod(map(len, self.axes.values()))
+        if count > COMBINATIONS:
+            self.table.wrong("axes", f"have {count:,} combinations.", f"Write at most {COMBINATIONS:,}.")
+            self.findings.check()  # what else is read would go through them
 
     def _tool_harness(self) -> Table:
         tool = self.document.values.get("tool")
@@ -162,6 +176,8 @@ class _Header:
         if not isinstance(numbers, list) or len(numbers) < 2 or not all(map(is_number, numbers)):
             fix = f"For example: {axis} = {{ sweep = [1, 32, 1024] }}."
             table.wrong("sweep", "must be a list of two or more finite numbers.", fix)
+            return []
+        if not table.is_short("sweep", numbers):
             return []
         for below, above in pairwise(numbers):
             if below >= above:
@@ -288,8 +304,10 @@ def _axis(axis: str, table: Table) -> list[str]:
         table.wrong(axis, "must be a list of strings.", fix)
         return []
     values = table.texts(axis)
-    for value in dict.fromkeys(values):
-        if values.count(value) > 1:
+    for value, times in Counter(values).items():
+        if len(value) > VALUE_LENGTH:
+            table.wrong(axis, f"has a value of {len(value):,} characters.", f"Write at most {VALUE_LENGTH}.")
+        if times > 1:
             table.wrong(axis, f"has {value!r} twice.", "Remove one of them.", value=value)
     return values
 

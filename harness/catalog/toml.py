@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,10 @@ from harness.model.texts import nearest
 
 #: The way to a value: keys of tables, and numbers, from 0, of a list's entries.
 Key = tuple[str | int, ...]
+
+#: How many characters a text has at most, and how many entries a list: more is nobody's header, and what reads it
+#: would take long.
+TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
 
 _WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
@@ -110,18 +114,18 @@ class Table:
     def text(self, name: str) -> str:
         """A string; empty where there is none."""
         value = self.values.get(name, "")
-        if isinstance(value, str):
-            return value
-        self.wrong(name, "must be a string.", f'Put it in quotes: {name} = "{value}".')
-        return ""
+        if not isinstance(value, str):
+            self.wrong(name, "must be a string.", f'Put it in quotes: {name} = "{value}".')
+            return ""
+        return value if self.is_short(name, [value]) else ""
 
     def texts(self, name: str) -> list[str]:
         """A list of strings; empty where there is none."""
         value = self.values.get(name, [])
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return value
-        self.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
-        return []
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
+            return []
+        return value if self.is_short(name, value) else []
 
     def table(self, name: str, fix: str) -> "Table":
         """A table; empty where there is none."""
@@ -135,10 +139,20 @@ class Table:
         """A list of tables; empty where there is none."""
         value = self.values.get(name, [])
         if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            value = value if self.is_short(name, value) else []
             return [Table(entry, self.findings, (*self.key, name, number)) for number, entry in enumerate(value)]
         table = ".".join(part for part in (*self.key, name) if isinstance(part, str))
         self.wrong(name, "must be a list of tables.", f"Write [[{table}]], in double brackets.")
         return []
+
+    def is_short(self, name: str, values: Sequence[Any]) -> bool:
+        """Whether a list, and each text in it, is as long as may be; else that is noted."""
+        longest = max((len(value) for value in values if isinstance(value, str)), default=0)
+        if longest > TEXT_LIMIT:
+            self.wrong(name, f"has {longest:,} characters.", f"Write at most {TEXT_LIMIT:,}.")
+        if len(values) > LIST_LIMIT:
+            self.wrong(name, f"has {len(values):,} entries.", f"Write at most {LIST_LIMIT:,}.")
+        return longest <= TEXT_LIMIT and len(values) <= LIST_LIMIT
 
     def check_keys(self, known: Iterable[str]) -> None:
         """Note each key that is not one of the `known`."""

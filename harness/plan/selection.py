@@ -13,6 +13,9 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
 from harness.model.texts import nearest, plain
 
+#: How many cells a run has at most: at a second each, a launch of every one takes more than a day.
+CELLS = 100_000
+
 Point = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -115,6 +118,9 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
         raise NothingSelectedError("Nothing is selected: there is no scenario or no environment.")
+    count = sum(len(points[point]) for point in chosen)
+    if count > CELLS:
+        raise UsageError(f"{count:,} cells are selected; a run has at most {CELLS:,}.", "Select fewer with -s, -e, -a.")
     cells = [
         Cell(scenario=scenario, environment=environment, device=device, axes=dict(axes))
         for scenario, axes in chosen

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.events import LINE_LIMIT, RESOURCES, TOTAL_LIMIT, Events
+from harness.backends.events import LINE_LIMIT, NAME_LIMIT, NAMED_LIMITS, RESOURCES, TOTAL_LIMIT, Events
 from harness.model.gpu import UsedGpu
 from harness.model.launch import Sample, Status
 
@@ -261,3 +261,25 @@ def test_what_was_read_can_be_stored(stream):
     numbers = [events.phases, events.phases_cpu, events.resources]
     text = json.dumps([events.observations, events.fingerprint, events.hello, events.pins, *numbers], allow_nan=False)
     text.encode("utf-8")
+
+
+NAMED = {
+    "phases": lambda name: line(event="phase", name=name, start=0, seconds=1),
+    "observations": lambda name: line(event="observation", name=name, value=1),
+    "artifacts": lambda name: line(event="artifact", name=name, bytes=1),
+    "packages": lambda name: line(event="pins", packages={name: "1"}),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED_LIMITS)
+def test_a_launch_names_so_many_things_and_no_more(kind):
+    events = read(*(NAMED[kind](f"name {i}") for i in range(NAMED_LIMITS[kind])), NAMED[kind]("name 0"))
+    assert not events.error
+    events.feed(NAMED[kind]("one more"))
+    assert f"there are more than {NAMED_LIMITS[kind]:,} {kind}" in events.error
+
+
+@pytest.mark.parametrize("kind", NAMED_LIMITS)
+def test_a_name_is_so_long_and_no_longer(kind):
+    assert not read(NAMED[kind]("n" * NAME_LIMIT)).error
+    assert "a name is longer than 200 characters" in read(NAMED[kind]("n" * (NAME_LIMIT + 1))).error

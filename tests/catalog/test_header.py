@@ -287,3 +287,27 @@ def test_an_axis_of_a_settings_name_is_the_scenarios_own() -> None:
 )
 def test_whether_a_file_uses_keras_is_read_in_its_code(code: str, uses: bool) -> None:
     assert with_lines(code=f"{code}\ndef scenario(bench, mode): ...").uses_keras is uses
+
+
+def test_more_combinations_than_anybody_measures_are_refused_at_once() -> None:
+    values = [str(number) for number in range(1000)]
+    axes = "".join(f"# a{axis} = {values}\n" for axis in range(5))
+    (told,) = problems('# model = ["small", "large"]\n', f'# model = ["small", "large"]\n{axes}')
+    assert "`axes` have 24,000,000,000,000,000 combinations. Write at most 100,000." in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            'model = ["small", "large"]',
+            f"model = {['x'] * 1001}",
+            "`axes.model` has 1,001 entries. Write at most 1,000.",
+        ),
+        ('model = ["small", "large"]', f"model = ['{'x' * 201}']", "has a value of 201 characters. Write at most 200."),
+        ("sweep = [1, 32.0, 1e3]", f"sweep = {list(range(1001))}", "has 1,001 entries. Write at most 1,000."),
+        ('title = "', f'title = "{"x" * 1001}', "characters. Write at most 1,000."),
+    ],
+)
+def test_what_is_too_long_is_told(old: str, new: str, told: str) -> None:
+    assert any(told in problem for problem in problems(old, new))

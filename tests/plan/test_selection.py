@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,15 @@ def test_two_filters_of_which_no_scenario_has_both_axes(axes: dict[str, list[str
     with pytest.raises(NothingSelectedError) as caught:
         chosen(scenarios=["step", "other"], axes=axes)
     assert told in str(caught.value)
+
+
+def test_a_run_has_so_many_cells_and_no_more() -> None:
+    large = scenario(
+        "large", axes={"one": [str(i) for i in range(1000)], "other": [str(i) for i in range(40)]}, default={}
+    )
+    catalog = replace(CATALOG, scenarios={"large": large})
+    with pytest.raises(UsageError, match="120,000 cells are selected; a run has at most 100,000"):
+        select(Selection(), catalog, Device.CPU)
 
 
 def test_axes_are_parsed_and_joined() -> None:
