@@ -4,17 +4,28 @@ import os
 import re
 import stat
 import tarfile
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from itertools import islice
+from pathlib import PurePosixPath
 from typing import IO, cast
 
 from harness.backends.text import one_line
 
-#: What is kept of a launch: bytes in all, files, and how many entries are looked at.
+#: What is kept of a launch: bytes in all, files, how many entries are looked at, how deep their folders are, and for
+#: how long they are read, in seconds.
 BYTES_LIMIT = 64 * 1024**2
 FILES_LIMIT = 1_000
 ENTRIES_LIMIT = 10_000
+DEPTH_LIMIT = 8
+SECONDS_LIMIT = 30.0
+
+#: So many things that were refused have a line.
+_TOLD = 20
+
+_CHUNK = 1024**2
 
 
 @dataclass
@@ -27,48 +38,116 @@ class Artifacts:
     files: dict[str, bytes] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     _entries: int = 0
+    _bytes: int = 0
+    _folders: set[str] = field(default_factory=set)
+    _until: float = field(default_factory=lambda: time.monotonic() + SECONDS_LIMIT)
 
     def refuse(self, name: str, why: str) -> None:
         """Note what is not kept."""
-        if len(self.refused) < 20:
+        if len(self.refused) < _TOLD:
             self.refused.append(f"{one_line(name, 100)}: {why}")
 
-    def full(self, name: str, size: int) -> bool:
+    @property
+    def left(self) -> int:
+        """How many bytes more are kept."""
+        return BYTES_LIMIT - self._bytes
+
+    def full(self, name: str, size: int = 0) -> bool:
         """Whether to stop at an entry of this size. To skip it would mean to read it, however large."""
         self._entries += 1
-        kept = sum(map(len, self.files.values()))
-        over = kept + size > BYTES_LIMIT or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
+        over = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
         if over:
-            self.refuse(name, f"this and what follows is more than {BYTES_LIMIT >> 20} MiB or {FILES_LIMIT} files")
-        return over
+            limits = f"{BYTES_LIMIT >> 20} MiB, {FILES_LIMIT} files or {ENTRIES_LIMIT} entries"
+            self.refuse(name, f"this and what follows is more than {limits}")
+        late = not over and time.monotonic() > self._until
+        if late:
+            self.refuse(name, f"this and what follows was not read within {SECONDS_LIMIT:g} s")
+        return over or late
 
     def add(self, name: str, content: bytes) -> None:
-        """Keep one file, under a name of its own."""
+        """Keep one file, under a name of its own, which is no folder of another one's."""
         safe = safe_name(name) or "unnamed"
-        while safe in self.files:
-            safe += "_"
+        while safe in self.files or safe in self._folders or any(each in self.files for each in _parents(safe)):
+            safe = _another(safe, self.files)
         self.files[safe] = content
+        self._folders.update(_parents(safe))
+        self._bytes += len(content)
 
 
-def from_folder(folder: Path) -> Artifacts:
-    """The files under a folder that an untrusted script has filled and no longer touches; no link is followed."""
+def _parents(name: str) -> list[str]:
+    return [str(parent) for parent in PurePosixPath(name).parents if parent.name]
+
+
+def _another(name: str, files: Iterable[str]) -> str:
+    """The name with a `_` after the part that is a file of that name, else at its end."""
+    taken = next((parent for parent in reversed(_parents(name)) if parent in files), name)
+    return f"{taken}_{name[len(taken) :]}"
+
+
+def from_folder(folder: int) -> Artifacts:
+    """The files under a folder that an untrusted script has filled, and may still change.
+
+    `folder` is a descriptor that was opened before the script started: whatever lies at its path now is not looked at.
+    No link is followed, no other file system entered, nothing opened that is no regular file.
+    """
     found = Artifacts()
-    for parent, names, files in os.walk(folder, onerror=None, followlinks=False):
-        names.sort()
-        linked = [name for name in names if (Path(parent) / name).is_symlink()]
-        for path in (Path(parent) / name for name in sorted(files + linked)):
-            name = path.relative_to(folder).as_posix()
-            try:
-                entry = path.lstat()
-                if found.full(name, entry.st_size):
-                    return found
-                if stat.S_ISREG(entry.st_mode):
-                    found.add(name, path.read_bytes())
-                else:
-                    found.refuse(name, "no regular file")
-            except OSError as error:
-                found.refuse(name, error.strerror or "cannot be read")
+    _walk(found, folder, "", os.fstat(folder).st_dev)
     return found
+
+
+def _walk(found: Artifacts, folder: int, path: str, device: int) -> bool:
+    """Add the files below an open folder; False where a limit was reached."""
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in islice(entries, ENTRIES_LIMIT + 1))
+    for each in names:
+        name = f"{path}{each}"
+        try:
+            entry = os.stat(each, dir_fd=folder, follow_symlinks=False)
+            if found.full(name, entry.st_size if stat.S_ISREG(entry.st_mode) else 0):
+                return False
+            if entry.st_dev != device:
+                found.refuse(name, "on another file system")
+            elif stat.S_ISDIR(entry.st_mode):
+                if name.count("/") + 1 >= DEPTH_LIMIT:
+                    found.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
+                    continue
+                with _opened(each, folder, os.O_DIRECTORY) as inner:
+                    if os.fstat(inner).st_dev == device and not _walk(found, inner, f"{name}/", device):
+                        return False
+            elif stat.S_ISREG(entry.st_mode):
+                with _opened(each, folder) as file:
+                    _read(found, file, name, device)
+            else:
+                found.refuse(name, "no regular file")
+        except OSError as error:
+            found.refuse(name, error.strerror or "cannot be read")
+    return True
+
+
+@contextmanager
+def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
+    """A descriptor of what is in an open folder by that name, no link; a pipe that took its place is not waited for."""
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _read(found: Artifacts, file: int, name: str, device: int) -> None:
+    """Add an open file, unless it is another by now than what was looked at, or grows while it is read."""
+    entry = os.fstat(file)
+    if not stat.S_ISREG(entry.st_mode) or entry.st_dev != device:
+        found.refuse(name, "no regular file")
+        return
+    chunks, left = [], found.left
+    while left >= 0 and (chunk := os.read(file, min(_CHUNK, left + 1))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    if left < 0:
+        found.refuse(name, "it grew while it was read")
+    else:
+        found.add(name, b"".join(chunks))
 
 
 def from_archive(chunks: Iterable[bytes]) -> Artifacts:
@@ -77,11 +156,17 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
     try:
         with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|") as tar:
             for member in tar:
-                if member.isdir():
+                name = member.name.partition("/")[2]  # without the folder's own name
+                if member.isdir() and not name:
                     continue
-                name = member.name.partition("/")[2] or member.name  # without the folder's own name
+                name = name or member.name
                 if found.full(name, member.size):
                     break
+                if member.isdir():
+                    continue
+                if name.count("/") >= DEPTH_LIMIT:
+                    found.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
+                    continue
                 content = tar.extractfile(member) if member.isreg() else None
                 if content is None:
                     found.refuse(name, "no regular file")
@@ -112,4 +197,4 @@ class _Chunks:
 def safe_name(name: str) -> str:
     """An untrusted file name as a relative path that can do no harm, or empty where nothing is left of it."""
     parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
-    return "/".join([part for part in parts if part.strip("_")][:8])
+    return "/".join([part for part in parts if part.strip("_")][-DEPTH_LIMIT:])

@@ -169,7 +169,8 @@ def outcome(
         artifacts=artifacts.files,
         image=image,
         error=one_line(error),
-        stderr=_stderr(stderr.text(), events.traceback, artifacts.refused),
+        stderr=_stderr(stderr.text(), events.traceback),
+        not_kept=tuple(artifacts.refused),
     )
 
 
@@ -223,11 +224,10 @@ def _before(events: Events, asked: float | None) -> dict[str, float]:
     return phases
 
 
-def _stderr(text: str, traceback: str, refused: Sequence[str]) -> str:
+def _stderr(text: str, traceback: str) -> str:
     parts = [text]
     if traceback.strip() and traceback.strip() not in text:
         tail = Tail()
         tail.feed(traceback.encode("utf-8", "replace"))
         parts.append(tail.text())
-    parts += [f"not kept: {line}" for line in refused]
     return "\n".join(part.rstrip("\n") for part in parts if part)

@@ -18,6 +18,9 @@ from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.store import codec
 
+#: The slashes in the path of an artifact that is in no folder of its launch's: artifacts/LAUNCH/NAME.
+_OWN = 2
+
 #: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
 ROOM = 64 * 1024 * 1024
 
@@ -119,7 +122,7 @@ class RunFolder:
         kept = []
         with self._writing("artifacts") as folder:
             for name, data in artifacts.items():
-                path = folder / launch / Path(name).name
+                path = (folder / launch).joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
                 kept.append(path.relative_to(self.path).as_posix())
@@ -127,7 +130,8 @@ class RunFolder:
 
     def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
         """The profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
-        kept = {Path(name).name: self.path / name for name in launch.artifacts}
+        # those that lie deeper are the scenario's own
+        kept = {Path(name).name: self.path / name for name in launch.artifacts if name.count("/") == _OWN}
         found = {}
         for part in Part:
             if path := kept.get(f"{part.file}.json"):

@@ -8,8 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends import artifacts
-from harness.backends.artifacts import from_archive, from_folder, safe_name
+from harness.backends.artifacts import Artifacts, from_archive, safe_name
 from harness.backends.docker.container import pack
+
+
+def from_folder(folder, meanwhile=lambda: None):
+    """What is kept of a folder that is opened, changed `meanwhile`, and read."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        meanwhile()
+        return artifacts.from_folder(handle)
+    finally:
+        os.close(handle)
 
 
 def test_files_come_with_their_folders(tmp_path):
@@ -53,8 +63,85 @@ def test_two_names_that_become_one_stay_two(tmp_path):
     assert from_folder(tmp_path).files == {"a_b": b"1", "a_b_": b"2"}
 
 
-def test_no_folder_is_no_artifacts(tmp_path):
-    assert from_folder(tmp_path / "none").files == {}
+def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path):
+    folder, secret = tmp_path / "artifacts", tmp_path / "secret"
+    folder.mkdir()
+    secret.mkdir()
+    (secret / "key").write_text("k")
+
+    def replace():
+        folder.rmdir()
+        folder.symlink_to(secret)
+
+    assert from_folder(folder, replace).files == {}
+
+
+def test_a_folder_that_is_gone_is_no_artifacts(tmp_path):
+    folder = tmp_path / "artifacts"
+    folder.mkdir()
+    assert from_folder(folder, folder.rmdir).files == {}
+
+
+def test_another_file_system_is_not_entered():
+    with patch.object(artifacts, "_TOLD", artifacts.ENTRIES_LIMIT):
+        assert "pts: on another file system" in from_folder("/dev").refused
+
+
+def test_what_lies_too_deep_is_not_entered_and_named(tmp_path):
+    deep = tmp_path.joinpath(*"abcdefghi")
+    deep.mkdir(parents=True)
+    (deep / "data").write_bytes(b"1")
+    (deep.parent.parent / "data").write_bytes(b"2")
+    found = from_folder(tmp_path)
+    assert found.files == {"a/b/c/d/e/f/g/data": b"2"}
+    assert found.refused == ["a/b/c/d/e/f/g/h: deeper than 8 folders"]
+    inner = from_archive([pack({"artifacts/a/b/c/d/e/f/g/h/data": b"1", "artifacts/a/b/c/d/e/f/g/data": b"2"})])
+    assert inner.files == found.files
+    assert inner.refused == ["a/b/c/d/e/f/g/h/data: deeper than 8 folders"]
+
+
+def test_folders_count_as_entries(tmp_path):
+    for number in range(20):
+        (tmp_path / f"{number:02}").mkdir()
+    (tmp_path / "last").write_bytes(b"x")
+    with patch.object(artifacts, "ENTRIES_LIMIT", 10):
+        assert "10 entries" in from_folder(tmp_path).refused[0]
+        assert "10 entries" in from_archive([pack({}, tuple(f"artifacts/{n:02}" for n in range(20)))]).refused[0]
+
+
+def test_reading_ends_at_its_deadline(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    with patch.object(artifacts, "SECONDS_LIMIT", -1.0):
+        assert from_folder(tmp_path).refused == ["a: this and what follows was not read within -1 s"]
+
+
+def test_a_file_that_became_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    real = os.open
+
+    def swapped(name, flags, **options):
+        if name == "a":
+            (tmp_path / "a").unlink()
+            os.mkfifo(tmp_path / "a")
+        return real(name, flags, **options)
+
+    with patch.object(os, "open", swapped):
+        assert from_folder(tmp_path).refused == ["a: no regular file"]
+
+
+def test_one_name_in_two_folders_stays_two_files():
+    found = from_archive([pack({"artifacts/x/data.txt": b"1", "artifacts/y/data.txt": b"2"})])
+    assert found.files == {"x/data.txt": b"1", "y/data.txt": b"2"}
+
+
+@given(st.lists(st.sampled_from(["a b", "a?b", "a b/c", "a?b/c", "a?b/c/d", "a b/c/d", "..", "x/../a b"]), max_size=6))
+def test_whatever_names_become_no_file_is_in_the_place_of_another_ones_folder(names):
+    found = Artifacts()
+    for name in names:
+        found.add(name, b"")
+    assert len(found.files) == len(names)
+    folders = {str(parent) for name in found.files for parent in PurePosixPath(name).parents}
+    assert not folders & found.files.keys()
 
 
 @given(st.text())

@@ -90,10 +90,14 @@ def test_a_clock_that_went_back_gives_no_phase():
     assert judged(said("hello", time=12.0, started=None) + OK, asked=11.0).phases == {}
 
 
-def test_the_traceback_and_what_was_refused_stand_at_the_end_of_stderr():
+def test_the_traceback_stands_at_the_end_of_stderr():
     stream = said("end", status="failed", reason="r", traceback="Traceback\n  boom\n")
-    result = judged(stream, Ending(1), artifacts=Artifacts(refused=["link: no regular file"]))
-    assert result.stderr == "Traceback\n  boom\nnot kept: link: no regular file"
+    assert judged(stream, Ending(1)).stderr == "Traceback\n  boom"
+
+
+def test_what_was_refused_of_its_artifacts_is_told_however_it_ended():
+    refused = Artifacts(refused=["link: no regular file"])
+    assert judged(OK, artifacts=refused).not_kept == ("link: no regular file",)
 
 
 def card(index, pci="", **changes):

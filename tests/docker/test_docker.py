@@ -119,9 +119,9 @@ def test_artifacts_come_back_and_links_do_not(docker, requirement):
     )
     outcome = docker.launch(requirement, job(source))
     assert outcome.artifacts == {"p/t.json": b"{}"}
-    assert "link: no regular file" in outcome.stderr
-    assert "folder: no regular file" in outcome.stderr
-    assert "pipe: no regular file" in outcome.stderr
+    assert "link: no regular file" in outcome.not_kept
+    assert "folder: no regular file" in outcome.not_kept
+    assert "pipe: no regular file" in outcome.not_kept
 
 
 def test_artifacts_over_the_limit_are_not_read(docker, requirement):
@@ -130,7 +130,7 @@ def test_artifacts_over_the_limit_are_not_read(docker, requirement):
     )
     outcome = docker.launch(requirement, job(source))
     assert outcome.artifacts == {}
-    assert "64 MiB" in outcome.stderr
+    assert "64 MiB" in outcome.not_kept[0]
 
 
 def test_a_folder_of_artifacts_that_is_gone_is_none(docker, requirement):

@@ -118,6 +118,11 @@ def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
     assert kept == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
 
 
+def test_one_name_in_two_folders_stays_two_files(folder):
+    kept = folder.write_artifacts("g", {"x/data.txt": b"1", "y/data.txt": b"2"})
+    assert [(folder.path / each).read_bytes() for each in kept] == [b"1", b"2"]
+
+
 def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
     folder.write_reports({"report.md": "1", "details.md": "1", "charts/old.svg": "<svg/>", "charts/both.svg": "<svg/>"})
     written = folder.write_reports({"report.md": "2", "charts/both.svg": "<svg>2</svg>", "charts/../out.svg": "<svg/>"})

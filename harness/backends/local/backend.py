@@ -80,12 +80,12 @@ class LocalBackend(RegisteredBackend):
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
         """One launch in a folder of its own, which is removed."""
         python = self._python(requirement)
-        with self._scratch(worker.files(job, die_with_parent=True)) as folder:
+        with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
             command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
-                artifacts = from_folder(folder / worker.ARTIFACTS)
-                return worker.outcome(events, ending, stderr, image=requirement.lock.sha256, artifacts=artifacts)
+                image = requirement.lock.sha256
+                return worker.outcome(events, ending, stderr, image=image, artifacts=from_folder(artifacts))
 
             process = LocalProcess(command, folder, variables, job.limits, takes_words=worker.takes_turns(job))
             with closing(process):
@@ -141,6 +141,16 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     (folder / worker.ARTIFACTS).mkdir()
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """A descriptor of a launch's folder of artifacts, for as long as it lasts: a script may put a link in its place."""
+    handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _scratch(run: str) -> Path:

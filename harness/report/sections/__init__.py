@@ -15,6 +15,7 @@ from harness.report.sections import (
     claims,
     course,
     environments,
+    kept,
     measured,
     missing,
     observed,
@@ -38,6 +39,7 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     environments.sections,
     course.sections,
     missing.sections,
+    kept.sections,
     again.sections,
 )
 

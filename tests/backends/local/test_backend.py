@@ -67,7 +67,14 @@ def test_artifacts_come_back_and_links_do_not(local, requirement):
     )
     outcome = local.launch(requirement, job(source))
     assert outcome.artifacts == {"p/t.json": b"{}"}
-    assert "link: no regular file" in outcome.stderr
+    assert "link: no regular file" in outcome.not_kept
+
+
+@pytest.mark.parametrize("elsewhere", ["/etc", "/proc"])
+def test_a_link_in_the_place_of_its_artifacts_is_not_followed(local, requirement, elsewhere):
+    source = f"os.rmdir('artifacts'); os.symlink({elsewhere!r}, 'artifacts'); say('end', status='ok')"
+    outcome = local.launch(requirement, job(source))
+    assert (outcome.status, outcome.artifacts) == (Status.OK, {})
 
 
 def test_the_deadline_ends_children_too(local, requirement, tmp_path):

@@ -1,0 +1,32 @@
+"""What launches left as artifacts and was not kept, and why."""
+
+from collections.abc import Iterator
+
+from harness.analysis.results import Results
+from harness.model.launch import Launch
+from harness.model.texts import counted
+from harness.report.blocks import Column, Section, Text, Where, tabulate
+
+#: So many launches have a line.
+LAUNCHES = 50
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """A line for each such launch; no section where everything was kept."""
+    lost = [launch for launch in results.launches if launch.not_kept]
+    if not lost:
+        return
+    told = f"{counted(len(lost), 'launch')} left artifacts that were not kept: details.md and report.html say which."
+    columns: list[Column[Launch]] = [
+        Column("cell", lambda each: str(each.cell), is_label=True),
+        Column("round", lambda each: str(each.round or "pilot")),
+        Column("not kept", lambda each: "; ".join(each.not_kept)),
+    ]
+    yield Section(
+        "Artifacts that were not kept",
+        "not-kept",
+        [
+            Text(told, True, where=Where.PASTE | Where.TERMINAL),
+            tabulate("Artifacts that were not kept", columns, lost[:LAUNCHES], noun="launch"),
+        ],
+    )
