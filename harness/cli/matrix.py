@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from harness import session
 from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
+from harness.cli.messages import say
 from harness.model.errors import UsageError
 from harness.session.request import Request
 
@@ -19,17 +21,28 @@ def matrix(
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(
-            "--fail-on", help="Exit with 5 if an environment is slower than the reference, with 1 if a cell failed."
+            "--fail-on",
+            help="Exit with 5 if an environment is slower than the reference, or --head than --base; 1: a cell failed.",
         ),
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Continue the run in this folder.", autocompletion=completion.runs)
     ] = None,
+    base: Annotated[
+        str, typer.Option(metavar="REF", help="Set the scenarios' files of this git commit against those of --head.")
+    ] = "",
+    head: Annotated[str, typer.Option(metavar="REF", help="With --base. Default: the files as they lie here.")] = "",
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
 ) -> None:
     """Measure scenarios over environments, in rounds whose cells take turns, and report."""
+    if head and not base:
+        raise UsageError("--head says what is set against --base, which is left out.", "Type --base too.")
+    if base and not resume:
+        request, told = session.versions.request(request, base, head)
+        for sentence in told:
+            say(sentence)
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))
     from harness.cli import running  # noqa: PLC0415 - what measures and reports; neither help nor a plan needs it

@@ -13,6 +13,9 @@ from harness.model.issues import Issue
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
 
+#: The axis of a scenario that was made of two versions of one (harness/catalog/versions.py), and its values.
+SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
+
 #: The folders of a project's scenarios, below its top: its own, and what upstream issues tell of.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.session import doctor, images, names, scenarios, scripts
+    from harness.session import doctor, images, names, scenarios, scripts, versions
     from harness.session.forecast import Outlook, outlook
     from harness.session.planning import Planned, plan
     from harness.session.reporting import Gate, Written, compare, export, gate, read, report
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
 
     So a command imports this at its top, and is there at once.
     """
-    if name in ("doctor", "images", "names", "scenarios", "scripts"):
+    if name in ("doctor", "images", "names", "scenarios", "scripts", "versions"):
         return import_module(f"{__name__}.{name}")
     for module, names in _NAMES.items():
         if name in names:

@@ -13,7 +13,7 @@ from harness.analysis.verdicts import Verdict
 from harness.backends import registry
 from harness.files import cache_dir
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.scenario import ENVIRONMENT
+from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Comparison
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
 from harness.report.changes import fact
@@ -112,7 +112,8 @@ def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool =
 def gate(found: Results | Pair) -> Gate:
     """Whether an environment is slower than the run's reference in some row; of two runs, whether a cell became slower.
 
-    What is compared along an axis has no bad side: it is no regression that eager mode is slower than graph mode.
+    What is compared along an axis has no bad side: it is no regression that eager mode is slower than graph mode. Two
+    versions of a scenario have one.
     """
     verdicts: set[Verdict | None]
     if isinstance(found, Pair):
@@ -123,8 +124,13 @@ def gate(found: Results | Pair) -> Gate:
             for table in found.all_tables
             for row in table.rows
             for head, value in table.values(row)
-            if head.comparison and head.comparison.along == ENVIRONMENT and value.compared
+            if head.comparison and _has_a_bad_side(head.comparison) and value.compared
         }
     if not verdicts - {None, Verdict.DIFFERENT_WORK}:
         return Gate.NOTHING_JUDGED
     return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED
+
+
+def _has_a_bad_side(comparison: Comparison) -> bool:
+    versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
+    return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)

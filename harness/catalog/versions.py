@@ -1,0 +1,185 @@
+"""Two versions of one scenario's file side by side: a generated scenario that runs either, by an axis of its own."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.catalog import header, toml
+from harness.files import cache_dir, write_atomically
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
+
+#: What of a header is about the scenario alone, whichever way it is measured.
+_KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
+
+
+def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
+    """Write the scenario `NAME_side_by_side` into the user's cache, and return its path; the same files have the same.
+
+    `before` and `after` are the files of the scenario `name` by their names, `NAME.py` among them. Its axis `side`
+    (`base`, `head`) says which of them a launch runs, and its one comparison is along it. It has those values of the
+    other axes that both versions have; claims, expectations and other comparisons are left out.
+
+    Raises FileError for a version that is wrong, UsageError where the two do not have the same axes, and
+    CannotRunHereError where the cache cannot be written.
+    """
+    sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
+    texts = {side: _text(files[f"{name}.py"]) for side, files in sides.items()}
+    parsed = {side: header.parse(text, Path(side, f"{name}.py")) for side, text in texts.items()}
+    documents = {side: toml.read_header(text, Path(side, f"{name}.py")).values for side, text in texts.items()}
+    made = f"{name}_{SIDE}_by_{SIDE}"
+    files = {f"{side}/{file}": data for side, of in sides.items() for file, data in of.items()}
+    text = _scenario(name, parsed, _header(name, parsed, documents, list(files)))
+    digest = hashlib.sha256(text.encode())
+    for file, data in sorted(files.items()):
+        digest.update(f"\0{file}\0{len(data)}\0".encode())
+        digest.update(data)
+    folder = cache_dir() / "versions" / digest.hexdigest()[:16]
+    try:
+        for file, data in files.items():
+            write_atomically(folder / file, data)
+        write_atomically(folder / f"{made}.py", text.encode())
+    except OSError as error:
+        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
+    return folder / f"{made}.py"
+
+
+def _text(data: bytes) -> str:
+    # as toml.read_file reads a file: what is no UTF-8 is told as what is wrong in a line
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def _header(
+    name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
+) -> dict[str, Any]:
+    """The generated scenario's header: the newer version's, less what is about other comparisons."""
+    before, after = parsed.values()
+    old, new = (document["tool"]["harness"] for document in documents.values())
+    axes = {table: _axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
+    if SIDE in after.axes:
+        raise UsageError(f"{name} has an axis {SIDE!r} of its own.", "Give it another name to set versions against it.")
+    # settings are axes that one header may name and the other not: here they are what both say
+    values = {axis: found for table in axes.values() for axis, found in table.items()}
+    of = dict.fromkeys([STEP, *(each.of for each in after.compare if each.of in _compared(before))])
+    base, head = BEFORE_AND_AFTER
+    own: dict[str, Any] = {
+        **{key: new[key] for key in _KEPT if key in new},
+        "axes": {**axes["axes"], SIDE: list(BEFORE_AND_AFTER)},
+        "env": axes["env"],
+        "default": {axis: value for axis, value in new.get("default", {}).items() if _has(values, {axis: value})},
+        "exclude": [each for each in new.get("exclude", []) if _has(values, each)],
+        "needs": [
+            {**need, "when": {**need.get("when", {}), SIDE: side}}
+            for side, tables in ((base, old), (head, new))
+            for need in tables.get("needs", [])
+            if _has(values, need.get("when", {}))
+        ],
+        "compare": [
+            {"name": f"{head} against {base}", "along": SIDE, "plus": head, "against": base, "of": each} for each in of
+        ],
+        "files": list(files),
+    }
+    return {
+        "requires-python": ",".join(dict.fromkeys(filter(None, [after.requires_python, before.requires_python]))),
+        "dependencies": list(dict.fromkeys([*after.dependencies, *before.dependencies])),
+        "tool": {"harness": {key: value for key, value in own.items() if value not in ({}, [])}},
+    }
+
+
+def _compared(scenario: Scenario) -> set[str]:
+    return {each.of for each in scenario.compare}
+
+
+def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes of a table with the values that both versions have. Raises UsageError where that is none."""
+    if old.keys() != new.keys():
+        differing = ", ".join(sorted(old.keys() ^ new.keys()))
+        raise UsageError(
+            f"The two versions of {name} do not have the same axes: one of them alone has {differing}.",
+            "They cannot be set side by side: measure each by itself.",
+        )
+    shared: dict[str, Any] = {}
+    for axis, given in new.items():
+        if given == old[axis]:
+            shared[axis] = given
+            continue
+        listed = [value for value in given if value in old[axis]] if isinstance(given, list) else []
+        if not listed:
+            raise UsageError(
+                f"The two versions of {name} share no value of the axis {axis}.",
+                "They cannot be set side by side: measure each by itself.",
+            )
+        shared[axis] = listed
+    return shared
+
+
+def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
+    """Whether each axis's value, or one of several, is among the values; a setting's always is."""
+    for axis, wanted in named.items():
+        given = values.get(axis)
+        if isinstance(given, list) and not set(wanted if isinstance(wanted, list) else [wanted]) <= set(given):
+            return False
+    return True
+
+
+def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
+    after = parsed[BEFORE_AND_AFTER[1]]
+    axes = [axis for axis in after.axes if axis not in (*after.environ, *after.settings)]
+    given = "".join(f", {axis}={axis}" for axis in axes)
+    uses_keras = any(each.uses_keras for each in parsed.values())
+    lines = [
+        "# /// script",
+        *(f"# {key} = {_toml(value)}" for key, value in document.items() if key != "tool"),
+        "#",
+        "# [tool.harness]",
+        *(f"# {key} = {_toml(value)}" for key, value in document["tool"]["harness"].items()),
+        "# ///",
+        f'"""Two versions of the scenario {name}: `harness matrix --base` has written this."""',
+        "",
+        "import importlib.util",
+        "import os",
+        "import sys",
+        "",
+        "from kit import main",
+        "",
+        # what the harness asks of a scenario's file is whether it names Keras
+        *(["keras = None", ""] if uses_keras else []),
+        # phases that a comparison is about are known by their lines
+        *(f"# bench.phase({_json(each['of'])})" for each in document["tool"]["harness"]["compare"]),
+        "",
+        f"def scenario({', '.join(['bench', *axes, SIDE])}):",
+        f"    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), {SIDE})",
+        "    sys.path.insert(0, folder)",
+        f'    spec = importlib.util.spec_from_file_location({name!r}, os.path.join(folder, "{name}.py"))',
+        "    module = importlib.util.module_from_spec(spec)",
+        f"    sys.modules[{name!r}] = module",
+        "    spec.loader.exec_module(module)",
+        f"    module.scenario(bench{given})",
+        "",
+        "",
+        'if __name__ == "__main__":',
+        "    main(scenario)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """A value of TOML on one line."""
+    match value:
+        case dict():
+            return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
+        case list():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+        case str():
+            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", _json(value))
+        case bool() | int() | float():
+            return json.dumps(value)
+    raise TypeError(f"a header has no {type(value).__name__}")
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,128 @@
+"""Two versions of scenarios' files, from git, as what is to be measured."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.catalog import toml, versions
+from harness.catalog.project import Project
+from harness.catalog.scenarios import scenario_files
+from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
+from harness.model.scenario import SIDE
+from harness.model.texts import joined
+from harness.session.request import Request
+
+
+def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
+    """What measures the scenarios' files of the git commit `base` against those of `head`, else those that lie here.
+
+    A scenario that did not change between the two, or that only one of them has, is left out: the sentences say so.
+    Raises UsageError for no scenario, no repository or a commit that git does not know, FileError for a version that is
+    wrong, CannotRunHereError without git, and NothingSelectedError where nothing is left.
+    """
+    if not asked.scenarios:
+        raise UsageError(
+            "--base takes two versions of scenarios, and none is named.",
+            f"Name their files: harness matrix --base {base} -s scenarios/NAME.py",
+        )
+    told, made = [], []
+    for path in _files(asked.scenarios):
+        repository = _Repository.of(path)
+        before, after = (repository.scenario(path, ref) for ref in (base, head))
+        if not before and not after:
+            raise UsageError(f"There is no {path} in {base} and in {head or 'the folder'}.")
+        if not (before and after):
+            told.append(f"{path} is only in {base if before else head or 'the folder'}: left out.")
+        elif before == after:
+            told.append(f"{path} is the same in {base} and {head or 'the folder'}: left out.")
+        else:
+            made.append(str(versions.side_by_side(path.stem, before, after)))
+    if not made:
+        raise NothingSelectedError(
+            " ".join([*told, "So there are no two versions to measure."]), "--head and --base name the commits."
+        )
+    axes = {axis: values for axis, values in asked.axes.items() if axis != SIDE}
+    if axes != asked.axes:
+        raise UsageError(f"-a {SIDE} would leave one version without the other.", f"Leave -a {SIDE} out.")
+    return replace(asked, scenarios=made), told
+
+
+def _files(typed: Sequence[str]) -> list[Path]:
+    """The files of names, globs and files. Raises UsageError for a name that is none."""
+    known = {path.stem: path for path in scenario_files(Project.find())}
+    found: list[Path] = []
+    for text in typed:
+        named = [path for name, path in known.items() if fnmatchcase(name, text)]
+        if not text.endswith(".py") and not named:
+            raise UsageError(f"There is no scenario {text!r}.", f"The scenarios are {joined(list(known))}.")
+        found += [Path(text)] if text.endswith(".py") else named
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    """A git repository, by the top of its work tree."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, path: Path) -> "_Repository":
+        """The one that the file's folder lies in. Raises UsageError where that is in none."""
+        folder = path.resolve().parent
+        folder = folder if folder.is_dir() else Path.cwd()
+        done = _git(folder, "rev-parse", "--show-toplevel")
+        if done.returncode:
+            raise UsageError(f"--base needs git's history, and {folder} is in no repository: {_last(done)}.")
+        return cls(Path(done.stdout.decode().rstrip("\n")))
+
+    def scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
+        """The files of a scenario by their names, as `ref` has them, else as they lie here; empty where it has none."""
+        first = self._file(path, ref)
+        if first is None:
+            return {}
+        text = first.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        place = path if not ref else Path(f"{ref}:{path}")
+        tables = toml.read_header(text, place).values.get("tool")
+        own = tables.get("harness") if isinstance(tables, dict) else None
+        named = own.get("files", []) if isinstance(own, dict) else []
+        files = {f"{path.stem}.py": first}
+        for name in named if isinstance(named, list) else []:
+            data = self._file(path.parent / str(name), ref)
+            if data is None:
+                raise UsageError(f"{place} names the file {name}, which is not there.")
+            files[str(name)] = data
+        return files
+
+    def _file(self, path: Path, ref: str) -> bytes | None:
+        if not ref:
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
+        commit = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        if commit.returncode:
+            raise UsageError(
+                f"git knows no commit {ref!r} in {self.root}.", "Where only some were fetched: git fetch --unshallow"
+            )
+        where = path.resolve()
+        if not where.is_relative_to(self.root):
+            raise UsageError(f"{path} is not in the repository {self.root}.")
+        name = f"{commit.stdout.decode().strip()}:{where.relative_to(self.root).as_posix()}"
+        done = _git(self.root, "cat-file", "blob", name)
+        return None if done.returncode else done.stdout
+
+
+def _git(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    try:
+        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CannotRunHereError(f"git cannot be asked: {error}.", "--base needs it.") from None
+
+
+def _last(done: "subprocess.CompletedProcess[bytes]") -> str:
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("fatal: ").rstrip(".") if lines else f"exit code {done.returncode}"
