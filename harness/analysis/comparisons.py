@@ -15,6 +15,7 @@ from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
+    ALPHA,
     FEWEST_ROUNDS,
     LARGE,
     Judgement,
@@ -216,6 +217,24 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[fl
     widths = iter(half_widths(_logs(family, found), shown_alpha(len(family))).tolist())
     return [
         None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
+        for pair in known
+    ]
+
+
+def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | None]:
+    """time(cell) / time(other) of each pair, with an interval of 95 % of its own, whatever else is compared.
+
+    What `compare` shows before the level is divided among the pairs and before what a bias adds: variances are
+    moderated over all of these. None where no round has both, and where a step changes and the two have too few steps
+    in common. Of one round there is no interval.
+    """
+    known = [_pair(cell, other, found) for cell, other in pairs]
+    family = [pair for pair in known if pair and len(pair.logs) > 1 and not pair.apart]
+    halves = iter(half_widths(_logs(family, found), ALPHA).tolist())
+    return [
+        None
+        if pair is None or pair.apart
+        else Estimate.from_log(-fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
         for pair in known
     ]
 

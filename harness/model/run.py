@@ -205,10 +205,11 @@ class Run:
     `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
     against; `folder` is the run's folder as seen from where the command was typed; `host` are facts for a reader;
     `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to the hash
-    of its files, so that a changed one is refused on resuming; `scripts` maps scenario to its file's text, for those
-    from outside the project alone, so that who has only the report can run it again; `stops` maps group to how it
-    ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are older
-    than machines' ids, or of one that cannot keep an id.
+    of its files and the kit's, so that a changed one is refused on resuming; `own` maps it to the hash of its own files
+    alone, and `kit` is that of the kit's, both empty in runs older than these; `scripts` maps scenario to its file's
+    text, for those from outside the project alone, so that who has only the report can run it again; `stops` maps group
+    to how it ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are
+    older than machines' ids, or of one that cannot keep an id.
     """
 
     id: str
@@ -230,6 +231,8 @@ class Run:
     scripts: Mapping[str, str] = field(default_factory=dict)
     stops: Mapping[str, Stop] = field(default_factory=dict)
     rules: int = 1
+    own: Mapping[str, str] = field(default_factory=dict)
+    kit: str = ""
     machine: Machine | None = None
     schema: int = SCHEMA
 

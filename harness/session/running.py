@@ -26,7 +26,7 @@ from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself
-from harness.model.backend import Backend, GpuWay, Preparation, Progress, Step
+from harness.model.backend import Backend, BackendFacts, GpuWay, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
@@ -131,6 +131,13 @@ class JobMaker:
         """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
         return {name: fingerprint(files) for name, files in self._files.items()}
 
+    def own(self) -> dict[str, str]:
+        """Scenario to a hash of its own files, without the kit's."""
+        return {
+            name: fingerprint({file: data for file, data in files.items() if file not in self.kit})
+            for name, files in self._files.items()
+        }
+
     def scripts(self, own: Collection[Path]) -> dict[str, str]:
         """The text of each scenario that is not from the project's folders `own`: with it, who has only the report can
         run it again.
@@ -223,6 +230,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         folder.discard()
         raise
     jobs = JobMaker(planned.project, planned.scenarios, limits)
+    facts = backend.facts()
     begun = Run(
         id=identity,
         started=now.isoformat(timespec="seconds"),
@@ -232,7 +240,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         reference=planned.reference,
         environments=planned.environments,
         scenarios=list(planned.scenarios.values()),
-        backend=replace(backend.facts(), why=why),
+        backend=replace(facts, why=why),
         host=_host(limits, planned.cards, planned.gpu_host, clock),
         folder=str(folder.path),
         commit="" if planned.project.is_installed else _commit(root),
@@ -242,7 +250,9 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         sources=jobs.sources(),
         scripts=jobs.scripts(planned.project.scenario_folders),
         rules=RULES,
-        machine=_machine(listener),
+        own=jobs.own(),
+        kit=fingerprint(jobs.kit),
+        machine=_machine(facts, listener),
     )
     folder.write_run(begun)
     watch = gpus.watch(planned.cards)
@@ -374,8 +384,10 @@ def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str =
     return {**host.facts(), "pinned_to": pinned, **of_gpus}
 
 
-def _machine(listener: Listener) -> Machine | None:
-    """Which machine this is; None, with a sentence, where it cannot keep an id: the run is measured all the same."""
+def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
+    """Which machine measures; None of another one's engine, and, with a sentence, where this one cannot keep an id."""
+    if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
+        return None
     try:
         return machine()
     except CannotRunHereError as error:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from harness.model import history
 from harness.model import launch as launches
 from harness.model import profile as profiles
 from harness.model import run as runs
 from harness.model.errors import DamagedError, UsageError
+from harness.model.history import Summary
 from harness.model.launch import Launch
 from harness.model.profile import Profile
 from harness.model.run import Run
@@ -16,10 +18,15 @@ from harness.model.run import Run
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-Stored = TypeVar("Stored", Run, Launch, Profile)
+Stored = TypeVar("Stored", Run, Launch, Profile, Summary)
 
 #: The newest schema of each kind that is read.
-_NEWEST: dict[type, int] = {Run: runs.SCHEMA, Launch: launches.SCHEMA, Profile: profiles.SCHEMA}
+_NEWEST: dict[type, int] = {
+    Run: runs.SCHEMA,
+    Launch: launches.SCHEMA,
+    Profile: profiles.SCHEMA,
+    Summary: history.SCHEMA,
+}
 
 
 def _made(kind: type) -> "TypeAdapter[Any]":
@@ -32,8 +39,8 @@ def _made(kind: type) -> "TypeAdapter[Any]":
 _adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_made)
 
 
-def dump(value: Run | Launch, *, indent: int | None = None) -> bytes:
-    """A run or a launch as JSON; without `indent`, on one line. Numbers that are not finite become null."""
+def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
+    """A run, a launch or a summary as JSON; without `indent`, on one line. Numbers that are not finite become null."""
     data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
     return data
 

@@ -1,0 +1,233 @@
+"""Where an index is kept: a DuckDB file or a PostgreSQL database. One schema and the same statements for both."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.files import data_dir
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
+
+#: For so many seconds another writer is waited for.
+PATIENCE = 60.0
+
+_POLL = 0.2
+
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """Statements have `%s` for each value."""
+
+    #: As sentences name it; of a DSN without its password.
+    name: str
+
+    #: Whether tables can be made in it now.
+    may_create: bool
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """Execute a statement that gives rows."""
+        ...
+
+    def do(self, statement: str, values: Sequence[object] = ()) -> None:
+        """Execute one that gives none."""
+        ...
+
+    def append(self, kind: str, document: object) -> None:
+        """Keep a JSON value for good, among those of a kind, unless the same is there."""
+        ...
+
+    def kept(self, kind: str) -> list[Any]:
+        """The JSON values of a kind that were kept, in the order in which they came."""
+        ...
+
+    def keep(self) -> None:
+        """Keep what was done until now."""
+        ...
+
+    def close(self, *, done: bool) -> None:
+        """Keep what was done, or take all of it back."""
+        ...
+
+
+def where(named: str | None = None) -> str:
+    """Where the history is: `named`, else `HARNESS_HISTORY`, else history.duckdb in the user's data folder."""
+    return named or os.environ.get("HARNESS_HISTORY") or str(data_dir() / "history.duckdb")
+
+
+def connect(place: str, *, writing: bool, told: Callable[[str], object]) -> Database:
+    """Open the database at a path or a DSN.
+
+    A file that another process has open for writing is waited for, which `told` hears, for PATIENCE seconds. Raises
+    CannotRunHereError where it is not let go, and where the database cannot be reached; DamagedError for a file that is
+    no database.
+    """
+    is_dsn = re.match(r"postgres(ql)?://", place) or re.search(r"\b(dbname|host|service)\s*=", place)
+    return _Postgres(place) if is_dsn else _DuckDB(Path(place), writing, told)
+
+
+class _DuckDB:
+    """A file of DuckDB's; notes and decisions lie beside it, in files that are only appended to."""
+
+    def __init__(self, path: Path, writing: bool, told: Callable[[str], object]) -> None:
+        import duckdb
+
+        self.name = str(path)
+        self._path = path
+        # what is read and not there is empty, and no file is made for it
+        self.may_create = writing or not path.exists()
+        if self.may_create and not writing:
+            self._connection = duckdb.connect(":memory:")
+        else:
+            self._connection = self._opened(writing, told)
+        if self.may_create:
+            self._connection.execute("BEGIN")
+
+    def _opened(self, writing: bool, told: Callable[[str], object]) -> Any:
+        import duckdb
+
+        until, waiting = time.monotonic() + PATIENCE, False
+        while True:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                return duckdb.connect(str(self._path), read_only=not writing)
+            except duckdb.IOException as error:
+                held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
+                if "set lock on file" not in str(error):
+                    if "valid DuckDB database" in str(error):
+                        raise DamagedError(self._path, "it is no DuckDB database") from None
+                    raise CannotRunHereError(f"The history {self._path} cannot be opened: {_first(error)}") from None
+                holder = f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
+                if time.monotonic() > until:
+                    raise CannotRunHereError(
+                        f"The history {self._path} is still held by {holder}, after {PATIENCE:.0f} s.",
+                        "Wait for it to end, then type this again.",
+                    ) from None
+                if not waiting:
+                    told(f"The history {self._path} is held by {holder}. Waiting for it, at most {PATIENCE:.0f} s.")
+                waiting = True
+                time.sleep(_POLL)
+            except OSError as error:
+                raise CannotRunHereError(
+                    f"The history {self._path} cannot be written: {error.strerror}.",
+                    "Name another file with HARNESS_HISTORY.",
+                ) from None
+            except duckdb.Error as error:
+                raise DamagedError(self._path, f"DuckDB says {_first(error)}") from None
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        found: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
+        return found
+
+    def do(self, statement: str, values: Sequence[object] = ()) -> None:
+        self._connection.execute(statement.replace("%s", "?"), list(values))
+
+    def _beside(self, kind: str) -> Path:
+        return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
+
+    def append(self, kind: str, document: object) -> None:
+        if document in self.kept(kind):
+            return
+        path = self._beside(kind)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(document) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
+
+    def kept(self, kind: str) -> list[Any]:
+        path = self._beside(kind)
+        if not path.exists():
+            return []
+        return list(_lines(path.read_text(encoding="utf-8").splitlines(), path))
+
+    def keep(self) -> None:
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN")
+
+    def close(self, *, done: bool) -> None:
+        try:
+            if self.may_create:
+                self._connection.execute("COMMIT" if done else "ROLLBACK")
+        finally:
+            self._connection.close()
+
+
+class _Postgres:
+    """A PostgreSQL database; notes and decisions are in a table of it."""
+
+    may_create = True
+
+    def __init__(self, dsn: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise CannotRunHereError(
+                "A history in PostgreSQL needs psycopg, which is not installed.",
+                "Install it with: python -m pip install 'harness[postgres]'",
+            ) from None
+        from psycopg import conninfo
+
+        try:
+            named = conninfo.conninfo_to_dict(dsn)
+            self.name = conninfo.make_conninfo("", **{key: value for key, value in named.items() if key != "password"})
+        except psycopg.ProgrammingError:
+            raise UsageError("HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.") from None
+        try:
+            self._connection = psycopg.connect(dsn, connect_timeout=10)
+        except psycopg.OperationalError as error:
+            secret = str(named.get("password") or "")
+            said = _first(error).replace(secret, "***") if secret else _first(error)
+            raise CannotRunHereError(
+                f"The history in PostgreSQL ({self.name}) cannot be reached: {said}",
+                "Start the server, or name another history with HARNESS_HISTORY.",
+            ) from None
+        self.do(
+            "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
+            "document TEXT NOT NULL, UNIQUE (kind, document))"
+        )
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        return self._connection.execute(statement.encode(), values).fetchall()
+
+    def do(self, statement: str, values: Sequence[object] = ()) -> None:
+        self._connection.execute(statement.encode(), values)
+
+    def append(self, kind: str, document: object) -> None:
+        self.do(
+            "INSERT INTO kept (kind, document) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            (kind, json.dumps(document)),
+        )
+
+    def kept(self, kind: str) -> list[Any]:
+        found = self.rows("SELECT document FROM kept WHERE kind = %s ORDER BY number", (kind,))
+        return [json.loads(document) for (document,) in found]
+
+    def keep(self) -> None:
+        self._connection.commit()
+
+    def close(self, *, done: bool) -> None:
+        if done:
+            self._connection.commit()
+        else:
+            self._connection.rollback()
+        self._connection.close()
+
+
+def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,337 @@
+"""The index of a history: what is asked of many runs at once. It can be made again from their folders or summaries.
+
+Notes and decisions are what someone wrote or measured since: they are kept apart from the index, and outlive it.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from harness.history.database import Database, Row, connect, where
+from harness.model.errors import DamagedError, UsageError
+from harness.model.history import (
+    CellPoint,
+    Decision,
+    Entry,
+    Key,
+    Note,
+    Origin,
+    Pairs,
+    Point,
+    Series,
+    Summary,
+)
+from harness.model.launch import Status
+from harness.store import codec
+
+Kept = TypeVar("Kept", Note, Decision)
+
+#: The version of the tables below. An index of another one is made again.
+VERSION = 1
+
+_TABLES = (
+    "CREATE TABLE version (number INTEGER PRIMARY KEY)",
+    "CREATE TABLE runs (run TEXT PRIMARY KEY, started TEXT NOT NULL, harness TEXT NOT NULL, "
+    "commit_ TEXT NOT NULL, kit TEXT NOT NULL, points INTEGER NOT NULL, summary TEXT NOT NULL)",
+    "CREATE TABLE series (id BIGINT PRIMARY KEY, machine TEXT NOT NULL, scenario TEXT NOT NULL, "
+    "device TEXT NOT NULL, axes TEXT NOT NULL, environment TEXT NOT NULL, reference TEXT NOT NULL, "
+    "against TEXT NOT NULL, way TEXT NOT NULL, quantity TEXT NOT NULL)",
+    "CREATE TABLE points (series BIGINT NOT NULL, run TEXT NOT NULL, place INTEGER NOT NULL, "
+    "ratio DOUBLE PRECISION, low DOUBLE PRECISION, high DOUBLE PRECISION, rounds INTEGER NOT NULL, "
+    "seconds DOUBLE PRECISION, seconds_low DOUBLE PRECISION, seconds_high DOUBLE PRECISION, status TEXT NOT NULL, "
+    "machine TEXT NOT NULL, driver TEXT NOT NULL, scenario TEXT NOT NULL, lock TEXT NOT NULL, image TEXT NOT NULL, "
+    "reference_lock TEXT NOT NULL, PRIMARY KEY (series, run))",
+)
+
+
+_COLUMNS = (
+    "ratio, low, high, rounds, seconds, seconds_low, seconds_high, status, machine, driver, scenario, lock, image, "
+    "reference_lock"
+)
+
+_KINDS = (
+    ("series", "bigint"),
+    ("run", "text"),
+    ("place", "integer"),
+    *((name, "double precision") for name in ("ratio", "low", "high")),
+    ("rounds", "integer"),
+    *((name, "double precision") for name in ("seconds", "seconds_low", "seconds_high")),
+    *((name, "text") for name in _COLUMNS.split(", ")[7:]),
+)
+
+
+class History:
+    """Runs, and the series that they make. `open` gives one; notes and decisions are there in either mode."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        where_: str | None = None,
+        *,
+        writing: bool = False,
+        fresh: bool = False,
+        told: Callable[[str], object] = lambda sentence: None,
+    ) -> Iterator["History"]:
+        """The history at a path or DSN: `HARNESS_HISTORY`, or the user's own file, where none is given.
+
+        `writing`: runs are added; `fresh`: to an index that is made anew. What is written is kept when the block ends,
+        and none of it where it raises. `told` hears that another writer is waited for. Raises CannotRunHereError where
+        it does not end, and where the database cannot be reached; UsageError for an index that another version of the
+        harness made, or that is damaged.
+        """
+        database = connect(where(where_), writing=writing or fresh, told=told)
+        done = False
+        try:
+            _prepare(database, fresh=fresh)
+            yield cls(database)
+            done = True
+        finally:
+            database.close(done=done)
+
+    @property
+    def name(self) -> str:
+        """Where it is: a path, or a DSN without its password."""
+        return self._database.name
+
+    def add(self, summary: Summary) -> bool:
+        """Add a run; False where it is there already, and nothing is changed."""
+        return bool(self.add_all([summary]))
+
+    def add_all(self, summaries: Iterable[Summary]) -> list[str]:
+        """Add runs; returns the ids of those that were not there."""
+        there = {run for (run,) in self._database.rows("SELECT run FROM runs")}
+        new = {each.run: each for each in summaries if each.run not in there}
+        if not new:
+            return []
+        runs = [
+            (each.run, _instant(each.started), each.harness, each.commit, each.kit, len(each.points), _facts(each))
+            for each in new.values()
+        ]
+        texts = ("text", "text", "text", "text", "text", "integer", "text")
+        self._insert("runs (run, started, harness, commit_, kit, points, summary)", texts, runs)
+        keys: dict[int, Row] = {}
+        points: list[Row] = []
+        for summary in new.values():
+            drivers = {each.machine.id: (each.machine.name, each.driver) for each in summary.machines}
+            for place, point in enumerate(summary.points):
+                row = _key_row(point, summary.way)
+                number = _number(row)
+                keys[number] = row
+                points.append((number, summary.run, place, *_values(point, summary, *drivers[point.machine])))
+        self._insert(
+            "series (id, machine, scenario, device, axes, environment, reference, against, way, quantity)",
+            ("bigint", *["text"] * 9),
+            [(number, *row) for number, row in keys.items()],
+        )
+        self._insert(f"points (series, run, place, {_COLUMNS})", [kind for _, kind in _KINDS], points)
+        return list(new)
+
+    def _insert(self, into: str, kinds: Sequence[str], rows: Sequence[Row]) -> None:
+        if rows:
+            lists = ", ".join(f"unnest(%s::{kind}[])" for kind in kinds)
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
+
+    def runs(self) -> list[Entry]:
+        """The runs, in the order in which they began."""
+        found = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
+        made = []
+        for text, points in found:
+            of = _summary(text)
+            machines = [each.machine for each in of.machines]
+            made.append(Entry(of.run, _instant(of.started), machines, of.suite, of.reference, points))
+        return made
+
+    def summaries(self) -> Iterator[Summary]:
+        """Every run's summary as it was added, in the order in which they began."""
+        statement = (
+            "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, s.reference, s.against, s.quantity, "
+            "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status "
+            "FROM points p JOIN series s ON s.id = p.series ORDER BY p.run, p.place"
+        )
+        points: dict[str, list[CellPoint]] = {}
+        for (
+            run,
+            machine,
+            scenario,
+            device,
+            axes,
+            environment,
+            reference,
+            against,
+            quantity,
+            *numbers,
+            status,
+        ) in self._database.rows(statement):
+            points.setdefault(run, []).append(
+                CellPoint(
+                    machine,
+                    scenario,
+                    device,
+                    dict(json.loads(axes)),
+                    environment,
+                    Status(status),
+                    reference,
+                    dict(json.loads(against)),
+                    quantity,
+                    *numbers,
+                )
+            )
+        for run, text in self._database.rows("SELECT run, summary FROM runs ORDER BY started, run"):
+            yield replace(_summary(text), points=points.get(run, ()))
+
+    def summary(self, run: str) -> Summary | None:
+        """What is kept of one run, less its points; None of one that is not there."""
+        found = self._database.rows("SELECT summary FROM runs WHERE run = %s", (run,))
+        return _summary(found[0][0]) if found else None
+
+    def series(
+        self,
+        scenario: Sequence[str] = (),
+        environment: Sequence[str] = (),
+        axes: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Series]:
+        """The series whose scenario, environment and axis values match one of the globs, each where any are given.
+
+        In the order of their keys; the points in the order in which their runs began.
+        """
+        statement = (
+            "SELECT id, machine, scenario, device, axes, environment, reference, against, way, quantity FROM series"
+        )
+        keys = {number: _key(row) for number, *row in self._database.rows(statement)}
+        chosen = {number: key for number, key in keys.items() if _is_asked(key, scenario, environment, axes or {})}
+        picked = "" if len(chosen) == len(keys) else "WHERE p.series IN (SELECT unnest(%s::bigint[]))"
+        columns = ", ".join(f"p.{name}" for name in _COLUMNS.split(", "))
+        found = self._database.rows(
+            f"SELECT p.series, p.run, r.started, {columns}, r.kit, r.harness, r.commit_ "
+            f"FROM points p JOIN runs r ON r.run = p.run {picked} ORDER BY r.started, p.run",
+            [list(chosen)] if picked else (),
+        )
+        points: dict[int, list[Point]] = {number: [] for number in chosen}
+        origins: dict[Row, Origin] = {}
+        for row in found:
+            number, run, started, ratio, low, high, rounds, seconds, seconds_low, seconds_high, status = row[:11]
+            told = row[11:]
+            origin = origins.get(told)
+            if origin is None:
+                machine, driver, hashed, lock, image, reference_lock, kit, harness, commit = told
+                origin = Origin(driver, kit, hashed, lock, image, reference_lock, machine, harness, commit)
+                origins[told] = origin
+            points[number].append(
+                Point(run, started, ratio, low, high, rounds, seconds, seconds_low, seconds_high, status, origin)
+            )
+        return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
+
+    def notes(self) -> list[Note]:
+        """The notes, in the order of their moments."""
+        return sorted(
+            (_made(Note, each, "A note of the history") for each in self._database.kept("notes")),
+            key=lambda note: note.when,
+        )
+
+    def note(self, when: str, text: str) -> None:
+        """Put words to a moment, unless the same are there."""
+        self._database.append("notes", asdict(Note(when, text)))
+
+    def decisions(self) -> list[Decision]:
+        """What confirmations said, in the order in which they were made."""
+        return [_made(Decision, each, "A decision of the history") for each in self._database.kept("decisions")]
+
+    def decide(self, decision: Decision) -> None:
+        """Keep what a confirmation said."""
+        self._database.append("decisions", json.loads(json.dumps(asdict(decision))))
+
+
+def _prepare(database: Database, *, fresh: bool) -> None:
+    """Make the tables where there are none, anew where that is asked; see that they are of this version."""
+    if fresh:
+        for table in ("points", "series", "runs", "version"):
+            database.do(f"DROP TABLE IF EXISTS {table}")
+    has = {name for (name,) in database.rows("SELECT table_name FROM information_schema.tables")}
+    if "version" not in has and database.may_create:
+        for statement in _TABLES:
+            database.do(statement)
+        database.do("INSERT INTO version (number) VALUES (%s)", (VERSION,))
+        if not fresh:
+            database.keep()
+    elif "version" not in has or database.rows("SELECT number FROM version") != [(VERSION,)]:
+        raise UsageError(
+            f"The history {database.name} was made by another version of the harness.",
+            "It is an index: make it again with: harness history rebuild",
+        )
+
+
+def _made(kind: type[Kept], document: object, where_: str) -> Kept:
+    """A note or a decision from its JSON."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        value: Kept = TypeAdapter(kind).validate_python(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DamagedError(where_, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return value
+
+
+def _instant(started: str) -> str:
+    """An ISO 8601 instant in UTC, so that texts are in the order of time."""
+    moment = datetime.fromisoformat(started)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _facts(summary: Summary) -> str:
+    return codec.dump(replace(summary, points=())).decode()
+
+
+def _summary(text: str) -> Summary:
+    return codec.load(Summary, text.encode(), "a run of the history")
+
+
+def _pairs(axes: Mapping[str, str]) -> str:
+    return json.dumps(sorted(axes.items()))
+
+
+def _key_row(point: CellPoint, way: str) -> Row:
+    """A point's key as the columns of `series`."""
+    texts = (point.machine, point.scenario, point.device, _pairs(point.axes), point.environment, point.reference)
+    return (*texts, _pairs(point.against), way, point.quantity)
+
+
+def _number(row: Row) -> int:
+    """A number for a key, the same in every index: 60 bits of the key's SHA-256."""
+    return int(hashlib.sha256(json.dumps(row).encode()).hexdigest()[:15], 16)
+
+
+def _key(row: Sequence[str]) -> Key:
+    machine, scenario, device, axes, environment, reference, against, way, quantity = row
+    return Key(machine, scenario, device, _read(axes), environment, reference, _read(against), way, quantity)
+
+
+def _read(pairs: str) -> Pairs:
+    return tuple((axis, value) for axis, value in json.loads(pairs))
+
+
+def _values(point: CellPoint, of: Summary, machine: str, driver: str) -> Row:
+    """A point as the columns of `points` after its place."""
+    numbers = (point.ratio, point.low, point.high, point.rounds)
+    seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
+    made, scenario = of.software.get(point.environment), of.scenarios.get(point.scenario)
+    reference = of.software.get(point.reference)
+    texts = (scenario.hash if scenario else "", *((made.lock, made.image) if made else ("", "")))
+    return (*numbers, *seconds, machine, driver, *texts, reference.lock if reference else "")
+
+
+def _is_asked(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:
+    values = dict(key.axes)
+    asked = [(key.scenario, scenario), (key.environment, environment)]
+    asked += [(values.get(axis, ""), globs) for axis, globs in axes.items()]
+    return all(not globs or any(fnmatchcase(value, glob) for glob in globs) for value, globs in asked)

@@ -1,0 +1,171 @@
+"""A run to what a history keeps of it, and that as a small file which is written once."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.analysis.comparisons import ratios
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate
+from harness.files import write_atomically
+from harness.model.errors import UsageError
+from harness.model.history import CellPoint, Measured, Measurer, Software, Summary
+from harness.model.launch import Clock, Interleave, Protocol, Status
+from harness.model.run import Machine, Run
+from harness.model.scenario import Cell
+from harness.model.texts import counted
+from harness.store import codec
+
+#: How many characters of a SHA-256 a hash of a history has.
+_LENGTH = 16
+
+#: How many decimals of a log-ratio are kept: a millionth is no difference that anything could show.
+_DECIMALS = 8
+
+
+def summarise(results: Results) -> Summary:
+    """What a history keeps of a run.
+
+    A cell is set against its group's control, by the paired log-ratios of the rounds (`analysis.comparisons.ratios`);
+    where a group has none, its cells have times alone. Raises UsageError for a run of profiles.
+    """
+    run = results.run
+    if run.plan.profile_calls:
+        raise UsageError(f"{run.id} holds profiles, and no measurement.")
+    measurer = _measurer(run)
+    return Summary(
+        run=run.id,
+        started=run.started,
+        harness=run.harness,
+        commit=run.commit,
+        suite=run.suite,
+        margin=run.plan.margin,
+        way=_way(run),
+        reference=run.reference,
+        kit=run.kit[:_LENGTH],
+        machines=[measurer],
+        software={
+            each.name: Software(_hash(run.pins.get(each.name, {})), run.images.get(each.name, ""), pins)
+            for each in run.environments
+            if (pins := dict(run.pins.get(each.name, {}))) or each.name in run.images
+        },
+        scenarios={
+            each.name: Measured((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
+            for each in run.scenarios
+        },
+        points=_points(results, measurer.machine.id),
+    )
+
+
+def read(path: Path) -> Summary:
+    """A summary as it lies in a file. Raises UsageError for a file that is none, or of a newer harness."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    return codec.load(Summary, data, path)
+
+
+def write(summary: Summary, folder: Path) -> bool:
+    """Write `folder`/YYYY-MM/RUN.json, unless it is there: a summary never changes. Returns whether it was written.
+
+    Raises OSError.
+    """
+    path = folder / summary.started[:7] / f"{summary.run}.json"
+    if path.exists():
+        return False
+    write_atomically(path, codec.dump(summary, indent=1) + b"\n")
+    return True
+
+
+def _points(results: Results, machine: str) -> list[CellPoint]:
+    run, found = results.run, results.found
+    references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
+    pairs = {(cell, other) for cell, other in references.items() if cell != other}
+    ordered = [(cell, references[cell]) for cell in found.cells if (cell, references.get(cell)) in pairs]
+    compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, found), strict=True))
+
+    def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
+        other = references.get(cell)
+        other = None if other == cell else other
+        ratio = compared[cell, other] if other else None
+        between, spread = _logs(ratio), seconds and seconds.interval
+        return CellPoint(
+            machine=machine,
+            scenario=cell.scenario,
+            device=cell.device.value,
+            axes=dict(cell.axes),
+            environment=cell.environment,
+            status=status,
+            reference=other.environment if other else "",
+            against=dict(other.axes) if other else {},
+            ratio=between[0],
+            low=between[1],
+            high=between[2],
+            rounds=ratio.rounds if ratio else seconds.rounds if seconds else 0,
+            seconds=_rounded(seconds.value) if seconds else None,
+            seconds_low=_rounded(spread.low) if spread else None,
+            seconds_high=_rounded(spread.high) if spread else None,
+        )
+
+    return [point(each.cell, each.status, each.estimate) for each in results.cells]
+
+
+def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    """A ratio's log, with the ends of its interval."""
+    if ratio is None:
+        return None, None, None
+    ends = ratio.interval
+    middle = round(math.log(ratio.value), _DECIMALS)
+    if ends is None:
+        return middle, None, None
+    return middle, round(math.log(ends.low), _DECIMALS), round(math.log(ends.high), _DECIMALS)
+
+
+def _rounded(seconds: float) -> float:
+    """To six digits: what a file of every night need not repeat."""
+    return float(f"{seconds:.6g}")
+
+
+def _way(run: Run) -> str:
+    """What makes a run's times incomparable with those of the same cells on the same machine."""
+    plan = run.plan
+    cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
+    told = [
+        cpus,
+        "in turns" if plan.interleave is Interleave.TURNS else "launch after launch",
+        *(["CPU time"] if plan.clock is Clock.CPU else []),
+        *(["the source's iterations"] if plan.sampling.protocol is Protocol.DOCUMENT else []),
+    ]
+    return ", ".join(told)
+
+
+def _measurer(run: Run) -> Measurer:
+    """The machine of a run. One that does not say which has an id that is made of what is known of it."""
+    remote, host = run.backend.is_remote, run.host
+    cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)
+    facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if remote else [cpu, cores]
+    return Measurer(
+        machine=run.machine or Machine(f"h-{_hash(facts)[:8]}"),
+        cpu="" if remote else cpu,
+        cores=run.backend.cpus if remote else int(cores),
+        system=run.backend.system if remote else str(host.get("system", "")),
+        kernel=run.backend.kernel if remote else str(host.get("kernel", "")),
+        driver=_driver(run),
+    )
+
+
+def _driver(run: Run) -> str:
+    """The models of the GPUs that launches got, and their driver; empty on the CPU and where they are not known."""
+    cards = run.host.get("gpus") if run.plan.limits.gpus else None
+    if not isinstance(cards, Sequence) or isinstance(cards, str):
+        return ""
+    names = [f"{card.get('name', 'GPU')}, driver {card.get('driver') or 'unknown'}" for card in cards]
+    return "; ".join(dict.fromkeys(names))
+
+
+def _hash(value: object) -> str:
+    """The first characters of the SHA-256 of a JSON value, the same however its keys are ordered."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]

@@ -1,0 +1,197 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.history import database
+from harness.history.index import History
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
+from harness.model.history import Decision, Note, Summary
+
+
+def later(night: Summary, number: int, **changes: object) -> Summary:
+    """The same run, so many nights later."""
+    when = f"2026-11-{21 + number}"
+    return replace(night, **{"run": f"{when}T04-10-00Z-000{number}", "started": f"{when}T04:10:00Z", **changes})
+
+
+@pytest.fixture(params=["duckdb"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty history."""
+    return str(tmp_path / "history.duckdb")
+
+
+def test_a_run_is_added_once(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        assert history.add(night)
+        assert not history.add(night)
+        assert not history.add(replace(night, suite="another"))
+    with History.open(where) as history:
+        (entry,) = history.runs()
+        assert (entry.run, entry.suite, entry.points) == (night.run, night.suite, 4)
+
+
+def test_what_is_added_comes_back_whole(where: str, night: Summary) -> None:
+    nights = [later(night, 2), night, later(night, 1)]
+    with History.open(where, writing=True) as history:
+        assert history.add_all(nights) == [each.run for each in nights]
+        assert list(history.summaries()) == sorted(nights, key=lambda each: each.started)
+        assert history.summary(night.run) == replace(night, points=[])
+        assert history.summary("none") is None
+
+
+def test_a_series_is_in_the_order_of_its_nights(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add_all([later(night, 2), night, later(night, 1, started="2026-11-22T06:10:00+02:00")])
+        found = history.series()
+    assert len(found) == 4
+    for each in found:
+        assert [point.started for point in each.points] == [f"2026-11-{day}T04:10:00+00:00" for day in (21, 22, 23)]
+
+
+def test_globs_choose_series(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add(night)
+        (chosen,) = history.series(["st*"], ["tf2.*", "none"], {"mode": ["eager"]})
+        assert not history.series(["other"])
+        assert not history.series(axes={"none": ["*x"]})
+    key = chosen.key
+    assert (key.scenario, key.environment, dict(key.axes)["mode"]) == ("step", "tf2.0", "eager")
+    assert key.versus == "tf1.14 mode=graph"
+    assert key.cell == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
+
+
+def test_a_point_says_what_it_was_measured_with(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add_all([night, later(night, 1, kit="0ther")])
+        series = history.series(environment=["tf2.0"])[0]
+    first, second = (point.origin for point in series.points)
+    software = night.software
+    assert first.kit == "c0ffee"
+    assert first._replace(kit="0ther") == second
+    assert (first.scenario, first.machine) == ("ab12", "lab")
+    assert (first.lock, first.reference_lock) == (software["tf2.0"].lock, software["tf1.14"].lock)
+
+
+def test_another_machine_another_way_and_another_reference_make_other_series(where: str, night: Summary) -> None:
+    moved = replace(
+        later(night, 1),
+        machines=[replace(night.machines[0], machine=replace(night.machines[0].machine, id="m-2"))],
+        points=[replace(each, machine="m-2") for each in night.points],
+    )
+    with History.open(where, writing=True) as history:
+        history.add_all([night, moved, later(night, 2, way="all CPUs")])
+        history.add(later(night, 3, points=[replace(each, against={"mode": "eager"}) for each in night.points]))
+        assert len(history.series()) == 4 * 4
+        assert {len(each.points) for each in history.series()} == {1}
+
+
+def test_what_raises_leaves_nothing(where: str, night: Summary) -> None:
+    def fail() -> None:
+        with History.open(where, writing=True) as history:
+            assert history.add(night)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    with History.open(where) as history:
+        assert not history.runs()
+
+
+def test_notes_and_decisions_outlive_the_index(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add(night)
+        key = history.series()[0].key
+    decision = Decision(key, night.run, ["kit"], False, "run", "2026-11-22T00:00:00+00:00", 1.01, 0.99, 1.03)
+    with History.open(where) as history:
+        history.note("2026-11-22", "new kernel")
+        history.note("2026-11-20", "moved")
+        history.note("2026-11-22", "new kernel")
+        history.decide(decision)
+    with History.open(where, fresh=True) as history:
+        assert not history.runs()
+        assert history.notes() == [Note("2026-11-20", "moved"), Note("2026-11-22", "new kernel")]
+        assert history.decisions() == [decision]
+
+
+def test_the_environment_names_a_history(where: str, night: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_HISTORY", where)
+    with History.open(writing=True) as history:
+        history.add(night)
+        assert history.name == where
+    with History.open(where) as history:
+        assert history.runs()
+
+
+def test_reading_what_is_not_there_makes_no_file() -> None:
+    with History.open() as history:
+        assert not history.runs()
+        assert not history.series()
+    assert not (Path(os.environ["HARNESS_DATA_DIR"]) / "history.duckdb").exists()
+
+
+def test_an_index_of_another_version_is_made_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with History.open(where, writing=True):
+        pass
+    monkeypatch.setattr("harness.history.index.VERSION", 2)
+    with pytest.raises(UsageError, match=r"another version(.|\n)*harness history rebuild"), History.open(where):
+        pass
+    with History.open(where, fresh=True):
+        pass
+    with History.open(where) as history:
+        assert not history.runs()
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "history.duckdb"
+    path.write_text("x" * 5000)
+    with pytest.raises(DamagedError, match=r"history\.duckdb is damaged"), History.open(str(path)):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_gets_a_sentence() -> None:
+    with (
+        pytest.raises(CannotRunHereError, match="cannot be written"),
+        History.open("/proc/none/history.duckdb", writing=True),
+    ):
+        pass
+
+
+def test_another_writer_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "history.duckdb"
+    program = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        monkeypatch.setattr(database, "PATIENCE", 0.0)
+        told: list[str] = []
+        with (
+            pytest.raises(CannotRunHereError, match=rf"still held by process {writer.pid} \(python"),
+            History.open(str(path), writing=True, told=told.append),
+        ):
+            pass
+
+        def let_go(sentence: str) -> None:
+            told.append(sentence)
+            writer.communicate()
+
+        monkeypatch.setattr(database, "PATIENCE", 60.0)
+        with History.open(str(path), writing=True, told=let_go) as history:
+            assert not history.runs()
+    assert len(told) == 1
+    assert f"held by process {writer.pid}" in told[0]
+
+
+@pytest.mark.parametrize("line", ["x", "[]", '{"when": "2026-11-22"}'])
+def test_a_damaged_file_of_notes_is_named(line: str, where: str) -> None:
+    with History.open(where) as history:
+        history.note("2026-11-22", "x")
+        path = next(Path(where).parent.glob("*.notes.jsonl"))
+        path.write_text(line + "\n")
+        with pytest.raises(DamagedError, match="is damaged"):
+            history.notes()

@@ -1,0 +1,123 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.history.summary import read, summarise, write
+from harness.model.errors import UsageError
+from harness.model.history import Summary
+from harness.model.launch import Clock, Interleave, Status
+from harness.model.run import Machine
+from tests.factories import cells, rounds, run
+
+
+def test_a_cell_is_set_against_its_groups_control(night: Summary) -> None:
+    reference, *others = night.points
+    assert (reference.environment, reference.reference, reference.ratio) == ("tf1.14", "", None)
+    assert {each.reference for each in others} == {"tf1.14"}
+    assert [dict(each.against)["mode"] for each in others] == ["graph"] * 3
+    slower = others[-1]
+    assert slower.ratio == pytest.approx(math.log(1.2), abs=0.01)
+    assert slower.low is not None
+    assert slower.high is not None
+    assert slower.low < slower.ratio < slower.high  # type: ignore[operator]
+    assert slower.rounds == 5
+    assert slower.seconds == pytest.approx(0.012, rel=0.01)
+
+
+def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
+    planned = cells()
+    seconds = dict.fromkeys(planned, 0.01)
+    results = Results(run(planned, controlled=True), rounds(seconds, 5, 0.02, 1))
+    table = results.tables[0].rows[0].values
+    shown = next(value.compared for value in table if value.compared and value.compared.cell == planned[2])
+    assert shown
+    assert shown.other == planned[0]
+    assert shown.estimate.interval
+    point = summarise(results).points[2]
+    assert point.low is not None
+    assert point.high is not None
+    assert point.high - point.low < math.log(shown.estimate.interval.high / shown.estimate.interval.low)
+
+
+def test_without_a_control_there_are_times_alone() -> None:
+    planned = cells()
+    made = summarise(Results(run(planned), rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    assert {(each.reference, each.ratio) for each in made.points} == {("", None)}
+    assert all(each.seconds for each in made.points)
+
+
+def test_a_cell_without_a_number_has_its_status() -> None:
+    planned = cells()
+    made = summarise(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.002, 1)))
+    assert made.points[3].status is Status.INTERRUPTED
+    assert made.points[3].seconds is None
+    assert made.points[3].ratio is None
+
+
+def test_where_a_round_is_the_only_one_there_is_no_interval() -> None:
+    planned = cells()
+    made = summarise(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned, 0.01), 1, 0.002, 1)))
+    assert made.points[1].ratio is not None
+    assert made.points[1].low is None
+
+
+def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine() -> None:
+    one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
+    first, again, second = (summarise(Results(each, [])).machines[0].machine for each in (one, one, other))
+    assert first == again != second
+    assert first.id.startswith("h-")
+
+
+def test_a_machines_own_id_is_kept(night: Summary) -> None:
+    assert [each.machine for each in night.machines] == [Machine("m-00000001", "lab")]
+    assert {each.machine for each in night.points} == {"m-00000001"}
+
+
+def test_what_makes_times_incomparable_is_told() -> None:
+    plain = summarise(Results(run(), [])).way
+    assert plain == "1 CPU, launch after launch"
+    other = run(asked={"interleave": Interleave.TURNS, "clock": Clock.CPU})
+    assert summarise(Results(other, [])).way == "1 CPU, in turns, CPU time"
+
+
+def test_a_lock_is_the_same_however_its_pins_are_ordered() -> None:
+    pins = {"tf1.14": {"numpy": "1.17.4", "six": "1.13.0"}}
+    turned = {"tf1.14": {"six": "1.13.0", "numpy": "1.17.4"}}
+    one, other = (summarise(Results(run(pins=each), [])).software["tf1.14"].lock for each in (pins, turned))
+    assert one == other
+
+
+def test_the_driver_is_told_of_a_run_on_gpus() -> None:
+    limits = run().plan.limits
+    limits = type(limits)(gpus=("0",))
+    host = {"gpus": [{"name": "NVIDIA H200", "driver": "570.1"}, {"name": "NVIDIA H200", "driver": "570.1"}]}
+    made = summarise(Results(run(host=host, asked={"limits": limits}), []))
+    assert made.machines[0].driver == "NVIDIA H200, driver 570.1"
+    unknown = run(host={"gpus": "not known: another machine"}, asked={"limits": limits})
+    assert summarise(Results(unknown, [])).machines[0].driver == ""
+
+
+def test_profiles_have_no_summary() -> None:
+    with pytest.raises(UsageError, match="profiles"):
+        summarise(Results(run(asked={"profile_calls": 5}), []))
+
+
+def test_a_summary_is_written_once_and_read_again(night: Summary, tmp_path: Path) -> None:
+    assert write(night, tmp_path)
+    path = tmp_path / "2026-11" / f"{night.run}.json"
+    before = path.read_bytes()
+    assert not write(night, tmp_path)
+    assert path.read_bytes() == before
+    assert read(path) == night
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"schema": 99}'])
+def test_a_file_that_is_no_summary_is_named(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"x\.json"):
+        read(path)
+    with pytest.raises(UsageError, match=r"y\.json cannot be read"):
+        read(tmp_path / "y.json")
