@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, Table, is_number, number_text
-from harness.model.errors import FileError, Problem
+from harness.model.errors import FileError, Problem, UsageError
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
 _SUITE_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "instead", "select")
@@ -73,6 +73,19 @@ def kit_files(project: Project) -> dict[str, bytes]:
     """The worker's files by relative name, as they go into a launch."""
     kit = project.scenarios / "kit"
     return {f"kit/{path.name}": path.read_bytes() for path in sorted(kit.glob("*.py"))}
+
+
+def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
+    """All files of a scenario by relative name, with the kit's. Raises UsageError for one that is gone."""
+    paths = [scenario.path, *(scenario.path.parent / name for name in scenario.files)]
+    return {path.name: _read(path) for path in paths} | dict(kit)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
 
 
 def fingerprint(files: dict[str, bytes]) -> str:

@@ -9,7 +9,7 @@ import typer
 from harness import session
 from harness.cli.messages import say_refused
 from harness.model.errors import Exit
-from harness.model.run import stood_in
+from harness.model.run import Shard, stood_in
 from harness.model.texts import counted
 
 
@@ -30,6 +30,7 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
     plan = planned.plan
     return {
         "seed": plan.seed,
+        "shard": asdict(plan.shard) if plan.shard else None,
         "reference": planned.reference,
         "rounds": plan.rounds,
         "precision": plan.precision,
@@ -50,8 +51,16 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
     }
 
 
+def shard_told(shard: Shard, groups: int) -> str:
+    """What of its plan a shard has, in a sentence."""
+    told = f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
+    return told if groups else f"{told} There is nothing to measure, and `harness merge` needs nothing of it."
+
+
 def _lines(planned: "session.Planned", outlook: "session.Outlook") -> Iterator[str]:
     plan = planned.plan
+    if plan.shard:
+        yield shard_told(plan.shard, len(plan.groups))
     taken = stood_in(plan.stand_ins)
     if taken:
         yield taken

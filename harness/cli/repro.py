@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.upstream.known import Known, Library
 
 #: What of a request the claims settle.
-_SETTLED = ("suite", "scenarios", "axes", "claims", "reference", "sampling", "interleave")
+_SETTLED = ("suite", "scenarios", "axes", "claims", "reference", "sampling", "interleave", "shard", "balance")
 
 
 @options.of(Request, without=_SETTLED)

@@ -12,7 +12,7 @@ from harness.cli.messages import say
 from harness.session.request import Request
 
 #: What of a request a script settles itself.
-_SETTLED = ("suite", "scenarios", "claims", "sampling", "interleave", "warmup", "measure")
+_SETTLED = ("suite", "scenarios", "claims", "sampling", "interleave", "warmup", "measure", "shard", "balance")
 
 
 @options.of(Request, without=_SETTLED)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness import session
 from harness.cli import display, report
+from harness.cli.dryrun import shard_told
 from harness.cli.messages import gate_exit, interruptible, say, say_refused
 from harness.cli.options import FailOn, FailOnClaim
 from harness.model.backend import Progress
@@ -27,6 +28,11 @@ def run(
     """Do what was asked, in a new run's folder. Returns the exit code."""
     planned = session.plan(request)
     say_refused(planned.refused)
+    shard = planned.plan.shard
+    if shard:
+        say(shard_told(shard, len(planned.plan.groups)))
+        if not planned.plan.groups:
+            return Exit.OK
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)

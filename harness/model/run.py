@@ -108,6 +108,23 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """Part `number` of `of` of a plan (from 1), whose other parts run elsewhere.
+
+    `plan` is the digest of the whole plan (harness/plan/shards.py), the same in each of its shards, and `elsewhere`
+    says in which shards its other groups are.
+    """
+
+    number: int
+    of: int
+    plan: str = ""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
@@ -120,7 +137,8 @@ class Plan:
     driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
     BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are
     all given may do without. `claims` are the issues whose claims alone are measured, such as T#40261:
-    without a `precision`, a group ends when it tells of each of them what it can (analysis/sizing.py).
+    without a `precision`, a group ends when it tells of each of them what it can (analysis/sizing.py). `shard`: it is
+    part of a larger plan; None where it is all of one.
     """
 
     groups: Sequence[Group]
@@ -140,6 +158,7 @@ class Plan:
     lock_clocks: str = ""
     piloted: bool = True
     claims: Sequence[str] = ()
+    shard: Shard | None = None
 
     @property
     def ends_early(self) -> bool:

@@ -16,21 +16,26 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
 
     Each group's control is its first cell in the environment `reference`.
     """
-    groups: dict[tuple[str, ...], list[Cell]] = {}
+    groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        shared = [f"{axis}={cell.axes[axis]}" for axis in scenarios[cell.scenario].row_axes]
-        groups.setdefault((cell.scenario, cell.device.value, *shared), []).append(cell)
+        groups.setdefault(name_of(cell, scenarios[cell.scenario]), []).append(cell)
     return [
         Group(
-            name=" ".join(key),
+            name=name,
             scenario=members[0].scenario,
             device=members[0].device.value,
             axes={axis: members[0].axes[axis] for axis in scenarios[members[0].scenario].row_axes},
             cells=members,
             control=control(members, reference),
         )
-        for key, members in groups.items()
+        for name, members in groups.items()
     ]
+
+
+def name_of(cell: Cell, scenario: Scenario) -> str:
+    """The name of the group that the cell is in: `step cpu model=small`."""
+    shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
+    return " ".join([cell.scenario, cell.device.value, *shared])
 
 
 def control(cells: Sequence[Cell], reference: str) -> Cell | None:

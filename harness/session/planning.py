@@ -1,35 +1,47 @@
 """From a request to a plan: which cells run where, and why the others do not. Nothing is launched or written."""
 
 import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from harness import __version__
 from harness.analysis.sizing import CONTROL_BELOW, needed, turns
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock, moved
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios, load_scenario, read_suites, scenario_files
+from harness.catalog.scenarios import (
+    files_of,
+    find_scenarios,
+    fingerprint,
+    kit_files,
+    load_scenario,
+    read_suites,
+    scenario_files,
+)
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import Clock, Interleave, Limits, Protocol, Sampling
-from harness.model.run import Group, Plan, StandIn, Unavailable
+from harness.model.launch import Clock, Interleave, Limits, Protocol, Role, Sampling, Status
+from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
 from harness.model.texts import joined
-from harness.plan import claims, settings
+from harness.plan import claims, settings, shards
 from harness.plan.availability import compiled, names_on, split
 from harness.plan.gpus import Support
-from harness.plan.groups import group
+from harness.plan.groups import group, name_of
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
+from harness.store.folder import RunFolder, uncollected
 
 #: What --rounds is where nothing ends a run earlier, and where something does.
 ROUNDS, MOST_ROUNDS = 5, 100
@@ -105,7 +117,7 @@ class Planned:
 
     def refuse_nothing(self) -> None:
         """Raises CannotRunHereError where no cell can be launched: why most of them cannot, and what the GPUs run."""
-        if self.plan.groups or not self.plan.unavailable:
+        if self.plan.groups or not self.plan.unavailable or self.plan.shard:
             return
         reasons = Counter(each.reason for each in self.plan.unavailable)
         first = next(each for each in self.plan.unavailable if each.reason == reasons.most_common(1)[0][0])
@@ -117,6 +129,29 @@ class Planned:
             runs = names_on(self.cards, self.gpu_host, load_environments(self.project).values())
             told += f" {models} runs {joined(runs)}." if runs else ""
         raise CannotRunHereError(told, first.advice)
+
+    @property
+    def aspects(self) -> dict[str, Any]:
+        """What shards of the plan have in common, by what a sentence calls it."""
+        kit = kit_files(self.project)
+        return shards.aspects(
+            self.plan,
+            harness=__version__,
+            reference=self.reference,
+            sources={name: fingerprint(files_of(each, kit)) for name, each in self.scenarios.items()},
+            packages={name: requirement.lock.pins for name, requirement in self.requirements.items()},
+        )
+
+    def only(self, groups: Collection[str]) -> "Planned":
+        """The same with these groups alone, by name, and with those cells of theirs that are not available."""
+        plan = self.plan
+        left = [each for each in plan.groups if each.name in groups]
+        unavailable = [each for each in plan.unavailable if self.group_of(each.cell) in groups]
+        return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
+
+    def group_of(self, cell: Cell) -> str:
+        """The name of the cell's group; empty for a claim's cell of a scenario that has no other."""
+        return name_of(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
 
     @property
     def is_untrusted(self) -> bool:
@@ -187,7 +222,7 @@ def plan(request: Request | ProfileRequest) -> Planned:
     else:  # every cell once, and nothing to compare times by
         groups = [replace(each, control=None) for each in made.groups]
         made = replace(made, groups=groups, profile_calls=request.calls)
-    return Planned(
+    planned = Planned(
         request=request,
         suite=suite,
         project=project,
@@ -200,6 +235,51 @@ def plan(request: Request | ProfileRequest) -> Planned:
         cards=cards,
         refused=refused,
     )
+    return _sharded(planned, request, request.shard) if isinstance(request, Request) and request.shard else planned
+
+
+def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
+    """The shard that was asked for, of a plan. Groups of which this machine can run nothing are told of in each.
+
+    Without --seed, all shards have one seed all the same: it is drawn from what is measured.
+    """
+    plan, found = planned.plan, planned.aspects
+    cells = [cell for cell in (*plan.cells, *(each.cell for each in plan.unavailable)) if planned.group_of(cell)]
+    whole = shards.cells_of(group(cells, planned.scenarios, planned.reference))
+    if request.seed is None:
+        plan = replace(plan, seed=int(shards.plan_digest(found, whole, without="the seed")[:8], 16))
+        planned = replace(planned, plan=plan)
+        found = planned.aspects
+    names = [each.name for each in plan.groups]
+    took = _took(request.balance, plan.groups) if request.balance else {}
+    places = shards.balanced(took, asked.of) if took else shards.placed(names, asked.of)
+    part = planned.only([name for name in whole if places.get(name, asked.number) == asked.number])
+    made = shards.shard(plan, asked.number, asked.of, places, shards.plan_digest(found, whole))
+    return replace(part, plan=replace(part.plan, shard=made))
+
+
+def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
+    """How many seconds a round of each group took in the run in a folder; None of those that it has not.
+
+    Raises UsageError where it has none of them.
+    """
+    with uncollected():
+        launches = RunFolder.open(path).read_launches()
+    seconds = defaultdict(list)
+    for launch in launches:
+        if launch.status is Status.OK and launch.role is not Role.PILOT:
+            seconds[launch.cell].append(launch.seconds)
+    usual = {cell: statistics.median(each) for cell, each in seconds.items()}
+
+    def of_round(each: Group) -> float | None:
+        known = [usual[cell] for cell, _ in each.slots if cell in usual]
+        # a cell that has no number there takes as long as the others of its group
+        return statistics.fmean(known) * len(each.slots) if known else None
+
+    found = {each.name: of_round(each) for each in groups}
+    if groups and not any(found.values()):
+        raise UsageError(f"--balance {path} has no launch of the plan's groups.", "Leave it out, or name another run.")
+    return found
 
 
 def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequence[claims.Asked]) -> Plan:

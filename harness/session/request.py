@@ -18,6 +18,7 @@ from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
 from harness.model.gpu import BASE_CLOCK
 from harness.model.launch import Clock, Interleave, Protocol
+from harness.model.run import Shard
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
 
@@ -129,6 +130,14 @@ def read_clock(text: str, option: str) -> str:
     if not match or not int(match[1]):
         raise UsageError(f"{option} {text!r} is no clock.", f"Give MHz, such as 1410, or `{BASE_CLOCK}`.")
     return str(int(match[1]))
+
+
+def read_shard(text: str, option: str) -> Shard:
+    """`2/5`: the second of five. Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"{option} {text!r} is no shard.", "Type 2/5 for the second of five.")
+    return Shard(int(match[1]), int(match[2]))
 
 
 def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
@@ -321,6 +330,17 @@ class Request(LaunchRequest):
             text="{:g}s".format,
             shown=AUTO,
         ),
+    ] = None
+    shard: Annotated[
+        Shard | None,
+        Option(
+            "Measure one of so many parts of the plan, such as 2/5: the others elsewhere, and then `harness merge`.",
+            read=read_shard,
+        ),
+    ] = None
+    balance: Annotated[
+        Path | None,
+        Option("Place groups in shards by how long they took in this run, the same for every shard."),
     ] = None
 
 

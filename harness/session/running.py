@@ -19,7 +19,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import fingerprint, kit_files
+from harness.catalog.scenarios import files_of, fingerprint, kit_files
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
@@ -118,14 +118,7 @@ class JobMaker:
         self.kit = kit_files(project)
         self._scenarios = scenarios
         self._limits = limits
-        self._files = {
-            name: {
-                scenario.path.name: _read(scenario.path),
-                **{file: _read(scenario.path.parent / file) for file in scenario.files},
-                **self.kit,
-            }
-            for name, scenario in scenarios.items()
-        }
+        self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
     def sources(self) -> dict[str, str]:
         """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
@@ -402,10 +395,3 @@ def _commit(root: Path) -> str:
         return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None

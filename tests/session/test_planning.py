@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,13 @@ from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
 from harness.model.gpu import Card, GpuHost
 from harness.model.launch import Clock, Interleave, Protocol
+from harness.model.run import Shard
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
 from harness.session.request import ProfileRequest, Request
+from tests import factories
 from tests.cards import H100, RTX5090, V100
-from tests.cli.conftest import Harness
+from tests.cli.conftest import Harness, stored
 
 BAKE = """
 variable "ENVIRONMENTS" {
@@ -354,3 +357,47 @@ def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan: Plan,
         path.parent.mkdir()
         path.write_text(ways)
         assert plan(scenarios=[str(path)], environments=["old"]).is_untrusted is is_untrusted
+
+
+def shards(plan: Plan, of: int, **typed: Any) -> list[Planned]:
+    ways = {"way": ["fine", "raises", "exits", "killed", "prints", "signals"]}
+    typed = {"environments": ["old", "slim"], "axes": ways, "seed": None, **typed}
+    return [plan(shard=Shard(number, of), **typed) for number in range(1, of + 1)]
+
+
+def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Plan) -> None:
+    parts = shards(plan, 3)
+    whole = plan(environments=["old", "slim"], axes={"way": ["fine", "raises", "exits", "killed", "prints", "signals"]})
+    assert sorted(str(cell) for part in parts for cell in part.cells) == sorted(map(str, whole.cells))
+    assert len({part.plan.seed for part in parts}) == 1
+    assert len({part.plan.shard.plan for part in parts if part.plan.shard}) == 1
+    for part in parts:
+        assert part.plan.shard
+        own, elsewhere = {group.name for group in part.plan.groups}, part.plan.shard.elsewhere
+        assert own | elsewhere.keys() == {group.name for group in whole.plan.groups}
+        assert not own & elsewhere.keys()
+        assert part.plan.shard.number not in elsewhere.values()
+        # what no machine can run is told of in each
+        assert {each.cell.axes["way"] for each in part.plan.unavailable} == {"signals"}
+        part.refuse_nothing()
+
+
+def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan: Plan) -> None:
+    (one,), (other,) = shards(plan, 1), shards(plan, 1, environments=["old"])
+    assert one.plan.seed != other.plan.seed
+    assert shards(plan, 1, seed=4)[0].plan.seed == 4
+
+
+def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> None:
+    (whole,) = shards(plan, 1)
+    took = dict(zip([group.name for group in whole.plan.groups], (9.0, 3.0, 3.0, 3.0, 0.5), strict=True))
+    made = [
+        replace(factories.launch(cell, (0.1,), group=group.name), seconds=took[group.name])
+        for group in whole.plan.groups
+        for cell in group.cells
+    ]
+    folder = stored(tmp_path, factories.run(whole.cells, plan=whole.plan), made)
+    one, other = shards(plan, 2, balance=folder)
+    assert sorted(sum(took[group.name] for group in each.plan.groups) for each in (one, other)) == [9.0, 9.5]
+    with pytest.raises(UsageError, match=r"^--balance .* has no launch of the plan's groups\."):
+        shards(plan, 2, balance=stored(tmp_path / "other", factories.run(whole.cells, plan=whole.plan), []))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
 from harness.model.launch import Protocol
+from harness.model.run import Shard
 from harness.session import ProfileRequest, Request
-from harness.session.request import names, options, read_clock, read_seconds, read_share, read_size
+from harness.session.request import names, options, read_clock, read_seconds, read_shard, read_share, read_size
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,8 @@ ASKED = Request(
     warmup=0.0,
     measure=0.25,
     results=Path("elsewhere"),
+    shard=Shard(2, 5),
+    balance=Path("results/earlier"),
 )
 
 
@@ -72,7 +75,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     ]
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
-    words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s"
+    words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier"
     assert ASKED.command() == ["harness", "matrix", *words.split()]
 
 
@@ -81,7 +84,7 @@ def test_what_is_written_as_text_is_read_as_the_same_value() -> None:
         value = getattr(ASKED, name)
         if each.option.read and value not in (None, (), ""):
             texts = [text for text in each.words(value) if text not in each.flags]
-            many = not isinstance(value, float | int | str)
+            many = not isinstance(value, float | int | str | Shard)
             assert each.option.read(texts if many else texts[0], each.flags[-1]) == value, name
 
 
@@ -142,3 +145,10 @@ def test_what_is_no_clock_is_refused(typed: str) -> None:
     with pytest.raises(UsageError, match=r"--lock-clocks .* is no clock") as refused:
         read_clock(typed, "--lock-clocks")
     assert "base" in refused.value.advice
+
+
+def test_a_shard_is_one_of_so_many() -> None:
+    assert read_shard(" 5/5", "--shard") == Shard(5, 5)
+    for text in ("0/5", "6/5", "5", "2/", "2/5/6", "-1/5", "a/b", "1/00000"):
+        with pytest.raises(UsageError, match=r"^--shard .* is no shard\."):
+            read_shard(text, "--shard")

@@ -1,0 +1,97 @@
+"""A plan in shards, each a plain run on a machine of its own: which groups go where, and whether shards are of one plan.
+
+The unit is a group: its cells are compared with one another, so they are never on two machines.
+"""
+
+import hashlib
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.model.run import Group, Plan, Shard
+
+
+def placed(groups: Sequence[str], of: int) -> dict[str, int]:
+    """The shard of each group, from 1 to `of`: the one whose hash with the group's name is the highest.
+
+    The same on every machine, whatever other groups there are. With one shard more, a group stays or goes to the new
+    one. (D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions
+    on Networking 6, 1998: rendezvous hashing.)
+    """
+
+    def weight(group: str, number: int) -> bytes:
+        return hashlib.sha256(f"{number}/{group}".encode()).digest()
+
+    return {group: max(range(1, of + 1), key=lambda number: weight(group, number)) for group in groups}
+
+
+def balanced(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
+    """The shard of each group, so that all take about as long: the longest first, each to the one with the least yet.
+
+    A group of None seconds is taken to need the median of the others. (R. L. Graham, "Bounds on multiprocessing timing
+    anomalies", SIAM Journal on Applied Mathematics 17, 1969: at most 4/3 of the best there is.)
+    """
+    known = [each for each in seconds.values() if each is not None]
+    usual = statistics.median(known) if known else 1.0
+    loads = dict.fromkeys(range(1, of + 1), 0.0)
+    found = {}
+    lengths = {group: usual if length is None else length for group, length in seconds.items()}
+    for group, length in sorted(lengths.items(), key=lambda each: (-each[1], each[0])):
+        found[group] = min(loads, key=lambda number: (loads[number], number))
+        loads[found[group]] += length
+    return found
+
+
+def aspects(
+    plan: Plan,
+    *,
+    harness: str,
+    reference: str,
+    sources: Mapping[str, str],
+    packages: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:
+    """What shards of one plan have in common, by what a sentence calls it; JSON values.
+
+    Not which groups a shard has, and nothing of its machine: memory, numbers of CPUs and GPUs.
+    """
+    return {
+        "the version of the harness": harness,
+        "the seed": plan.seed,
+        "the rounds": plan.rounds,
+        "the precision": plan.precision,
+        "the budget": plan.budget_seconds,
+        "the margin": plan.margin,
+        "the sampling": asdict(plan.sampling),
+        "the clock": plan.clock.value,
+        "the order of launches (--interleave)": plan.interleave.value,
+        "the time limit": plan.limits.seconds,
+        "how many CPUs a launch has": None if plan.limits.cpus is None else len(plan.limits.cpus),
+        "how many GPUs a launch has": len(plan.limits.gpus),
+        "the clocks of GPUs": plan.lock_clocks,
+        "the claims": list(plan.claims),
+        "the profiled calls": plan.profile_calls,
+        "the reference": reference,
+        "the scenarios or the kit": dict(sorted(sources.items())),
+        "the locks": {name: dict(sorted(pins.items())) for name, pins in sorted(packages.items())},
+    }
+
+
+def cells_of(groups: Sequence[Group]) -> dict[str, list[str]]:
+    """The cells of each group, as texts in an order of their own: what is asked for, on whatever machine."""
+    return {
+        group.name: sorted(json.dumps([*each.key[:3], dict(each.key[3])]) for each in group.cells) for group in groups
+    }
+
+
+def plan_digest(found: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
+    """Tells plans apart: 16 hexadecimal digits of what they have in common, less one aspect, and of all groups' cells."""
+    told = [{name: value for name, value in found.items() if name != without}, groups]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def shard(plan: Plan, number: int, of: int, places: Mapping[str, int], digest: str) -> Shard:
+    """What a shard's run says of it: where the other groups of the `plan` are, that no machine was without."""
+    names = [group.name for group in plan.groups]
+    return Shard(number, of, digest, {name: places[name] for name in names if places[name] != number})
