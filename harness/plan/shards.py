@@ -1,4 +1,4 @@
-"""A plan in shards, each a plain run on a machine of its own: which groups go where, and whether shards are of one plan.
+"""A plan in shards, each a run on a machine of its own: which groups go where, and whether shards are of one plan.
 
 The unit is a group: its cells are compared with one another, so they are never on two machines.
 """
@@ -86,7 +86,7 @@ def cells_of(groups: Sequence[Group]) -> dict[str, list[str]]:
 
 
 def plan_digest(found: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
-    """Tells plans apart: 16 hexadecimal digits of what they have in common, less one aspect, and of all groups' cells."""
+    """Tells plans apart: 16 hexadecimal digits of what shards have in common, less one aspect, and of all cells."""
     told = [{name: value for name, value in found.items() if name != without}, groups]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
