@@ -1,0 +1,163 @@
+"""Change points: found where the level changes, and not where the nights are noise, spikes or a slope."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from otava.analysis import compute_change_points
+
+from harness.history.detection import FEWEST, LEAST, P, change_points
+
+NIGHTS = 60
+
+
+def noise(nights=NIGHTS, spread=0.01, seed=0):
+    return np.random.default_rng(seed).normal(size=nights) * spread
+
+
+def found(values, spread=0.01, **options):
+    return change_points(list(values), [spread] * len(values), **options)
+
+
+def stepped(*steps, nights=NIGHTS, seed=0):
+    """Noise of 1 %, with steps (night, share) on it."""
+    values = noise(nights, seed=seed)
+    for night, share in steps:
+        values[night:] += math.log1p(share)
+    return values
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_is_found_with_its_place_and_size(seed):
+    (change,) = found(stepped((40, 0.05), seed=seed))
+    assert abs(change.index - 40) <= 1
+    assert change.low <= 1.05 <= change.high
+    assert change.ratio == pytest.approx(math.exp(change.after - change.before))
+    assert change.p < P
+
+
+def test_a_step_is_found_within_five_nights():
+    assert sum(bool(found(stepped((55, 0.05), seed=seed))) for seed in range(20)) >= 19
+
+
+def test_steps_up_and_down_are_all_found():
+    values = stepped((20, 0.10), (28, -0.08), (50, 0.20), seed=3)
+    assert [each.index for each in found(values)] == [20, 28, 50]
+
+
+def test_noise_is_no_change():
+    assert not any(found(noise(seed=seed)[:nights]) for seed in range(10) for nights in range(6, NIGHTS, 6))
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, -0.5])
+def test_spikes_of_one_or_two_nights_are_no_change(size):
+    values = noise(seed=4)
+    values[[10, 30, 31, 58, 59]] += size
+    assert not any(found(values[:nights]) for nights in range(6, NIGHTS + 1))
+
+
+def test_a_step_is_found_among_spikes():
+    values = stepped((40, 0.06), seed=5)
+    values[[7, 21, 42, 55]] += 0.4
+    (change,) = found(values)
+    assert change.index in (40, 41)
+    assert change.ratio == pytest.approx(1.06, abs=0.01)
+
+
+def test_a_slope_is_no_step():
+    assert not found(noise(seed=6) + np.linspace(0.0, 0.08, NIGHTS))
+
+
+def test_what_is_within_the_margin_is_no_change_unless_asked():
+    values = stepped((30, 0.02), seed=7)
+    assert not found(values)
+    (change,) = found(values, least=math.log1p(0.01))
+    assert change.index == pytest.approx(30, abs=2)
+
+
+def test_a_wide_interval_counts_for_less():
+    values = stepped((30, 0.06), seed=8)
+    errors = np.full(NIGHTS, 0.01)
+    assert change_points(list(values), list(errors))
+    # the same nights, were they known to ± 20 % alone
+    assert not change_points(list(values), list(errors * 10.0))
+
+
+def test_the_minimal_segment_and_the_significance_are_options():
+    values = stepped((57, 0.30), seed=9)
+    assert [each.index for each in found(values)] == [57]
+    assert not found(values, fewest=6)
+    assert not found(values, p=1e-300)
+
+
+def test_values_that_are_equal_to_the_last_digit_are_one_level():
+    assert found([0.1] * 20, 0.0) == []
+    assert [each.index for each in found([0.1] * 20 + [0.2] * 5, 0.0)] == [20]
+
+
+@pytest.mark.parametrize(
+    ("values", "errors"), [([0.0], []), ([math.nan] * 9, [0.1] * 9), ([0.0] * 9, [-1.0] * 9), ([0.0], [math.inf])]
+)
+def test_what_is_no_series_is_refused(values, errors):
+    with pytest.raises(ValueError, match="as many standard errors"):
+        change_points(values, errors)
+
+
+logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
+def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
+    changes = change_points(values, [error] * len(values), fewest=fewest)
+    edges = [0, *(each.index for each in changes), len(values)]
+    if changes:
+        assert all(b - a >= max(2, fewest) for a, b in pairwise(edges))
+    for each in changes:
+        assert each.p < P
+        assert abs(each.after - each.before) > LEAST
+        assert each.low <= each.ratio <= each.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1000), st.floats(-3.0, 3.0), st.integers(8, 52), st.floats(0.06, 1.0))
+def test_a_level_more_or_less_and_the_other_direction_change_nothing(seed, level, night, size):
+    values = stepped((night, size), seed=seed)
+    plain = found(values)
+    moved = found(values + level)
+    turned = found(-values)
+    assert [each.index for each in plain] == [each.index for each in moved] == [each.index for each in turned]
+    assert [each.ratio for each in turned] == pytest.approx([1.0 / each.ratio for each in plain], rel=1e-3)
+
+
+def otava(values):
+    """What apache-otava finds, with the same significance and size."""
+    times = np.exp(values).tolist()  # an array is not cut into windows
+    changes, _ = compute_change_points(times, window_len=50, max_pvalue=P, min_magnitude=math.expm1(LEAST))
+    return [each.index for each in changes]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("steps", [[(30, 0.08)], [(15, 0.10), (40, -0.10)], [(20, 0.2), (35, 0.1)], []])
+def test_clear_steps_are_those_that_otava_finds(steps, seed):
+    values = stepped(*steps, seed=seed)
+    assert [each.index for each in found(values)] == pytest.approx(otava(values), abs=1)
+
+
+def test_two_bad_nights_at_the_end_are_a_change_to_otava_alone():
+    values = np.append(noise(40, seed=1), [0.3, 0.31])
+    assert found(values) == []
+    assert otava(values) == [40]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_is_found_in_its_third_night_or_when_otava_finds_it(seed):
+    values = stepped((40, 0.05), seed=seed)
+    nights = range(41, NIGHTS)
+    ours = next(each for each in nights if found(values[:each]))
+    theirs = next(each for each in nights if otava(values[:each]))
+    # otava takes one night for a change, which may be a spike
+    assert ours <= max(theirs, 40 + FEWEST) + 1
