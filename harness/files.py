@@ -1,22 +1,96 @@
-"""Files that are written whole or not at all, and the user's folders: for what can be made again, and what cannot.
+"""Files that are read if they are files, and written whole or not at all; and the user's own folders.
 
 Below every other folder, as it knows none of them.
 """
 
+import errno
 import os
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+#: The most that a file may have, in bytes, of which nothing else is known.
+MOST = 64 * 1024**2
+
+
+def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
+    """A descriptor of a regular file; nothing is waited for, as it would be at the other end of a pipe.
+
+    `within`: a folder that someone else may have made. `path`, relative to it, stays below it, and no part of it is a
+    link. Raises OSError, whose `strerror` is a clause.
+    """
+    flags |= os.O_NONBLOCK | os.O_CLOEXEC
+    if within is None:
+        handle = os.open(path, flags, 0o666)
+    else:
+        folder, name = _below(within, path)
+        try:
+            handle = os.open(name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+        except OSError as error:
+            raise _told(error, within / path) from None
+        finally:
+            os.close(folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return handle
+
+
+def _below(within: Path, path: Path) -> tuple[int, str]:
+    """A descriptor of the folder that a file is in, found without a link, and the file's name there."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.is_absolute() or ".." in parts or "\0" in str(path):
+        raise OSError(errno.EINVAL, "the path leaves the folder", str(path))
+    *folders, name = parts
+    handle = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in folders:
+        try:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+        except OSError as error:
+            raise _told(error, within / path) from None
+        finally:
+            os.close(handle)
+        handle = inner
+    return handle, name
+
+
+def _told(error: OSError, path: Path) -> OSError:
+    """The error of an open that follows no link, in words."""
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return OSError(error.errno, "it is a link", str(path))
+    if error.errno == errno.ENOTDIR and any(each.is_symlink() for each in path.parents):
+        return OSError(error.errno, "it is behind a link", str(path))
+    return error
+
+
+def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
+    """A file's bytes, `most` of them at most; `within` as `opened` has it. Raises OSError."""
+    with os.fdopen(opened(path, within=within), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(most + 1) if size <= most else b""
+    if size > most or len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most >> 20:,} MiB", str(path))
+    return data
+
+
+def read_text(path: Path, *, most: int = MOST) -> str:
+    """A file's text, UTF-8, with line feeds. Raises OSError, and UnicodeDecodeError, which is a ValueError."""
+    return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, which takes its place when the block ends; nothing is left where it raises.
 
-    A reader of `path` sees the old file or the new one, never a part. The folder is made. Raises OSError.
+    A reader of `path` sees the old file or the new one, never a part; where `path` is a link, what it points to stays
+    as it is. The folder is made. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # a name that nobody can have put a link at, nor does: O_EXCL follows none
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield part
         part.replace(path)

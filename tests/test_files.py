@@ -1,10 +1,11 @@
 """Files that are written whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from harness.files import replacing, write_atomically
+from harness.files import read, replacing, write_atomically
 
 
 @pytest.mark.parametrize("synced", [True, False])
@@ -37,3 +38,49 @@ def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path: Path)
     with pytest.raises(OSError, match="full"):
         fail()
     assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_link_beside_a_file_is_not_written_through(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "file"
+    victim.write_text("mine")
+    path.symlink_to(victim)
+    for number in (os.getpid(), 1):
+        (tmp_path / f".file.{number}.part").symlink_to(victim)
+    write_atomically(path, "new")
+    assert victim.read_text() == "mine"
+    assert not path.is_symlink()
+    assert path.read_text() == "new"
+
+
+def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(OSError, match=r"it is not a regular file"):
+            read(path)
+
+
+def test_more_than_is_wanted_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    os.truncate(path, 2**40)
+    with pytest.raises(OSError, match=r"it has more than 1 MiB"):
+        read(path, most=2**20)
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/../../secret", "", "link", "folder/file", "a\0b"])
+def test_nothing_outside_of_a_received_folder_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_text("x")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("x")
+    (inside / "folder").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match=r"link|leaves the folder"):
+        read(Path(name), within=inside)
+
+
+def test_what_lies_deeper_in_a_received_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_text("x")
+    assert read(Path("a/b/file"), within=tmp_path) == b"x"

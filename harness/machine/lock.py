@@ -1,13 +1,15 @@
 """Locks that the kernel lets go when their holder dies, however it dies."""
 
 import contextlib
+import errno
 import fcntl
 import os
-import tempfile
+import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from harness.files import data_dir, opened
 from harness.model.errors import CannotRunHereError
 
 
@@ -27,13 +29,10 @@ def _locked(
 ) -> Iterator[None]:
     """Hold the lock file `path`, alone (LOCK_EX) or with others who share it (LOCK_SH)."""
     try:
-        # not O_CREAT on a file that is there: the kernel refuses that for another user's file in /tmp
-        handle = os.open(path, os.O_RDWR if path.exists() else os.O_RDWR | os.O_CREAT, 0o666)
+        handle = _opened(path)
     except OSError as error:
         raise CannotRunHereError(f"{busy} The lock {path} cannot be opened: {error.strerror}.", advice) from None
     try:
-        with contextlib.suppress(PermissionError):  # whoever made it: other users must be able to open it
-            os.fchmod(handle, 0o666)
         try:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,10 +49,34 @@ def _locked(
         os.close(handle)
 
 
+def _opened(path: Path) -> int:
+    """A descriptor of a lock file, which is made where there is none. Raises OSError for a link and what is no file."""
+    while True:
+        try:
+            # not O_CREAT on a file that is there: the kernel refuses that for another user's file in a shared folder
+            handle = opened(Path(path.name), os.O_RDWR, within=path.parent)
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):  # another process made it meanwhile
+                made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                os.fchmod(made, 0o666)  # other users must be able to open it, where they share it
+                return made
+            continue
+        if os.fstat(handle).st_nlink != 1:
+            os.close(handle)
+            raise OSError(errno.EMLINK, "the file has another name too")
+        return handle
+
+
 def lock_file() -> Path:
-    """The lock of this machine, which all users share; `HARNESS_MACHINE_LOCK` names another file."""
+    """This user's lock of this machine. `HARNESS_MACHINE_LOCK` names another file, which several users may share."""
     named = os.environ.get("HARNESS_MACHINE_LOCK")
-    return Path(named) if named else Path(tempfile.gettempdir()) / "harness-machine.lock"
+    if named:
+        return Path(named)
+    folder = data_dir()
+    with contextlib.suppress(OSError):  # the lock cannot be opened then, which says why
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # a home folder may be on several machines
+    return folder / f"{platform.node() or 'machine'}.lock"
 
 
 #: What is said where the machine, or each of its slots, is held.

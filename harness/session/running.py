@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shlex
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -247,7 +248,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         kit=fingerprint(jobs.kit),
         machine=_machine(facts, listener),
     )
-    folder.write_run(begun)
+    folder.write_run(begun, signed=True)
     watch = gpus.watch(planned.cards)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
 
@@ -259,6 +260,13 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
+    if not folder.is_from_here():
+        raise UsageError(
+            f"{path} was not begun by this user on this machine, or its run.json was changed since: going on with it "
+            "would run what someone else typed.",
+            "Start a new run of your own: harness matrix. Its report can be made again: harness report "
+            f"{shlex.quote(str(path))}",
+        )
     if begun.plan.profile_calls:
         raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
     project, limits = Project.find(), begun.plan.limits
@@ -330,7 +338,7 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
         launches = folder.read_launches()
         if not plan.profile_calls:
             ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
-            folder.write_run(ended)
+            folder.write_run(ended, signed=True)
         results = Results(ended, launches, registry.by_hand)
         return Ended(folder.path, results, report(folder, results), interrupted, refused)
 

@@ -2,6 +2,8 @@
 
 `launches.jsonl` is the truth: one line a finished launch, appended and synced before the next one starts. Everything
 else can be made again from it and run.json.
+
+The folder may be someone else's: nothing is read or written through a link in it, and nothing outside of it.
 """
 
 import gc
@@ -11,18 +13,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.files import write_atomically
+from harness.files import opened, read, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.store import codec
+from harness.store.signature import is_from_here, sign
 
 #: The slashes in the path of an artifact that is in no folder of its launch's: artifacts/LAUNCH/NAME.
 _OWN = 2
 
 #: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
 ROOM = 64 * 1024 * 1024
+
+#: The most bytes that are read of run.json (1.3 MB for 10,000 cells), of launches.jsonl (3 KB a launch) and of a profile.
+RUN_MOST, LAUNCHES_MOST, PROFILE_MOST = 256 * 1024**2, 8 * 1024**3, 256 * 1024**2
 
 
 class RunFolder:
@@ -60,30 +66,41 @@ class RunFolder:
         """The folder of a run that exists. Raises UsageError where there is none."""
         if not (path / "run.json").is_file():
             raise UsageError(f"{path} is not a run's folder: it has no run.json.", "Runs lie under results/.")
-        return cls(path)
+        folder = cls(path)
+        try:
+            for each in path.iterdir():
+                folder._refuse_link(each.name)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        return folder
 
     def discard(self) -> None:
         """Remove the folder of a run that came to nothing before its first launch."""
         if not (self.path / "run.json").exists():
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def write_run(self, run: Run) -> None:
-        """Write run.json, whole or not at all."""
+    def write_run(self, run: Run, *, signed: bool = False) -> None:
+        """Write run.json, whole or not at all; `signed`: it was begun here, and may be gone on with here."""
         with self._writing("run.json") as path:
-            write_atomically(path, codec.dump(run, indent=2) + b"\n", synced=True)
+            data = codec.dump(run, indent=2) + b"\n"
+            write_atomically(path, sign(data) if signed else data, synced=True)
 
     def read_run(self) -> Run:
         """What was asked. Raises UsageError for a damaged file."""
-        path = self.path / "run.json"
-        return codec.load(Run, path.read_bytes(), path)
+        return codec.load(Run, self._read("run.json", RUN_MOST), self.path / "run.json")
+
+    def is_from_here(self) -> bool:
+        """Whether run.json is as this user wrote it on this machine. What someone else wrote may ask for anything."""
+        return is_from_here(self._read("run.json", RUN_MOST))
 
     def append(self, launch: Launch) -> None:
         """Add a finished launch as one line, on the disk when this returns. A write that fails leaves no part."""
         with self._writing("launches.jsonl") as path:
-            path.touch()
-            before = path.stat().st_size
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            handle = opened(Path(path.name), flags, within=self.path)
+            before = os.fstat(handle).st_size
             try:
-                with path.open("ab") as file:
+                with os.fdopen(handle, "ab") as file:
                     file.write(codec.dump(launch) + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
@@ -111,11 +128,26 @@ class RunFolder:
         return torn
 
     def _lines(self) -> list[bytes]:
+        # the text after the last line feed is a torn line, or nothing
+        return self._read("launches.jsonl", LAUNCHES_MOST).split(b"\n")[:-1]
+
+    def _read(self, name: str, most: int) -> bytes:
+        """The bytes of a file of the run. Raises UsageError for a link, for what is no file, and where there is none."""
         try:
-            # the text after the last line feed is a torn line, or nothing
-            return self._launches.read_bytes().split(b"\n")[:-1]
-        except FileNotFoundError:
-            return []
+            return read(Path(name), within=self.path, most=most)
+        except OSError as error:
+            raise UsageError(f"{self.path / name} cannot be read: {error.strerror}.") from None
+
+    def _refuse_link(self, name: str) -> None:
+        """Raises UsageError where a path of the run is a link, or behind one."""
+        path = self.path
+        for part in Path(name).parts:
+            path /= part
+            if path.is_symlink():
+                raise UsageError(
+                    f"{path} is a link. A run's folder has none: nothing is read or written through it.",
+                    "Remove it, if you know what it points to.",
+                )
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
         """Keep a launch's artifacts under artifacts/`launch`/; returns their paths, relative to the run's folder."""
@@ -123,6 +155,7 @@ class RunFolder:
         with self._writing("artifacts") as folder:
             for name, data in artifacts.items():
                 path = (folder / launch).joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
+                self._refuse_link(path.relative_to(self.path).as_posix())
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
                 kept.append(path.relative_to(self.path).as_posix())
@@ -131,15 +164,12 @@ class RunFolder:
     def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
         """The profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
         # those that lie deeper are the scenario's own
-        kept = {Path(name).name: self.path / name for name in launch.artifacts if name.count("/") == _OWN}
-        found = {}
-        for part in Part:
-            if path := kept.get(f"{part.file}.json"):
-                try:
-                    found[part] = codec.load_profile(path.read_bytes(), path)
-                except OSError as error:
-                    raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-        return found
+        kept = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN}
+        return {
+            part: codec.load_profile(self._read(name, PROFILE_MOST), self.path / name)
+            for part in Part
+            if (name := kept.get(f"{part.file}.json"))
+        }
 
     def write_reports(self, texts: Mapping[str, str]) -> list[Path]:
         """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
@@ -177,6 +207,7 @@ class RunFolder:
     @contextmanager
     def _writing(self, name: str) -> Iterator[Path]:
         """The path to write a file or folder of the run to. An OSError becomes a CannotRunHereError."""
+        self._refuse_link(name)
         path = self.path / name
         try:
             yield path

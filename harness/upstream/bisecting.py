@@ -14,12 +14,13 @@ from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
-from harness.files import write_atomically
+from harness.files import read, write_atomically
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.issues import parse, unknown
 from harness.model.scenario import GROWTH, Claim, Scenario
 from harness.plan.selection import resolve
+from harness.store.signature import is_from_here, sign
 from harness.upstream import candidates as chosen
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.probing import Asked, Probing
@@ -103,7 +104,8 @@ def begin(request: BisectRequest) -> Path:
     """Make a search's folder, with the request."""
     folder = Path(request.results) / f"bisect-{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     try:
-        write_atomically(folder / "bisect.json", json.dumps({"schema": 1, **asdict(request)}, indent=2) + "\n")
+        document = json.dumps({"schema": 1, **asdict(request)}, indent=2) + "\n"
+        write_atomically(folder / "bisect.json", sign(document.encode()))
     except OSError as error:
         raise CannotRunHereError(
             f"The results folder {folder} cannot be written: {error.strerror}.", "Choose another with --results."
@@ -115,13 +117,22 @@ def reopened(folder: Path, budget: float | None = None) -> BisectRequest:
     """The request of a search that was begun in a folder, with another budget where one is given. Raises UsageError."""
     path = folder / "bisect.json"
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        stored.pop("schema")
-        found = BisectRequest(**stored)
+        data = read(Path(path.name), within=folder)
     except OSError:
         raise UsageError(
             f"{folder} is not a search's folder: it has no bisect.json.", "They lie under results/, as bisect-…"
         ) from None
+    if not is_from_here(data):
+        raise UsageError(
+            f"{folder} was not begun by this user on this machine, or its bisect.json was changed since: going on with "
+            "it would run what someone else typed.",
+            "Start a new search of your own: harness bisect",
+        )
+    try:
+        stored = json.loads(data)
+        for name in ("schema", "signature"):
+            stored.pop(name)
+        found = BisectRequest(**stored)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is damaged: {error}.") from None
     return replace(found, budget=budget) if budget else found

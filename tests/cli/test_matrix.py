@@ -5,10 +5,12 @@ import json
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.store.folder import RunFolder
 from tests.cli.conftest import NOWHERE, SCENARIO, Harness
 
 
@@ -206,8 +208,9 @@ def test_a_run_whose_scenario_is_gone_is_not_resumed(harness: Harness) -> None:
 
 def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
-    path = harness.run / "run.json"
-    path.write_text(path.read_text().replace('"cores": ', '"cores": 99'))
+    folder = RunFolder.open(harness.run)
+    run = folder.read_run()
+    folder.write_run(replace(run, host={**run.host, "cores": 99}), signed=True)
     done = harness("matrix", "--resume", str(harness.run))
     assert done.returncode == 4
     assert "begun on another machine: cores 99" in done.stderr

@@ -1,9 +1,11 @@
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
 
-from harness.machine.lock import exclusive, machine_to_itself, slot_to_itself
+from harness.files import data_dir
+from harness.machine.lock import exclusive, lock_file, machine_to_itself, slot_to_itself
 from harness.model.errors import CannotRunHereError
 
 
@@ -52,3 +54,28 @@ def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
             assert place == 0
     assert len(said) == 1
     assert said[0].endswith("Waiting for one.")
+
+
+def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    victim.chmod(0o600)
+    (tmp_path / "link").symlink_to(victim)
+    (tmp_path / "hanging").symlink_to(tmp_path / "none")
+    (tmp_path / "second").hardlink_to(victim)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "hanging", "second", "folder", "pipe"):
+        with pytest.raises(CannotRunHereError, match=r"cannot be opened: "), exclusive(tmp_path / name, "Busy."):
+            pass
+    assert victim.read_text() == "mine"
+    assert victim.stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_machines_lock_lies_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARNESS_MACHINE_LOCK")
+    with machine_to_itself():
+        assert lock_file().parent == data_dir()
+        assert lock_file().is_file()
+        assert data_dir().stat().st_mode & 0o777 == 0o700

@@ -21,6 +21,7 @@ from harness.model.gpu import Card, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
 from harness.session.reporting import Written
 from harness.session.running import Ended
+from harness.store.codec import dump
 from tests import runs
 from tests.cli.conftest import Harness
 
@@ -75,6 +76,21 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) ->
     again = session.resume(ended.folder)
     assert not again.interrupted
     assert {launch.round for launch in again.results.launches} == {0, 1}
+
+
+def test_a_received_run_is_not_gone_on_with(request_: dict, tmp_path: Path) -> None:
+    ended = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=2))
+    stored = ended.folder / "run.json"
+    text = stored.read_text()
+    for other in (text.replace('"rounds": 1', '"rounds": 2'), dump(ended.results.run, indent=2).decode() + "\n"):
+        assert other != text
+        stored.write_text(other)
+        ears = Ears()
+        with pytest.raises(UsageError, match="was not begun by this user on this machine"):
+            session.resume(ended.folder, ears)
+        assert (ears.said, ears.ended) == ([], [])
+    stored.write_text(text)
+    assert not session.resume(ended.folder).interrupted
 
 
 GPUS = """

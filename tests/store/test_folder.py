@@ -148,3 +148,75 @@ def test_a_run_that_came_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
     made = RunFolder.create(tmp_path, "run")
     made.discard()
     assert not made.path.exists()
+
+
+def received(folder: RunFolder, victim: Path, name: str) -> Path:
+    """A folder in which something is a link to a file or a folder of the victim's."""
+    path = folder.path / name
+    if path.is_file():
+        path.unlink()
+    path.symlink_to(victim)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["report.md", "report.html", "run.json.part", ".lock", "launches.jsonl", "details.md", "charts", "artifacts"]
+)
+def test_a_folder_with_a_link_in_it_is_refused_by_the_links_name(folder: RunFolder, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    path = received(folder, victim, name)
+    with pytest.raises(UsageError, match=f"{path} is a link. A run's folder has none"):
+        RunFolder.open(folder.path)
+    assert victim.read_text() == "mine"
+
+
+def test_nothing_is_written_through_a_link(folder: RunFolder, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "old.svg").write_text("mine")
+    for name in ("charts", "charts.part", "artifacts", "report.md"):
+        received(folder, elsewhere, name)
+    received(folder, elsewhere / "old.svg", "launches.jsonl")
+    for write in (
+        lambda: folder.write_reports({"charts/a.svg": "<svg/>"}),
+        lambda: folder.write_reports({"report.md": "1"}),
+        lambda: folder.write_artifacts("g", {"x": b"x"}),
+        lambda: folder.append(launch()),
+    ):
+        with pytest.raises(UsageError, match="is a link"):
+            write()
+    with pytest.raises(UsageError, match=r"launches\.jsonl cannot be read: it is a link"):
+        folder.read_launches()
+    assert [each.name for each in elsewhere.iterdir()] == ["old.svg"]
+    assert (elsewhere / "old.svg").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["missing", "a folder", "a pipe"])
+def test_launches_that_are_no_file_get_a_sentence(folder: RunFolder, kind: str) -> None:
+    path = folder.path / "launches.jsonl"
+    path.unlink()
+    if kind != "missing":
+        path.mkdir() if kind == "a folder" else os.mkfifo(path)
+    for read in (folder.read_launches, folder.repair):
+        with pytest.raises(UsageError, match=r"launches\.jsonl cannot be read: "):
+            read()
+
+
+@pytest.mark.parametrize("name", ["artifacts/../../steady.json", "artifacts/../steady.json", "/etc/steady.json", "artifacts/link/steady.json"])
+def test_a_launchs_artifacts_lie_below_the_runs_folder(folder: RunFolder, tmp_path: Path, name: str) -> None:
+    (tmp_path / "steady.json").write_text("{}")
+    (folder.path / "artifacts").mkdir()
+    (folder.path / "artifacts" / "link").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match=r"cannot be read: .*(link|leaves the folder)"):
+        folder.read_profiles(launch(artifacts=[name]))
+
+
+def test_a_run_is_known_as_ones_own_until_it_is_changed(folder: RunFolder) -> None:
+    assert not folder.is_from_here()
+    folder.write_run(run(), signed=True)
+    assert folder.is_from_here()
+    assert dump(folder.read_run()) == dump(run())
+    path = folder.path / "run.json"
+    path.write_text(path.read_text().replace('"docker"', '"local"'))
+    assert not folder.is_from_here()

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import UsageError
+from harness.store.signature import sign
 from harness.upstream import bisecting
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.bisecting import begin, meant, reopened
@@ -100,10 +101,17 @@ def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
     assert reopened(folder, 60.0).budget == 60.0
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"schema": 1, "scenario": "x", "other": 2}'])
-def test_a_damaged_search_is_told(tmp_path, text):
-    (tmp_path / "bisect.json").write_text(text)
+def test_a_search_of_another_version_is_told(tmp_path):
+    document = json.dumps({"schema": 1, "scenario": "x", "other": 2}, indent=2) + "\n"
+    (tmp_path / "bisect.json").write_bytes(sign(document.encode()))
     with pytest.raises(UsageError, match="is damaged"):
+        reopened(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": 1, "scenario": "x", "backend": "local"}'])
+def test_a_search_that_someone_else_began_is_not_gone_on_with(tmp_path, text):
+    (tmp_path / "bisect.json").write_text(text)
+    with pytest.raises(UsageError, match="was not begun by this user on this machine"):
         reopened(tmp_path)
 
 

@@ -1,0 +1,74 @@
+"""Whether a file was written here: a secret of this user and machine signs it.
+
+Who has the folder of a run does not have the secret. What a received run.json asks for is thus never taken for what was
+typed here.
+"""
+
+import hmac
+import os
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from harness.files import data_dir, read
+
+#: Bytes of the secret, as many as the hash has.
+_LENGTH = 32
+
+#: How a JSON object ends that is written in several lines, and how with its signature.
+_END = b"\n}\n"
+_SIGNED_END = re.compile(rb',\n  "signature": "([0-9a-f]{64})"\n}\n\Z')
+
+
+def sign(document: bytes) -> bytes:
+    """A JSON object, in lines indented by two, with its signature as the last key: HMAC-SHA-256 of it without, as hex.
+
+    The secret is made when it is first asked for; where none can be kept, the object comes back as it is.
+    """
+    try:
+        signature = _signed(_secret(), document)
+    except (OSError, ValueError):
+        return document
+    return document.removesuffix(_END) + f',\n  "signature": "{signature}"'.encode() + _END
+
+
+def is_from_here(document: bytes) -> bool:
+    """Whether `sign` made this document, for this user on this machine."""
+    found = _SIGNED_END.search(document)
+    if found is None:
+        return False
+    try:
+        made = _signed(read(_path()), document[: found.start()] + _END)
+    except (OSError, ValueError):
+        return False
+    return hmac.compare_digest(made.encode(), found[1])
+
+
+def _path() -> Path:
+    return data_dir() / "secret"
+
+
+def _signed(secret: bytes, data: bytes) -> str:
+    if len(secret) < _LENGTH:  # torn: whoever sends a folder could guess it
+        raise ValueError("The secret is too short.")
+    return hmac.new(secret, data, "sha256").hexdigest()
+
+
+def _secret() -> bytes:
+    """The secret. Of several processes that make one at once, the first is believed. Raises OSError."""
+    path = _path()
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(secrets.token_bytes(_LENGTH))
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                path.hardlink_to(part)
+        finally:
+            part.unlink(missing_ok=True)
+    return read(path)
