@@ -203,7 +203,7 @@ def test_launches_that_are_no_file_get_a_sentence(folder: RunFolder, kind: str) 
             read()
 
 
-@pytest.mark.parametrize("name", ["artifacts/../../steady.json", "artifacts/../steady.json", "/etc/steady.json", "artifacts/link/steady.json"])
+@pytest.mark.parametrize("name", ["artifacts/../steady.json", "/etc/steady.json", "artifacts/link/steady.json"])
 def test_a_launchs_artifacts_lie_below_the_runs_folder(folder: RunFolder, tmp_path: Path, name: str) -> None:
     (tmp_path / "steady.json").write_text("{}")
     (folder.path / "artifacts").mkdir()
