@@ -132,7 +132,7 @@ class RunFolder:
         return self._read("launches.jsonl", LAUNCHES_MOST).split(b"\n")[:-1]
 
     def _read(self, name: str, most: int) -> bytes:
-        """The bytes of a file of the run. Raises UsageError for a link, for what is no file, and where there is none."""
+        """The bytes of a file of the run. Raises UsageError for a link, what is no file, and where there is none."""
         try:
             return read(Path(name), within=self.path, most=most)
         except OSError as error:

@@ -160,7 +160,8 @@ def received(folder: RunFolder, victim: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["report.md", "report.html", "run.json.part", ".lock", "launches.jsonl", "details.md", "charts", "artifacts"]
+    "name",
+    ["report.md", "report.html", "run.json.part", ".lock", "launches.jsonl", "details.md", "charts", "artifacts"],
 )
 def test_a_folder_with_a_link_in_it_is_refused_by_the_links_name(folder: RunFolder, tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
