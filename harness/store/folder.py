@@ -27,7 +27,7 @@ _OWN = 2
 #: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
 ROOM = 64 * 1024 * 1024
 
-#: The most bytes that are read of run.json (1.3 MB for 10,000 cells), of launches.jsonl (3 KB a launch) and of a profile.
+#: The most bytes read of run.json (1.3 MB for 10,000 cells), of launches.jsonl (3 KB a launch) and of a profile.
 RUN_MOST, LAUNCHES_MOST, PROFILE_MOST = 256 * 1024**2, 8 * 1024**3, 256 * 1024**2
 
 
