@@ -1,0 +1,57 @@
+"""What changed between two nights of a series: cuts, across which nothing is compared, and marks.
+
+Driver, kit and the reference's lock change what both sides of a ratio are measured with: there an epoch begins. What is
+measured itself may change any night: its lock, its image and the scenario's file are marks, and what a change of the
+numbers is put down to first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from harness.model.history import Origin, Series
+
+#: How much of a hash is shown.
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Something else was measured, or was measured with, from point `index` of a series on; `words` say what."""
+
+    index: int
+    is_cut: bool
+    words: str
+
+
+def breaks(series: Series) -> list[Break]:
+    """Every break of a series, in order; several at one place where several things changed."""
+    of = series.key
+    cuts = {"driver": "the driver", "kit": "the kit", "reference_lock": f"the lock of {of.reference}"}
+    marks = {
+        "lock": f"the lock of {of.environment}",
+        "image": f"the image of {of.environment}",
+        "scenario": f"the file of {of.scenario}",
+    }
+    found = []
+    for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
+        for names, is_cut in ((cuts, True), (marks, False)):
+            changed = [name for name in names if getattr(one, name) != getattr(other, name)]
+            # with another lock the image is another one too
+            shown = [name for name in changed if name != "image" or "lock" not in changed]
+            found += [Break(index, is_cut, f"{names[name]} ({_between(one, other, name)})") for name in shown]
+    return found
+
+
+def epochs(series: Series, found: Sequence[Break]) -> list[range]:
+    """The places of the points of each epoch, in order."""
+    edges = [0, *sorted({each.index for each in found if each.is_cut}), len(series.points)]
+    return [range(first, end) for first, end in pairwise(edges)]
+
+
+def _between(one: Origin, other: Origin, name: str) -> str:
+    """What it was and what it is, as short as two can be told apart."""
+    old, new = (str(getattr(each, name)).removeprefix("sha256:") for each in (one, other))
+    if name != "driver":
+        old, new = old[:_SHOWN], new[:_SHOWN]
+    return f"{old or 'none'} → {new or 'none'}"

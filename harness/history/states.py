@@ -1,0 +1,154 @@
+"""What is to be said of the changes in a history: watched, suspected, confirmed or refuted.
+
+A change of the numbers is only suspected: nights are apart, and more than what is measured may have changed between
+them. It is confirmed when both sides were measured again side by side (`harness.history.confirm`), and what that
+refutes is not suspected again.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from harness.analysis.statistics import student
+from harness.history.detection import FEWEST, LEAST, ChangePoint, P, change_points
+from harness.history.epochs import Break, breaks, epochs
+from harness.model.history import Decision, Key, Point, Series
+
+#: What two nights in a row have to show to be watched.
+WATCHED_P, WATCHED_FEWEST = 1e-3, 2
+
+#: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.
+NEAR = 2
+
+
+class State(StrEnum):
+    """What a change is known to be."""
+
+    CONFIRMED = "confirmed"
+    SUSPECTED = "suspected"
+    WATCH = "watch"
+    REFUTED = "refuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a change has to be: see `change_points`."""
+
+    fewest: int = FEWEST
+    p: float = P
+    least: float = LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A change of one series, from the run `since` on, which began at `started`.
+
+    `ratio` is time(after) / time(before), both against the reference, with its 95 % interval from `low` to `high`.
+    `suspects` are the marks at that place, in words. Findings of one `cause` began together, on one machine and with
+    the same suspects.
+    """
+
+    key: Key
+    state: State
+    since: str
+    started: str
+    ratio: float
+    low: float
+    high: float
+    suspects: Sequence[str]
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A series, its breaks, and its changes (`index` is a place in its points) with a finding of each, in order."""
+
+    series: Series
+    breaks: Sequence[Break]
+    changes: Sequence[ChangePoint]
+    findings: Sequence[Finding]
+
+
+def judged(series: Series, decisions: Sequence[Decision] = (), options: Options | None = None) -> Judged:
+    """What is found in one series.
+
+    A change that a later one of its epoch took back is left out, and that one too, unless it was confirmed.
+    """
+    asked, found = options or Options(), breaks(series)
+    mine = [each for each in decisions if each.key == series.key]
+    kept: list[tuple[ChangePoint, Finding]] = []
+    for epoch in epochs(series, found):
+        for change, is_watched in _changes(series.points, epoch, found, asked):
+            finding = _finding(series, change, found, mine, is_watched=is_watched)
+            last, told = kept[-1] if kept else (None, None)
+            is_back = last and last.index in epoch and abs(change.after - last.before) <= asked.least
+            if told and is_back and not is_watched and told.state is not State.CONFIRMED:
+                kept.pop()
+            else:
+                kept.append((change, finding))
+    return Judged(series, found, [change for change, _ in kept], [finding for _, finding in kept])
+
+
+def findings(
+    history: Iterable[Series], decisions: Sequence[Decision] = (), options: Options | None = None
+) -> list[Finding]:
+    """What is found in a history, in the order of its series."""
+    return [finding for series in history for finding in judged(series, decisions, options).findings]
+
+
+def _changes(
+    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options
+) -> list[tuple[ChangePoint, bool]]:
+    """The changes in an epoch, and whether each is only watched; each where the mark is that is nearest to it."""
+    places = [at for at in epoch if points[at].log_ratio is not None]
+    values = [points[at].log_ratio or 0.0 for at in places]
+    errors = [_error(points[at]) for at in places]
+    sure = change_points(values, errors, fewest=options.fewest, p=options.p, least=options.least)
+    maybe = change_points(
+        values,
+        errors,
+        fewest=min(WATCHED_FEWEST, options.fewest),
+        p=max(WATCHED_P, options.p),
+        least=options.least,
+    )
+    # of what is not sure, what goes on until today
+    last = [each for each in maybe[-1:] if all(abs(each.index - other.index) > NEAR for other in sure)]
+    last = last if epoch.stop == len(points) else []
+    return [(_placed(each, places, epoch, found), each in last) for each in [*sure, *last]]
+
+
+def _error(point: Point) -> float:
+    """The standard error of a point's log ratio, from its interval; 0 where it has none."""
+    if point.low is None or point.high is None or point.rounds < 2:
+        return 0.0
+    return max(0.0, point.high - point.low) / 2.0 / student(point.rounds - 1)
+
+
+def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Sequence[Break]) -> ChangePoint:
+    """The change with its place in the series' points: at the nearest mark, if one is near."""
+    before, at = places[change.index - 1], places[change.index]
+
+    def apart(mark: int) -> int:
+        # between the two may be nights without a number, in which something changed
+        return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
+
+    marks = [each.index for each in found if each.index in epoch[1:] and apart(each.index) <= NEAR]
+    return replace(change, index=min(marks, key=apart, default=at))
+
+
+def _finding(
+    series: Series, change: ChangePoint, found: Sequence[Break], decisions: Sequence[Decision], *, is_watched: bool
+) -> Finding:
+    key, point = series.key, series.points[change.index]
+    suspects = [each.words for each in found if each.index == change.index and not each.is_cut]
+    state = State.WATCH if is_watched else State.SUSPECTED
+    place = {each.run: index for index, each in enumerate(series.points)}
+    for decision in decisions:
+        is_near = abs(place.get(decision.since, -math.inf) - change.index) <= NEAR
+        if list(decision.suspects) == suspects and (suspects or is_near):
+            state = State.CONFIRMED if decision.confirmed else State.REFUTED
+    # a file is the same in all environments
+    of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]
+    cause = " | ".join([key.machine, *of, *(suspects or [point.run])])
+    return Finding(key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause)

@@ -1,0 +1,46 @@
+"""Series of a history, as nights make them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from harness.analysis.statistics import student
+from harness.model.history import Key, Origin, Point, Series
+
+KEY = Key("m-1", "step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14")
+ORIGIN = Origin(
+    driver="", kit="k1", scenario="s1", lock="aaaaaaaaaaaa", image="sha256:1111111111", reference_lock="cccccccccccc"
+)
+ROUNDS = 5
+
+
+def point(night: int, log_ratio: float | None, origin: Origin = ORIGIN, error: float = 0.01) -> Point:
+    """What the night of that number says."""
+    started = datetime(2026, 1, 1, 4, tzinfo=UTC) + timedelta(days=night)
+    half = error * student(ROUNDS - 1)
+    ends = (None, None) if log_ratio is None else (log_ratio - half, log_ratio + half)
+    return Point(f"run-{night:03}", started.isoformat(), log_ratio, *ends, ROUNDS, 0.01, 0.009, 0.011, "ok", origin)
+
+
+def series(
+    logs: Sequence[float | None], origins: Mapping[int, Mapping[str, str]] | None = None, key: Key = KEY
+) -> Series:
+    """Nights with these log ratios; `origins` says what is another from a night on."""
+    points, origin = [], ORIGIN
+    for night, log in enumerate(logs):
+        origin = origin._replace(**(origins or {}).get(night, {}))
+        points.append(point(night, log, origin))
+    return Series(key, points)
+
+
+def noise(nights: int, level: float = 0.0, *, spread: float = 0.01, seed: int = 0) -> list[float]:
+    """Nights that scatter around a level."""
+    drawn = np.random.default_rng(seed).normal(size=nights) * spread + level
+    return [float(each) for each in drawn]
+
+
+def stepped(at: int, nights: int, share: float = 0.08, seed: int = 0) -> list[float]:
+    """Noise that is slower by so much from night `at` on."""
+    return [*noise(at, seed=seed), *noise(nights - at, math.log1p(share), seed=seed + 100)]
