@@ -1,0 +1,282 @@
+"""One rolling issue per root cause: opened, edited in place, and opened again, on GitHub.
+
+What exists is looked at first, closed issues too. A body carries, in a comment that nobody sees, which cause it is of.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from harness.model.errors import CannotRunHereError, UsageError
+
+#: The label of every issue of ours, by which they are found.
+LABEL = "harness-night"
+
+#: GitHub takes bodies of 65,536 characters, and titles of 256.
+BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
+
+#: More issues than this are not opened in one night: what breaks everything is one thing to look at.
+MOST_NEW = 5
+
+#: The next night may place the beginning of one and the same change some runs later, or earlier.
+NEAR = timedelta(days=7)
+
+_MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A root cause as an issue tells it.
+
+    `cause` is its key, `series` are short hashes of the series that it is seen in, `since` is when the first run after
+    the change began, and `confirmed` when it was last confirmed; both ISO 8601. `title` and `body` are Markdown.
+    """
+
+    cause: str
+    series: Sequence[str]
+    since: str
+    confirmed: str
+    title: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        """The body with its mark, in as many characters as GitHub takes."""
+        kept = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
+        mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
+        return mark + _bounded(self.body, BODY_CHARACTERS - len(mark))
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue of ours; `closed` is when it was closed, empty while it is open; `reason` is why, as GitHub has it."""
+
+    number: int
+    title: str
+    body: str
+    address: str = ""
+    closed: str = ""
+    reason: str = ""
+
+    def is_of(self, alarm: Alarm) -> bool:
+        """Whether it is the alarm's: of the same cause, or of the same series at nearly the same time."""
+        marked = _MARK.search(self.body)
+        try:
+            kept = json.loads(marked[1]) if marked else {}
+            if kept.get("cause") == _short(alarm.cause):
+                return True
+            apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alarm.since))
+            return not set(alarm.series).isdisjoint(kept["series"]) and apart < NEAR
+        except (ValueError, KeyError, TypeError):  # somebody has edited it
+            return False
+
+
+class Kind(StrEnum):
+    """What is done about a cause."""
+
+    OPEN = "open"
+    EDIT = "edit"
+    REOPEN = "reopen"
+    KEEP = "keep"
+    HOLD = "hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done about an alarm, and to which issue; `why` is a sentence."""
+
+    kind: Kind
+    alarm: Alarm
+    why: str
+    issue: Issue | None = None
+
+
+def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
+    """What is to be done, in the order of the alarms; two of one issue are told in it together.
+
+    A cause without an issue gets one, at most MOST_NEW in all. An open one's text is changed where it differs. One that
+    was closed as completed is opened again only where the cause was confirmed again since then: what was measured
+    before is no news. One that was closed as not planned, or as a duplicate, stays closed.
+    """
+    found = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
+    made: list[Step] = []
+    for alarm in alarms:
+        mine = next((issue for issue in found if issue.is_of(alarm)), None)
+        taken = next((at for at, step in enumerate(made) if mine and step.issue == mine), None)
+        if taken is not None:
+            made[taken] = _step(_together(made[taken].alarm, alarm), mine, 0)
+        else:
+            made.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in made)))
+    return made
+
+
+def _step(alarm: Alarm, issue: Issue | None, opened: int) -> Step:
+    if issue is None:
+        if opened < MOST_NEW:
+            return Step(Kind.OPEN, alarm, "No issue is of this cause.")
+        return Step(Kind.HOLD, alarm, f"{MOST_NEW} new issues a night are enough: the next night opens it.")
+    if issue.closed:
+        return _of_closed(alarm, issue)
+    if (issue.title, issue.body) == (alarm.title, alarm.text):
+        return Step(Kind.KEEP, alarm, "It says so already.", issue)
+    return Step(Kind.EDIT, alarm, "It is open, and something has changed.", issue)
+
+
+def _of_closed(alarm: Alarm, issue: Issue) -> Step:
+    if issue.reason not in ("", "completed"):
+        return Step(Kind.KEEP, alarm, f"It was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue)
+    if not alarm.confirmed or _moment(alarm.confirmed) <= _moment(issue.closed):
+        return Step(Kind.KEEP, alarm, "It was closed, and the cause was not confirmed again since.", issue)
+    return Step(Kind.REOPEN, alarm, "It was closed, and the cause was confirmed again since.", issue)
+
+
+def _together(first: Alarm, second: Alarm) -> Alarm:
+    """Two alarms of one issue as one."""
+    return replace(
+        first,
+        series=sorted({*first.series, *second.series}),
+        confirmed=max(first.confirmed, second.confirmed, key=_moment),
+        body=f"{first.body}\n\n---\n\n{second.body}",
+    )
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970 of an ISO 8601 instant; 0 of what is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _bounded(text: str, most: int) -> str:
+    """The text in so many characters, cut between two lines."""
+    if len(text) <= most:
+        return text
+    told = "\n\n… The rest has no room here: `harness history report` has it."
+    return text[: most - len(told)].rsplit("\n", 1)[0] + told
+
+
+class GitHub:
+    """The issues of a repository, through GitHub's REST API. Every method raises CannotRunHereError where it fails."""
+
+    def __init__(self, address: str, repository: str, token: str) -> None:
+        """`address` is the API's, `repository` is OWNER/NAME. Raises UsageError for what is no such name."""
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util import Retry  # noqa: PLC0415 - comes with requests
+
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+            raise UsageError(f"GITHUB_REPOSITORY {repository!r} is no repository.", "It is OWNER/NAME.")
+        self._api = address.rstrip("/")
+        self._issues = f"{self._api}/repos/{repository}/issues"
+        self._session = requests.Session()
+        self._session.headers.update({"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"})
+        # as a header of the session it would give way to what a user's .netrc says
+        self._session.auth = partial(_bearing, token)
+        # a POST is not done twice: an issue that was opened and not answered is found the next night
+        again = Retry(
+            total=3,
+            backoff_factor=0.5,
+            status_forcelist=(429, 502, 503, 504),
+            allowed_methods=("GET", "PATCH"),
+            raise_on_status=False,
+            retry_after_max=60,
+        )
+        for scheme in ("https://", "http://"):
+            self._session.mount(scheme, HTTPAdapter(max_retries=again))
+
+    def ours(self) -> list[Issue]:
+        """Every issue with our label, open or closed."""
+        address = f"{self._issues}?state=all&per_page=100&labels={quote(LABEL)}"
+        found: list[Issue] = []
+        while address:
+            answer = self._ask("GET", address)
+            documents = _json(answer)
+            if not isinstance(documents, list):
+                raise CannotRunHereError("GitHub does not answer with a list of issues.")
+            found += [_issue(each) for each in documents if "pull_request" not in each]
+            address = answer.links.get("next", {}).get("url", "")
+            if address and not address.startswith(f"{self._api}/"):
+                raise CannotRunHereError("GitHub's next page of issues is somewhere else: it does not get the token.")
+        return found
+
+    def do(self, step: Step) -> Issue | None:
+        """Do a step. Returns the issue as it is then; None of one that is held back."""
+        if step.kind is Kind.HOLD or step.kind is Kind.KEEP:
+            return step.issue
+        told = {"title": step.alarm.title, "body": step.alarm.text}
+        if step.issue is None:
+            return _issue(_json(self._ask("POST", self._issues, {**told, "labels": [LABEL]})))
+        address = f"{self._issues}/{step.issue.number}"
+        if step.kind is Kind.REOPEN:
+            # said in a comment too: an edit sends no message to those who follow the issue
+            self._ask("POST", f"{address}/comments", {"body": "Confirmed again: see above, which has been edited."})
+            told |= {"state": "open", "state_reason": "reopened"}
+        return _issue(_json(self._ask("PATCH", address, told)))
+
+    def _ask(self, method: str, address: str, document: Mapping[str, str | list[str]] | None = None) -> Any:
+        import requests
+
+        try:
+            answer = self._session.request(method, address, json=document, timeout=30)
+        except requests.RequestException as error:
+            raise CannotRunHereError(
+                f"GitHub's API cannot be asked at {self._issues}: {type(error).__name__}.", "Is GITHUB_API_URL right?"
+            ) from None
+        if answer.ok:
+            return answer
+        raise CannotRunHereError(
+            f"GitHub answers {answer.status_code} to {method} {address.partition('?')[0]}: {_reason(answer)}.",
+            {
+                401: "GITHUB_TOKEN is wrong, or has expired.",
+                403: "The job's token needs the permission `issues: write`.",
+                404: "GITHUB_REPOSITORY is wrong, or the token may not read it.",
+                410: "Turn issues on, in the settings of the repository.",
+            }.get(answer.status_code, ""),
+        )
+
+
+def _bearing(token: str, request: Any) -> Any:
+    request.headers["Authorization"] = f"Bearer {token}"
+    return request
+
+
+def _reason(answer: Any) -> str:
+    """What GitHub says of a refusal, in a line."""
+    try:
+        said = answer.json()["message"]
+    except (ValueError, KeyError, TypeError):
+        said = answer.reason
+    return " ".join(str(said).split())[:200].rstrip(".")
+
+
+def _json(answer: Any) -> Any:
+    try:
+        return answer.json()
+    except ValueError:
+        raise CannotRunHereError("GitHub does not answer with JSON.", "Is GITHUB_API_URL right?") from None
+
+
+def _issue(document: Any) -> Issue:
+    try:
+        return Issue(
+            number=int(document["number"]),
+            title=str(document["title"]),
+            body=str(document["body"] or "").replace("\r\n", "\n"),
+            address=str(document.get("html_url", "")),
+            closed=str(document["closed_at"] or "closed") if document["state"] == "closed" else "",
+            reason=str(document.get("state_reason") or "") if document["state"] == "closed" else "",
+        )
+    except (KeyError, TypeError, ValueError):
+        raise CannotRunHereError("GitHub's answer is no issue.") from None
