@@ -26,6 +26,7 @@ COMMANDS = (
     "profile",
     "report",
     "compare",
+    "history",
     "bundle",
     "doctor",
     "clean",

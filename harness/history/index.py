@@ -113,7 +113,7 @@ class History:
         if not new:
             return []
         runs = [
-            (each.run, _instant(each.started), each.harness, each.commit, each.kit, len(each.points), _facts(each))
+            (each.run, instant(each.started), each.harness, each.commit, each.kit, len(each.points), _facts(each))
             for each in new.values()
         ]
         texts = ("text", "text", "text", "text", "text", "integer", "text")
@@ -148,7 +148,7 @@ class History:
         for text, points in found:
             of = _summary(text)
             machines = [each.machine for each in of.machines]
-            made.append(Entry(of.run, _instant(of.started), machines, of.suite, of.reference, points))
+            made.append(Entry(of.run, instant(of.started), machines, of.suite, of.reference, points))
         return made
 
     def summaries(self) -> Iterator[Summary]:
@@ -282,7 +282,7 @@ def _made(kind: type[Kept], document: object, where_: str) -> Kept:
     return value
 
 
-def _instant(started: str) -> str:
+def instant(started: str) -> str:
     """An ISO 8601 instant in UTC, so that texts are in the order of time."""
     moment = datetime.fromisoformat(started)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")

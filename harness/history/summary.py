@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness import session
 from harness.analysis.comparisons import ratios
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.files import write_atomically
+from harness.machine.lock import is_held
 from harness.model.errors import UsageError
 from harness.model.history import CellPoint, Measured, Measurer, Software, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
@@ -57,6 +59,22 @@ def summarise(results: Results) -> Summary:
         },
         points=_points(results, measurer.machine.id),
     )
+
+
+def of(path: Path) -> Summary:
+    """The summary of a run that has ended, from its folder, or as a file of it.
+
+    Raises UsageError for what is neither, is damaged, is of a newer harness, holds profiles, has not ended, or is going
+    on.
+    """
+    if not path.is_dir():
+        return read(path)
+    if is_held(path / ".lock"):
+        raise UsageError(f"{path} is being measured.", "Add it when it has ended.")
+    results = session.read(path)
+    if not results.run.stops and not results.run.plan.profile_calls:
+        raise UsageError(f"{path} never ended.", f"Go on with it: harness matrix --resume {path}")
+    return summarise(results)
 
 
 def read(path: Path) -> Summary:

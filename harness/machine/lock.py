@@ -67,6 +67,22 @@ def _opened(path: Path) -> int:
         return handle
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file `path`; a file that is not there, or cannot be opened, is not held."""
+    try:
+        handle = opened(Path(path.name), os.O_RDONLY, within=path.parent)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(handle)
+
+
 def lock_file() -> Path:
     """This user's lock of this machine. `HARNESS_MACHINE_LOCK` names another file, which several users may share."""
     named = os.environ.get("HARNESS_MACHINE_LOCK")

@@ -1,0 +1,209 @@
+"""`harness history`."""
+
+import json as codec
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.cli import completion
+from harness.cli.messages import columns, say
+from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
+from harness.model.launch import Clock
+from harness.model.texts import counted
+from harness.plan.selection import parse_axes
+from harness.session.request import names
+
+if TYPE_CHECKING:
+    from harness.model.history import Point, Series, Summary
+
+app = typer.Typer(
+    help="What runs said of the same cells, night after night.", no_args_is_help=True, rich_markup_mode=None
+)
+
+#: So many runs are read, then added, so that the history is not held while all of them are read.
+_BATCH = 200
+
+_ANOTHER = "Name another folder with --results."
+
+Scenarios = Annotated[
+    list[str] | None,
+    typer.Option("-s", "--scenario", help="Scenarios or globs.", autocompletion=completion.scenarios),
+]
+Environments = Annotated[
+    list[str] | None,
+    typer.Option("-e", "--environment", help="Environments or globs.", autocompletion=completion.environments),
+]
+Axes = Annotated[
+    list[str] | None,
+    typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.", autocompletion=completion.axes),
+]
+Results = Annotated[Path, typer.Option(help="The folder of runs.")]
+
+
+@app.command()
+def add(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN]...", help="Runs' folders, or their summaries.", autocompletion=completion.runs),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every run of --results.")] = False,
+    results: Results = Path("results"),
+) -> None:
+    """Add runs that have ended. One that is there already changes nothing."""
+    if not runs and not all_:
+        raise UsageError("No run is named.", "Name folders under results/, or type --all.")
+    paths = [*(runs or []), *(_folders(results) if all_ else [])]
+    left_out = _added(paths)
+    if left_out:
+        raise typer.Exit(Exit.CELLS_FAILED)
+
+
+@app.command(name="list")
+def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
+    """List the runs, the notes, and what confirmations said."""
+    from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
+
+    with History.open(told=say) as history:
+        runs, notes, decisions = history.runs(), history.notes(), history.decisions()
+        where = history.name
+    if json:
+        told: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
+        typer.echo(codec.dumps({name: [asdict(each) for each in of] for name, of in told.items()}, indent=2))
+        return
+    if not runs:
+        say(f"The history {where} has no runs. Add those of results/ with: harness history add --all")
+    rows = [
+        (each.run, _minute(each.started), ", ".join(of.shown for of in each.machines), each.suite or "-")
+        for each in runs
+    ]
+    points = [counted(each.points, "point") for each in runs]
+    for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
+        typer.echo(line)
+    for note in notes:
+        typer.echo(f"{note.when}: {note.text}")
+    for each in decisions:
+        said = "confirmed" if each.confirmed else "refuted"
+        typer.echo(f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said} ({each.run})")
+
+
+@app.command()
+def show(
+    scenarios: Scenarios = None,
+    environments: Environments = None,
+    axes: Axes = None,
+    points: Annotated[bool, typer.Option("--points", help="Show each run's number, not the last one alone.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
+) -> None:
+    """Show series: the time of a cell over that of its reference, run by run."""
+    from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
+
+    with History.open(told=say) as history:
+        found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
+        where = history.name
+    if not found:
+        raise NothingSelectedError(f"The history {where} has no such series.", "harness history list shows its runs.")
+    if json:
+        typer.echo(codec.dumps([_document(each) for each in found], indent=2))
+    elif points:
+        for each in found:
+            typer.echo("\n".join([_head(each), *(f"  {line}" for line in columns([*map(_row, each.points)]))]))
+    else:
+        rows = [(_head(each), counted(len(each.points), "run"), *_row(each.points[-1])) for each in found]
+        typer.echo("\n".join(columns(rows)))
+
+
+@app.command()
+def note(
+    when: Annotated[str, typer.Argument(metavar="DATE", help="Such as 2026-11-22, or an instant.")],
+    text: Annotated[str, typer.Argument(help="What happened then, in words.")],
+) -> None:
+    """Put words to a date: what is shown of it has them."""
+    from harness.history.index import History, instant  # noqa: PLC0415 - `harness --help` needs none of it
+
+    try:
+        datetime.fromisoformat(when)
+    except ValueError:
+        raise UsageError(f"{when!r} is no date.", "Type one such as 2026-11-22 or 2026-11-22T04:10:00Z.") from None
+    if not text.strip():
+        raise UsageError("The note has no words.")
+    with History.open(told=say) as history:
+        history.note(when if len(when) == 10 else instant(when), text.strip())
+
+
+def _folders(results: Path) -> list[Path]:
+    """The runs' folders below one. Raises UsageError where there is no such folder."""
+    try:
+        found = sorted(path for path in results.iterdir() if (path / "run.json").exists())
+    except OSError as error:
+        raise UsageError(
+            f"{results} cannot be read: {error.strerror}.", "Name another folder with --results."
+        ) from None
+    if not found:
+        raise UsageError(f"{results} has no runs.", "Name another folder with --results.")
+    return found
+
+
+def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
+    """The runs' summaries; what is wrong with those that have none is said, and they are appended to `left_out`."""
+    from harness.history import summary  # noqa: PLC0415 - `harness --help` needs none of it
+
+    for path in paths:
+        try:
+            yield summary.of(path)
+        except HarnessError as error:
+            left_out.append(path)
+            say(f"Left out: {error}")
+
+
+def _added(paths: Sequence[Path]) -> list[Path]:
+    """Add runs, and say how many. Returns those that were left out."""
+    from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
+
+    left_out: list[Path] = []
+    read = added = 0
+    for start in range(0, len(paths), _BATCH):
+        summaries = list(_read(paths[start : start + _BATCH], left_out))
+        with History.open(writing=True, told=say) as history:
+            read, added = read + len(summaries), added + len(history.add_all(summaries))
+            where = history.name
+    there = f", {read - added} were there already" if read > added else ""
+    typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
+    if left_out:
+        say(f"{counted(len(left_out), 'run')} left out.")
+    return left_out
+
+
+def _head(series: "Series") -> str:
+    key = series.key
+    machine = series.points[-1].origin.machine or key.machine
+    return f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}"
+
+
+def _row(point: "Point") -> tuple[str, ...]:
+    """When, the ratio with its interval, and the time of a step."""
+    from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.report import format  # noqa: PLC0415
+
+    ratio = ""
+    if point.log_ratio is not None:
+        ends = None if point.low is None or point.high is None else Interval(math.exp(point.low), math.exp(point.high))
+        ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
+    if point.seconds is None:
+        return _minute(point.started), ratio, point.status
+    unit = format.unit([point.seconds], Clock.WALL)
+    return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}"
+
+
+def _minute(started: str) -> str:
+    return started[:16].replace("T", " ")
+
+
+def _document(series: "Series") -> dict[str, Any]:
+    """A series for another program: its key, and each point with what it was measured with."""
+    key = {**asdict(series.key), "axes": dict(series.key.axes), "against": dict(series.key.against)}
+    return {**key, "points": [{**each._asdict(), "origin": each.origin._asdict()} for each in series.points]}

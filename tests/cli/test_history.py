@@ -1,0 +1,141 @@
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from harness.cli import app
+from harness.model.errors import HarnessError, NothingSelectedError, UsageError
+from harness.model.run import Machine, Stop, StopReason
+from tests.cli.conftest import stored
+from tests.factories import cells, rounds, run
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, in a folder of its own; what it raises passes through."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        done = CliRunner().invoke(app, ["history", *words])
+        if isinstance(done.exception, HarnessError):
+            raise done.exception
+        return done
+
+    return call
+
+
+def night(number: int, slower: float = 1.0, **changes: object) -> Path:
+    """A stored run of the night of that number."""
+    planned = cells()
+    seconds = {each: 0.01 * (slower if each == planned[-1] else 1.0) for each in planned}
+    fields = {
+        "id": f"2026-11-{number:02}T04-10-00Z-aaaa",
+        "started": f"2026-11-{number:02}T04:10:00+00:00",
+        "machine": Machine("m-00000001", "lab"),
+        "stops": {"step": Stop(StopReason.ROUNDS, 5)},
+        **changes,
+    }
+    return stored(Path("results"), run(planned, controlled=True, **fields), rounds(seconds, 5, 0.002, number))
+
+
+def test_nights_are_added_listed_and_shown(history: Command) -> None:
+    folders = [night(number, 1.0 if number < 13 else 1.1) for number in (12, 11, 13)]
+    assert "3 runs added to" in history("add", *map(str, folders)).stdout
+    again = history("add", "--all")
+    assert again.exit_code == 0
+    assert "0 runs added to" in again.stdout
+    assert "3 were there already" in again.stdout
+    listed = history("list").stdout.splitlines()
+    assert [line.split()[0][8:10] for line in listed] == ["11", "12", "13"]
+    assert all("lab" in line and "4 points" in line for line in listed)
+    (shown,) = history("show", "-e", "tf2.*", "-a", "mode=eager").stdout.splitlines()
+    assert "step tf2.0 cpu call=fit dtype=float32 mode=eager / tf1.14 mode=graph on lab" in shown
+    assert "3 runs  2026-11-13 04:10  1.1" in shown
+    points = history("show", "-e", "tf2.0", "-a", "mode=eager", "--points").stdout.splitlines()
+    assert [line.split()[0] for line in points[1:]] == ["2026-11-11", "2026-11-12", "2026-11-13"]
+
+
+def test_series_and_runs_are_there_for_other_programs(history: Command) -> None:
+    history("add", str(night(11)))
+    listed = json.loads(history("list", "--json").stdout)
+    assert [each["run"] for each in listed["runs"]] == ["2026-11-11T04-10-00Z-aaaa"]
+    series = json.loads(history("show", "--json").stdout)
+    assert len(series) == 4
+    assert series[0]["axes"]["call"] == "fit"
+    assert series[-1]["points"][0]["origin"]["machine"] == "lab"
+
+
+def test_the_reference_has_a_time_and_no_ratio(history: Command) -> None:
+    history("add", str(night(11)))
+    (line,) = history("show", "-e", "tf1.14", "-a", "mode=graph").stdout.splitlines()
+    assert " / " not in line
+    assert line.endswith("10.0 ms")
+
+
+def test_what_cannot_be_added_is_named_and_left_out(history: Command) -> None:
+    good = night(11)
+    damaged, newer, dead, profiles = (night(number) for number in (12, 13, 14, 15))
+    (damaged / "run.json").write_text("{")
+    of_newer = json.loads((newer / "run.json").read_text())
+    (newer / "run.json").write_text(json.dumps({**of_newer, "schema": 99}))
+    of_dead = json.loads((dead / "run.json").read_text())
+    (dead / "run.json").write_text(json.dumps({**of_dead, "stops": {}}))
+    plan = replace(run().plan, profile_calls=3)
+    of_profiles = json.loads((profiles / "run.json").read_text())
+    (profiles / "run.json").write_text(json.dumps({**of_profiles, "plan": {**of_profiles["plan"], "profile_calls": 3}}))
+    assert plan.profile_calls == 3
+    going = night(16)
+    with (going / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = history("add", "--all")
+    assert done.exit_code == 1
+    assert "1 run added" in done.stdout
+    said = done.stderr
+    for path, why in (
+        (damaged, "is damaged"),
+        (newer, "has schema 99"),
+        (dead, "never ended"),
+        (profiles, "holds profiles"),
+        (going, "is being measured"),
+    ):
+        assert any(path.name in line and why in line for line in said.splitlines()), (why, said)
+    assert good.name in history("list").stdout
+    assert history("add", str(going)).exit_code == 0
+
+
+def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> None:
+    Path("results").mkdir()
+    with pytest.raises(UsageError, match="has no runs"):
+        history("add", "--all")
+    with pytest.raises(UsageError, match="cannot be read"):
+        history("add", "--all", "--results", "none")
+    with pytest.raises(UsageError, match="No run is named"):
+        history("add")
+    assert history("add", "none").exit_code == 1
+
+
+def test_an_empty_history_says_how_to_fill_it(history: Command) -> None:
+    assert "harness history add --all" in history("list").stderr
+    with pytest.raises(NothingSelectedError, match="no such series"):
+        history("show")
+
+
+def test_a_note_is_kept_and_listed(history: Command) -> None:
+    history("note", "2026-11-12", "driver 575")
+    history("note", "2026-11-13T06:00:00+02:00", "moved")
+    listed = history("list").stdout.splitlines()
+    assert listed == ["2026-11-12: driver 575", "2026-11-13T04:00:00+00:00: moved"]
+
+
+@pytest.mark.parametrize("words", [("yesterday", "x"), ("2026-13-01", "x"), ("2026-11-12", " ")])
+def test_what_is_no_note_is_refused(words: tuple[str, str], history: Command) -> None:
+    with pytest.raises(UsageError):
+        history("note", *words)
+    assert not list(Path(os.environ["HARNESS_DATA_DIR"]).glob("*notes*"))
