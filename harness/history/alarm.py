@@ -6,6 +6,7 @@ What exists is looked at first, closed issues too. A body carries, in a comment 
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +15,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from harness.history.states import Finding, State, findings
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.history import Decision, Key, Series
+from harness.model.texts import joined
+from harness.report.escape import fenced, markdown, plain
 
 #: The label of every issue of ours, by which they are found.
 LABEL = "harness-night"
@@ -27,6 +32,12 @@ MOST_NEW = 5
 
 #: The next night may place the beginning of one and the same change some runs later, or earlier.
 NEAR = timedelta(days=7)
+
+#: What a reader of an issue has to know of it.
+_RULES = (
+    "<sub>This text is edited in place, night by night. Closed as completed, the issue is opened again only where the "
+    "change is confirmed again later; closed as not planned, it stays closed.</sub>"
+)
 
 _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
@@ -76,6 +87,70 @@ class Issue:
             return not set(alarm.series).isdisjoint(kept["series"]) and apart < NEAR
         except (ValueError, KeyError, TypeError):  # somebody has edited it
             return False
+
+
+def alarms(history: Iterable[Series], decisions: Sequence[Decision]) -> list[Alarm]:
+    """What a history gives alarm for: changes that were confirmed and after which something takes longer, by cause."""
+    known = {each.key: each for each in history}
+    causes: dict[str, list[Finding]] = {}
+    for each in findings(known.values(), decisions):
+        if each.state is State.CONFIRMED and each.ratio > 1.0:
+            causes.setdefault(each.cause, []).append(each)
+    return [_alarm(cause, found, known, decisions) for cause, found in causes.items()]
+
+
+def _alarm(cause: str, found: list[Finding], known: Mapping[Key, Series], decisions: Sequence[Decision]) -> Alarm:
+    worst, *others = sorted(found, key=lambda each: -each.ratio)
+    since = min(each.started for each in found)
+    machine = known[worst.key].points[-1].origin.machine or worst.key.machine
+    changed = [markdown(each) for each in dict.fromkeys(text for each in found for text in each.suspects)]
+    said = [
+        max((each for each in decisions if each.confirmed and _is_of(each, finding)), key=lambda each: each.when)
+        for finding in found
+        if any(each.confirmed and _is_of(each, finding) for each in decisions)
+    ]
+    last = max(said, key=lambda each: each.when, default=None)
+    more = f" and {len(others)} more" if others else ""
+    title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
+    lines = [
+        f"On the machine {markdown(machine)}, since the run {markdown(worst.since)} of {since[:10]}. "
+        + (f"What changed then: {joined(changed)}." if changed else "Nothing that is recorded changed then."),
+        "",
+        "| series | against | takes |",
+        "| --- | --- | --- |",
+        *(
+            f"| {markdown(each.key.cell)} | {markdown(each.key.versus)} | {_times(each.ratio, each.low, each.high)} |"
+            for each in (worst, *others)
+        ),
+        "",
+        "Each is the time after the change over the time before it, both against the reference of the same run.",
+    ]
+    if last:
+        lines += [
+            "",
+            f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
+            f"{markdown(last.run)}, {_times(last.ratio, last.low, last.high)} as long.",
+        ]
+    asked = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
+    lines += ["", "Night by night:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
+    return Alarm(
+        cause=cause,
+        series=[_short(repr(each.key))[:8] for each in found],
+        since=since,
+        confirmed=last.when if last else "",
+        title=plain(title, TITLE_CHARACTERS),
+        body="\n".join(lines),
+    )
+
+
+def _is_of(decision: Decision, finding: Finding) -> bool:
+    return decision.key == finding.key and (
+        list(decision.suspects) == list(finding.suspects) or decision.since == finding.since
+    )
+
+
+def _times(ratio: float, low: float, high: float) -> str:
+    return f"{ratio:.2f}× ({low:.2f} to {high:.2f})"
 
 
 class Kind(StrEnum):
