@@ -2,6 +2,7 @@
 
 import json as codec
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -133,6 +134,36 @@ def note(
         raise UsageError("The note has no words.")
     with History.open(told=say) as history:
         history.note(when if len(when) == 10 else instant(when), text.strip())
+
+
+@app.command()
+def alarm(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the issues would say, and change nothing.")
+    ] = False,
+) -> None:
+    """Keep one GitHub issue for each confirmed change after which something takes longer.
+
+    By GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL, as jobs of GitHub Actions have them.
+    """
+    from harness.history import alarm as issues  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.index import History  # noqa: PLC0415
+
+    github = issues.GitHub.of_environment(os.environ, needed=not dry_run)
+    with History.open(told=say) as history:
+        found = issues.alarms(history.series(), history.decisions())
+    steps = issues.steps(found, github.ours() if github else [])
+    if not steps:
+        say("Nothing is confirmed to take longer: no issue is written.")
+    for step in steps:
+        if dry_run:
+            typer.echo(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
+            continue
+        assert github is not None
+        done = github.do(step)
+        typer.echo(f"{step.what} {step.alarm.title}{f': {done.address}' if done else ''}")
+    if dry_run and not github:
+        say("Without GITHUB_REPOSITORY and GITHUB_TOKEN no issues are looked at that are there already.")
 
 
 def _folders(results: Path) -> list[Path]:

@@ -172,6 +172,11 @@ class Step:
     why: str
     issue: Issue | None = None
 
+    @property
+    def what(self) -> str:
+        """What is done, to which issue, and why."""
+        return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
+
 
 def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
     """What is to be done, in the order of the alarms; two of one issue are told in it together.
@@ -270,6 +275,19 @@ class GitHub:
         )
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=again))
+
+    @classmethod
+    def of_environment(cls, environ: Mapping[str, str], *, needed: bool = True) -> "GitHub | None":
+        """The repository of a job of GitHub Actions. Raises UsageError where it is `needed` and not said; else None."""
+        repository, token = environ.get("GITHUB_REPOSITORY", ""), environ.get("GITHUB_TOKEN", "")
+        if repository and token:
+            return cls(environ.get("GITHUB_API_URL") or "https://api.github.com", repository, token)
+        if needed:
+            missing = joined([name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)])
+            raise UsageError(
+                f"Without {missing} there are no issues to write.", "To see what they would say: --dry-run"
+            )
+        return None
 
     def ours(self) -> list[Issue]:
         """Every issue with our label, open or closed."""

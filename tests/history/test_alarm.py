@@ -1,10 +1,16 @@
 """One rolling issue per root cause, against a stub of GitHub's API that answers over HTTP."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from harness.history.alarm import BODY_CHARACTERS, LABEL, MOST_NEW, Alarm, GitHub, Kind, steps
+from harness.history.alarm import BODY_CHARACTERS, LABEL, MOST_NEW, Alarm, GitHub, Kind, alarms, steps
+from harness.history.states import findings
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.history import Decision
 from tests.github import REPOSITORY, TOKEN, serving
+from tests.history.series import KEY, series, stepped
 
 NIGHT = "2026-11-20T04:00:00+00:00"
 
@@ -149,3 +155,51 @@ def test_a_next_page_elsewhere_does_not_get_the_token(stub, github):
     stub.address = "http://127.0.0.1:9"
     with pytest.raises(CannotRunHereError, match="does not get the token"):
         github.ours()
+
+
+def slower(share=0.08, key=KEY):
+    """A series that is slower from its 15th night on, with another lock."""
+    return series(stepped(14, 24, share), {14: {"lock": "bbbbbbbbbbbb"}}, key)
+
+
+def decision(of, *, confirmed=True, when="2026-01-25T04:00:00+00:00"):
+    (finding,) = findings([of])
+    return Decision(of.key, finding.since, finding.suspects, confirmed, "run-c", when, 1.08, 1.06, 1.1)
+
+
+def test_what_is_only_suspected_refuted_or_faster_gives_no_alarm():
+    of = slower()
+    assert alarms([of], []) == []
+    assert alarms([of], [decision(of, confirmed=False)]) == []
+    faster = slower(-0.08)
+    assert alarms([faster], [decision(faster)]) == []
+
+
+def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_confirmed():
+    of = slower()
+    (told,) = alarms([of], [decision(of)])
+    assert told.title == "Slower since 2026-01-15: step in tf2.1, on m-1"
+    assert told.confirmed == "2026-01-25T04:00:00+00:00"
+    assert (
+        "since the run run-014 of 2026-01-15. What changed then: the lock of tf2.1 (aaaaaaaa → bbbbbbbb)." in told.body
+    )
+    assert re.search(r"\| step tf2\.1 cpu call=fit \| tf1\.14 \| 1\.0[789]× \(1\.\d\d to 1\.\d\d\) \|", told.body)
+    assert (
+        "Confirmed on 2026-01-25: both sides were measured again side by side in the run run-c, 1.08× (1.06"
+        in told.body
+    )
+    assert "harness history show --points -s step -e tf2.1" in told.body
+
+
+def test_series_of_one_cause_are_one_alarm():
+    both = [slower(key=replace(KEY, axes=(("call", call),))) for call in ("fit", "predict")]
+    (told,) = alarms(both, [decision(each) for each in both])
+    assert told.title == "Slower since 2026-01-15: step in tf2.1 and 1 more, on m-1"
+    assert len(set(told.series)) == 2
+
+
+def test_what_a_stranger_named_calls_nobody_and_is_no_markup():
+    of = slower(key=replace(KEY, scenario="@team <b>x</b> | `y`"))
+    (told,) = alarms([of], [decision(of)])
+    table = next(line for line in told.body.splitlines() if "team" in line and line.startswith("|"))
+    assert "@\u200bteam &lt;b&gt;x&lt;/b&gt; \\| \\`y\\`" in table
