@@ -64,7 +64,26 @@ class Assets:
 
 def assets(cache: Path | None = None) -> Assets:
     """The page's assets; in the folder `cache` is kept what takes long to make."""
-    return Assets(style=_joined(STYLES), first=_script(FIRST), vega=vega(cache), last=_script(LAST))
+    return Assets(style=style(STYLES), first=script(FIRST), vega=vega(cache), last=script(LAST))
+
+
+def style(names: Sequence[str]) -> str:
+    """Style sheets, or other files of templates/html, as one text."""
+    return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
+
+
+def script(names: Sequence[str]) -> Script:
+    """Scripts of templates/html as one, in a scope of its own: a page's globals are everybody's."""
+    return Script(_harmless(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
+
+
+def policy(scripts: Sequence[Script]) -> str:
+    """A page's content security policy: its own scripts run and no others, and nothing is fetched from anywhere."""
+    sources = " ".join(script.source for script in scripts)
+    return (
+        f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 @functools.cache
@@ -84,15 +103,6 @@ def vega(cache: Path | None = None) -> Script:
         with suppress(OSError):
             write_atomically(kept, made)
     return Script(made)
-
-
-def _joined(names: Sequence[str]) -> str:
-    return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
-
-
-def _script(names: Sequence[str]) -> Script:
-    # in a scope of its own: a page's globals are everybody's
-    return Script(_harmless(f'(() => {{\n"use strict";\n{_joined(names)}}})();\n'))
 
 
 def _harmless(text: str) -> str:

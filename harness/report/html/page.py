@@ -11,7 +11,7 @@ from harness.report import blocks, escape
 from harness.report.blocks import Block, Link, Section, Strong, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT
 from harness.report.html import data
-from harness.report.html.assets import Assets, assets
+from harness.report.html.assets import assets, policy
 from harness.report.markdown import LONG
 from harness.report.templates import environment
 
@@ -49,7 +49,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
         details=next((each for each in shown[1:] if not each.shown(Where.PASTE)), None),
         data=data.dumps(data.build(results, shown)),
         assets=made,
-        policy=_policy(made),
+        policy=policy(made.scripts),
     )
 
 
@@ -57,15 +57,6 @@ def render_plain(sections: Sequence[Section]) -> str:
     """A page of sections alone: without launches, and without any script."""
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
     return _environment(()).get_template("profile.html.j2").render(sections=shown)
-
-
-def _policy(made: Assets) -> str:
-    """The page's content security policy: its own scripts run and no others, and nothing is fetched from anywhere."""
-    scripts = " ".join(script.source for script in made.scripts)
-    return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _environment(cells: Iterable[Cell]) -> "Environment":

@@ -1,0 +1,171 @@
+"""What changed in a history since an earlier run, as Markdown: for a comment, a job's summary, or a mail."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from harness.analysis.statistics import exp
+from harness.history import sentences as told
+from harness.history.sentences import Names
+from harness.history.states import Finding, Judged
+from harness.model.history import Entry, Note, Series
+from harness.model.texts import counted
+from harness.report import format, markdown
+from harness.report.blocks import Block, Column, Items, Section, Strong, Text, tabulate
+from harness.report.sentences import listed
+
+#: So many breaks are listed, those of most series first; the others are counted.
+BREAKS = 20
+
+#: What the last line of the Markdown says, so that the next report knows since when it is to tell.
+_MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
+
+#: A comment on GitHub has room for 65,536 characters.
+LIMIT = 60_000
+
+
+def until(series: Sequence[Series], last: Entry) -> list[Series]:
+    """The series as they were after the run `last`: those that had points then."""
+    cut = (
+        replace(each, points=[point for point in each.points if (point.started, point.run) <= (last.started, last.run)])
+        for each in series
+    )
+    return [each for each in cut if each.points]
+
+
+def reported(text: str) -> str:
+    """The run up to which a report in Markdown told; empty of any other text."""
+    found = _MARK.search(text)
+    return found[1] if found else ""
+
+
+def render(
+    before: Sequence[Judged],
+    after: Sequence[Judged],
+    since: Entry | None,
+    entries: Sequence[Entry],
+    notes: Sequence[Note],
+) -> str:
+    """What changed since the run `since`: Markdown of at most 65,536 characters, as GitHub takes.
+
+    `before` are the series as they were after that run (none without it), `after` as they are now, and `entries` the
+    history's runs. The last line says up to which run it tells.
+    """
+    text = markdown.full(sections(before, after, since, entries, notes))
+    if len(text) > LIMIT:
+        text = (
+            text[:LIMIT].rpartition("\n")[0]
+            + "\n\nThere is no room for the rest: harness history report -o history.html\n"
+        )
+    return f"{text}\n<!-- harness history: up to {entries[-1].run} -->\n" if entries else text
+
+
+def sections(
+    before: Sequence[Judged],
+    after: Sequence[Judged],
+    since: Entry | None,
+    entries: Sequence[Entry],
+    notes: Sequence[Note],
+) -> list[Section]:
+    """The sections of it: what is new or otherwise, what stands, and what was changed or noted meanwhile."""
+    names = told.names([each.series.key for each in [*after, *before]], entries)
+    was = {(each.key, each.since): each for of in before for each in of.findings}
+    found = [finding for of in told.causes(after) for finding in of]
+    changed = [
+        each for each in found if (each.key, each.since) not in was or was[each.key, each.since].state is not each.state
+    ]
+    same = [each for each in found if each not in changed]
+    now = {(each.key, each.since) for each in found}
+    gone = [each for place, each in was.items() if place not in now]
+    later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
+    ratios = {each.series.key: _newest(each) for each in after}
+
+    def table(of: Sequence[Finding], caption: str) -> Block:
+        columns: list[Column[Finding]] = [
+            Column("series", lambda each: names.texts[each.key]),
+            Column("time", told.size, is_number=True),
+            Column("ratio now", lambda each: ratios[each.key], is_number=True),
+            Column("since", lambda each: told.day(each.started)),
+            Column("state", lambda each: each.state.value),
+            Column(
+                "was",
+                lambda each: (
+                    was[each.key, each.since].state.value if each in changed and (each.key, each.since) in was else ""
+                ),
+                is_optional=True,
+            ),
+        ]
+        return tabulate(caption, columns, of, noun="finding")
+
+    made = [
+        Section(_title(since), "changes", list(_head(after, later))),
+        Section("What changed", "changed", list(_changed(changed, gone, names, table))),
+        Section("What stands", "standing", [table(same, "Found before")] if same else []),
+        Section("Breaks and notes", "breaks", list(_breaks(after, later, notes))),
+    ]
+    return [section for section in made if section.blocks]
+
+
+def _title(since: Entry | None) -> str:
+    return f"History: since the run of {told.day(since.started)}" if since else "History: all runs"
+
+
+def _head(after: Sequence[Judged], later: Sequence[Entry]) -> Iterator[Block]:
+    if not later:
+        yield Text("No run was added since.")
+    elif len(later) == 1:
+        yield Text(f"One run more: {later[0].run}.")
+    else:
+        yield Text(f"{counted(len(later), 'run')}: {later[0].run} to {later[-1].run}.")
+    yield Text(told.answer(after))
+
+
+def _changed(
+    changed: Sequence[Finding],
+    gone: Sequence[Finding],
+    names: Names,
+    table: Callable[[Sequence[Finding], str], Block],
+) -> Iterator[Block]:
+    """What is found now, by cause, and what is found no longer."""
+    by_cause: dict[str, list[Finding]] = {}
+    for each in changed:
+        by_cause.setdefault(each.cause, []).append(each)
+    for of in by_cause.values():
+        yield Text([Strong(f"{told.title(of)}."), f" {told.reasons(of)} {told.meaning(of[0].state)}"])
+        yield table(of, "Series")
+    if gone:
+        told_of = [f"{names.texts[each.key]} ({told.size(each)}, {each.state.value})" for each in gone]
+        yield Text(f"Found no longer: {listed(told_of)}.")
+    if not changed and not gone:
+        yield Text("No series stands otherwise than it did.")
+
+
+def _newest(of: Judged) -> str:
+    """The newest ratio of a series; empty where it has none."""
+    logs = [point.log_ratio for point in of.series.points if point.log_ratio is not None]
+    return format.factor(exp(logs[-1])) if logs else ""
+
+
+def _breaks(after: Sequence[Judged], later: Sequence[Entry], notes: Sequence[Note]) -> Iterator[Block]:
+    """What was changed before one of the runs since, and what was noted in their time."""
+    runs = {entry.run: entry for entry in later}
+    found = Counter(
+        (run, each.is_cut, each.words)
+        for of in after
+        for each in of.breaks
+        if (run := of.series.points[each.index].run) in runs
+    )
+    items = [
+        f"Before the run of {told.day(runs[run].started)}: {words} ({count:,} series"
+        f"{'; nothing is compared across it' if is_cut else ''})"
+        for (run, is_cut, words), count in sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    if len(items) > BREAKS:
+        items[BREAKS:] = [f"and {len(items) - BREAKS:,} more"]
+    first = min((told.moment(entry.started) for entry in later), default=None)
+    items += [
+        f"Note of {told.day(note.when)}: {note.text}" for note in notes if first and told.moment(note.when) >= first
+    ]
+    if items:
+        yield Items(items)

@@ -1,0 +1,252 @@
+"""The history as one page that needs nothing but itself: what was found, an index of all series, and each one's chart.
+
+The page's data are bounded: of very many points the newest of each series are in it, and what is left out is said.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from harness import __version__
+from harness.history import sentences as told
+from harness.history.sentences import Names
+from harness.history.states import Finding, Judged
+from harness.model.history import Entry, Key, Note
+from harness.model.texts import counted
+from harness.report import escape, format
+from harness.report.escape import plain
+from harness.report.html import assets
+from harness.report.templates import environment
+
+#: One natural logarithm in what ratios are counted in: whole numbers are short.
+LOG = 100_000
+
+#: So many series and points a page holds at most, and so many points of each series at least: some 5 MB.
+SERIES, POINTS, FEWEST = 10_000, 300_000, 30
+
+#: So many causes are told, and so many series of one are named; the others are counted.
+CAUSES, NAMED = 20, 12
+
+#: The scripts and the styles, below templates/html.
+SCRIPTS = (
+    *("format.js", "table.js", "tables.js", "tooltip.js"),
+    *("history/points.js", "history/sparkline.js", "history/chart.js", "history/series.js", "history/page.js"),
+)
+STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "history/history.css", "print.css")
+
+#: What is told of a run that is pointed at.
+WORDS = {
+    "run": "run",
+    "began": "began, UTC",
+    "ratio": "ratio",
+    "interval": "95 % interval",
+    "time": "time per step",
+    "changed": "changed",
+}
+
+
+class SeriesData(NamedTuple):
+    """A series; `templates/html/history/points.js` says what each field is."""
+
+    anchor: str
+    name: str
+    parts: Sequence[str]
+    runs: Sequence[int]
+    ratio: Sequence[int | None]
+    down: Sequence[int]
+    up: Sequence[int]
+    seconds: Sequence[float | None]
+    breaks: Sequence[tuple[int, str, str]]
+    changes: Sequence[tuple[int, int, int, str]]
+    state: str
+    since: int | None
+    size: int | None
+    told: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A series that something is said of: its place in the page (empty: the page has no room for it), and what."""
+
+    anchor: str
+    name: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What was found, of one cause. `moved` is slower or faster; quiet is what nobody has to look at now."""
+
+    title: str
+    moved: str
+    is_quiet: bool
+    lines: Sequence[str]
+    links: Sequence[Link]
+
+
+def render(series: Sequence[Judged], entries: Sequence[Entry], notes: Sequence[Note], margin: float) -> str:
+    """The page of some series with what was found in them.
+
+    `entries` are the history's runs; `margin` (0.03) is the difference below which two sides count as the same.
+    """
+    from markupsafe import Markup
+
+    kept, length = bounded(series)
+    causes = told.causes(series)
+    names = told.names([each.series.key for each in series], entries)
+    first, last = assets.script(assets.FIRST), assets.script(SCRIPTS)
+    jinja = environment(_text)
+    filters: Mapping[str, Callable[..., Any]] = {"trusted": Markup, "lines": lambda text: Markup(escape.entities(text))}
+    jinja.filters.update(filters)
+    shown = {each.series.key for each in kept}
+    return jinja.get_template("history.html.j2").render(
+        title=title(entries),
+        head=f"harness {__version__}, {counted(len(entries), 'run')}",
+        answer=told.answer(series),
+        causes=[_item(each, names, shown) for each in causes[:CAUSES]],
+        notes=list(_left_out(series, kept, length, len(causes))),
+        margin=format.share(margin),
+        words=json.dumps(WORDS),
+        data=_dumps(_data(kept, names, notes, margin, length)),
+        policy=assets.policy([first, last]),
+        style=assets.style(STYLES),
+        first=first,
+        last=last,
+    )
+
+
+def title(entries: Sequence[Entry]) -> str:
+    """`History of 7 runs on 1 machine, 16 Nov 2026 to 22 Nov 2026`."""
+    if not entries:
+        return "A history without runs"
+    machines = {machine.id for entry in entries for machine in entry.machines}
+    days = list(dict.fromkeys(told.day(entry.started) for entry in (entries[0], entries[-1])))
+    return f"History of {counted(len(entries), 'run')} on {counted(len(machines), 'machine')}, {' to '.join(days)}"
+
+
+def anchor(key: Key) -> str:
+    """The place of a series in the page, which links from elsewhere name: the same in every page of a history."""
+    text = json.dumps([getattr(key, field) for field in key.__dataclass_fields__])
+    return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def bounded(series: Sequence[Judged]) -> tuple[list[Judged], int]:
+    """The series that a page has room for, in order, and of how many points of each: the newest are in it."""
+    kept = sorted(series, key=told.rank)[:SERIES]
+    lengths = sorted(len(each.series.points) for each in kept)
+    room = POINTS
+    for place, length in enumerate(lengths):
+        share = room // (len(lengths) - place)
+        if length > share:
+            return kept, max(FEWEST, share)
+        room -= length
+    return kept, max(lengths, default=0)
+
+
+def _left_out(series: Sequence[Judged], kept: Sequence[Judged], length: int, causes: int) -> Iterator[str]:
+    """What the page has no room for."""
+    if causes > CAUSES:
+        yield f"Of {causes:,} causes, {CAUSES} are told here; the index has the series of all."
+    if len(kept) < len(series):
+        yield (
+            f"The page has room for {len(kept):,} of {len(series):,} series: those in which something was found are "
+            "among them. harness history report -s SCENARIO makes a page of some."
+        )
+    shorter = sum(len(each.series.points) > length for each in kept)
+    if shorter:
+        yield f"Of {shorter:,} series, the newest {length:,} runs are in the page. Changes were looked for in all."
+
+
+def _item(of: Sequence[Finding], names: Names, shown: set[Key]) -> Item:
+    """What is said of one cause."""
+    first = of[0]
+
+    def link(finding: Finding) -> Link:
+        other = f", {finding.state.value}" if finding.state is not first.state else ""
+        place = anchor(finding.key) if finding.key in shown else ""
+        return Link(place, names.texts[finding.key], f": {told.size(finding)}{other}")
+
+    links = [link(finding) for finding in of[:NAMED]]
+    if len(of) > NAMED:
+        links.append(Link("", f"and {len(of) - NAMED:,} more", ""))
+    return Item(
+        title=told.title(of),
+        moved=told.moved(first),
+        is_quiet=first.state not in told.ORDER[:2],
+        lines=[f"{told.reasons(of)} {told.meaning(first.state)}"],
+        links=links,
+    )
+
+
+def _data(
+    series: Sequence[Judged], names: Names, notes: Sequence[Note], margin: float, length: int
+) -> Mapping[str, Any]:
+    """All that the page's scripts are given."""
+    runs = {point.run: point.started for each in series for point in each.series.points[-length:]}
+    ordered = sorted(runs, key=lambda run: (told.moment(runs[run]), run))
+    places = {run: place for place, run in enumerate(ordered)}
+    return {
+        "margin": margin,
+        "states": [*(state.value for state in told.ORDER), ""],
+        "columns": [plain(name) for name in names.columns],
+        "runs": [(plain(run), _seconds(runs[run])) for run in ordered],
+        "notes": [
+            (_seconds(note.when), plain(note.text)) for note in sorted(notes, key=lambda note: _seconds(note.when))
+        ],
+        "series": [_series(each, names, places, length)._asdict() for each in series],
+    }
+
+
+def _series(of: Judged, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
+    key, every, finding = of.series.key, of.series.points, told.newest(of)
+    left = max(0, len(every) - length)
+    points = every[left:]
+    ends = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
+    return SeriesData(
+        anchor=anchor(key),
+        name=plain(names.texts[key]),
+        parts=[plain(part) for part in names.parts[key]],
+        runs=[places[point.run] for point in points],
+        ratio=[None if point.log_ratio is None else _log(point.log_ratio) for point in points],
+        down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
+        up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
+        seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
+        breaks=[
+            (each.index - left, "cut" if each.is_cut else "mark", plain(each.words))
+            for each in of.breaks
+            if each.index > left
+        ],
+        changes=[
+            (each.index - left, _log(each.before), _log(each.after), told.size(each))
+            for each in of.changes
+            if each.index > left
+        ],
+        state=str(told.ORDER.index(finding.state) if finding else len(told.ORDER)),
+        since=places.get(finding.since) if finding else None,
+        size=_log(math.log(finding.ratio)) if finding else None,
+        told=plain(told.standing(of), escape.PARAGRAPH_CHARACTERS),
+        left=left,
+    )
+
+
+def _log(value: float) -> int:
+    return round(value * LOG)
+
+
+def _seconds(started: str) -> int:
+    """Seconds since 1970."""
+    return round(told.moment(started).timestamp())
+
+
+def _dumps(data: Mapping[str, Any]) -> str:
+    """The data as JSON that may stand in a script element: there is no `<` in it."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _text(text: str) -> str:
+    """One line of text or attribute, in which what belongs to a number stays on its line."""
+    return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%")

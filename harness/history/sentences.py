@@ -1,0 +1,191 @@
+"""What series are called beside one another, and the sentences about what was found in them."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from harness.history.detection import ChangePoint
+from harness.history.states import Finding, Judged, State
+from harness.model.history import Entry, Key
+from harness.model.scenario import STEP
+from harness.model.texts import counted, joined
+from harness.report import format
+
+#: A change of so many times is told as a factor, a smaller one in percent.
+LARGE = 3.0
+
+#: States as they are listed: what somebody has to look at comes first.
+ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
+
+
+def newest(of: Judged) -> Finding | None:
+    """What a series stands at: what was found last."""
+    return of.findings[-1] if of.findings else None
+
+
+def rank(of: Judged) -> tuple[int, float, Key]:
+    """Where a series stands in a list: by its state, then the largest change first, then by name."""
+    found = newest(of)
+    state = ORDER.index(found.state) if found else len(ORDER)
+    return state, -abs(math.log(found.ratio)) if found else 0.0, of.series.key
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What some series are called; the `columns` in which they differ, and what each of them has there."""
+
+    texts: Mapping[Key, str]
+    columns: Sequence[str]
+    parts: Mapping[Key, Sequence[str]]
+
+
+def names(keys: Iterable[Key], entries: Sequence[Entry]) -> Names:
+    """Names by which series are told apart: the machine and the way are in them where these differ."""
+    known = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
+    facts = {key: _facts(key, known) for key in keys}
+    every = dict.fromkeys(name for fact in facts.values() for name in fact)
+    columns = [name for name in every if len({fact.get(name, "") for fact in facts.values()}) > 1]
+
+    def text(key: Key, fact: Mapping[str, str]) -> str:
+        told = [key.cell]
+        told += [key.quantity] if key.quantity != STEP else []
+        told += [f"vs {key.versus}"] if key.versus else []
+        told += [f"on {fact['machine']}"] if "machine" in columns else []
+        told += [f"({key.way})"] if "way" in columns else []
+        return " ".join(told)
+
+    return Names(
+        texts={key: text(key, fact) for key, fact in facts.items()},
+        columns=columns,
+        parts={key: [fact.get(name, "") for name in columns] for key, fact in facts.items()},
+    )
+
+
+def _facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "scenario": key.scenario,
+        "environment": key.environment,
+        "reference": key.versus,
+        "device": key.device,
+        "machine": machines.get(key.machine, key.machine),
+        "way": key.way,
+        **{f"{axis}": value for axis, value in key.axes},
+    }
+
+
+def day(started: str) -> str:
+    """The day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
+    when = moment(started)
+    return f"{when.day} {when:%b %Y}"
+
+
+def moment(started: str) -> datetime:
+    """An instant of ISO 8601; one that names no zone, or a date alone, is UTC."""
+    when = datetime.fromisoformat(started)
+    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def moved(finding: Finding) -> str:
+    """Which way: slower or faster."""
+    return "slower" if finding.ratio > 1.0 else "faster"
+
+
+def size(change: Finding | ChangePoint) -> str:
+    """By how much the time changed: `+8.1 % (+7.8 to +8.4)`; from three times on `17.2× (16.9 to 17.5)`."""
+    told = [change.ratio, change.low, change.high]
+    if not 1 / LARGE < change.ratio < LARGE:
+        value, low, high = map(format.number, told)
+        return f"{value}× ({low} to {high})"
+    value, low, high = (f"{100.0 * (ratio - 1.0) + 0.0:+.1f}" for ratio in told)
+    return f"{value} % ({low} to {high})"
+
+
+def causes(of: Iterable[Judged]) -> list[list[Finding]]:
+    """What was found, by cause: what somebody has to look at first, then the latest first."""
+    found: dict[str, list[Finding]] = {}
+    for each in sorted(of, key=rank):
+        for finding in each.findings:
+            found.setdefault(finding.cause, []).append(finding)
+    made = [sorted(some, key=lambda each: ORDER.index(each.state)) for some in found.values()]
+    latest = sorted(made, key=lambda some: moment(some[0].started), reverse=True)
+    return sorted(latest, key=lambda some: ORDER.index(some[0].state))
+
+
+def title(of: Sequence[Finding]) -> str:
+    """What is said of one cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
+
+    It is of those in the state of the first; the others are named below it.
+    """
+    first = of[0]
+    alike = [each for each in of if each.state is first.state]
+    ways = {moved(each) for each in alike}
+    way = ways.pop() if len(ways) == 1 else "different"
+    since = f"since the run of {day(first.started)}"
+    match first.state:
+        case State.CONFIRMED | State.SUSPECTED:
+            return f"{first.state.value.capitalize()}: {_many(len(alike))} {way} {since}"
+        case State.REFUTED:
+            return f"Refuted: {_many(len(alike))} did not become {way} {since}"
+    return f"Watched: {_many(len(alike))} may be {way} {since}"
+
+
+def reasons(of: Sequence[Finding]) -> str:
+    """What changed when the series of a cause did."""
+    suspects = list(dict.fromkeys(each for finding in of for each in finding.suspects))
+    if not suspects:
+        return "Nothing of what is recorded changed before that run."
+    return f"Before that run, this changed: {joined(suspects)}."
+
+
+def meaning(state: State) -> str:
+    """What follows from a state, as a sentence."""
+    match state:
+        case State.CONFIRMED:
+            return "Both sides were measured again, side by side."
+        case State.SUSPECTED:
+            return "Both sides are to be measured again, side by side: harness history confirm"
+        case State.REFUTED:
+            return "Both sides were measured again, side by side, and did not differ as much."
+    return "The newest runs are off their level: too few yet to say more."
+
+
+def standing(of: Judged) -> str:
+    """What is said of one series, as sentences: each of its changes, the latest first."""
+    runs = counted(sum(point.log_ratio is not None for point in of.series.points), "run")
+    if not of.series.key.reference:
+        return "Others are set against this cell: it has times, and no ratio."
+    if not of.findings:
+        return f"No change stands in {runs}."
+    told = [
+        f"{each.state.value.capitalize()}: its time is {size(each)} since the run {each.since} of "
+        f"{day(each.started)}. {reasons([each])} {meaning(each.state)}"
+        for each in reversed(of.findings)
+    ]
+    return " ".join(told)
+
+
+def answer(of: Sequence[Judged]) -> str:
+    """How many series stand how, in a sentence: `Of 17 series, 1 is confirmed to have changed and 16 are as before.`"""
+    compared = [each for each in of if each.series.key.reference]
+    states = [found.state if (found := newest(each)) else None for each in compared]
+    counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
+    if not any(states):
+        return f"No change stands in {_many(len(compared))}."
+    told = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
+    return f"Of {_many(len(compared))}, {told}."
+
+
+#: What the series of each state are.
+_TOLD = {
+    State.CONFIRMED: "confirmed to have changed",
+    State.SUSPECTED: "suspected of it",
+    State.WATCH: "watched",
+    State.REFUTED: "refuted",
+    None: "as they were",
+}
+
+
+def _many(count: int) -> str:
+    """Series are series, be it one or many."""
+    return f"{count:,} series"

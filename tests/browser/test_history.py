@@ -1,0 +1,205 @@
+"""The history's page in a browser."""
+
+import re
+from functools import cache
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from harness.history import page as history
+from harness.history.states import judged
+from harness.model.history import Note
+from tests.browser.conftest import Opener
+from tests.browser.test_accessibility import wrong
+from tests.history.nights import entries, key, many, noise, season, series
+
+pytestmark = pytest.mark.browser
+
+
+@cache
+def seasonal() -> str:
+    """A hundred nights."""
+    return history.render(*season(), 0.03)
+
+
+@cache
+def hostile() -> str:
+    """A history whose strings are scripts."""
+    text = "</script><script>document.title = 'broken'</script>"
+    made = series(key(text, text, call=text), noise(3))
+    return history.render([judged(made)], entries(3), [Note("2026-08-02", text)], 0.03)
+
+
+def lines(page: Page) -> Locator:
+    return page.locator("#index tbody tr")
+
+
+def shown(page: Page) -> Locator:
+    """The dots of the runs that the chart shows."""
+    return page.locator(".plot.ratios .dot")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("text", [seasonal, hostile])
+def test_axe_finds_nothing(opened: Opener, scheme: str, text) -> None:
+    page = opened(text(), color_scheme=scheme)
+    page.get_by_text("Runs:").click()
+    assert wrong(page) == []
+
+
+def test_the_index_has_a_line_with_a_sparkline_for_each_series_what_was_found_first(opened: Opener) -> None:
+    page = opened(seasonal())
+    expect(lines(page)).to_have_count(17)
+    expect(page.locator("#index .spark .course").first).to_be_attached()
+    states = page.locator("#index .state").all_inner_texts()
+    assert states[:5] == ["confirmed", "suspected", "suspected", "refuted", ""]
+    # the driver cuts them all but two
+    assert page.locator("#index .spark .cut").count() >= 13
+
+
+def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: Opener) -> None:
+    page = opened(seasonal())
+    expect(page.get_by_role("heading", name="step tf2.1 cpu call=fit")).to_be_visible()
+    expect(page.locator(".plot.ratios text.told")).to_have_text(re.compile(r"^\+8\.\d % \(\+7\.\d to \+8\.\d\)$"))
+    assert page.locator(".plot.ratios text.flag").all_text_contents() == ["A", "1", "B", "C", "2"]
+    # the band ends at the cut and begins anew
+    expect(page.locator(".plot.ratios .band")).to_have_count(2)
+    listed = page.get_by_role("list", name="Breaks and notes").get_by_role("listitem").all_inner_texts()
+    assert len(listed) == 5
+    assert "driver 570.86 → 575.51" in listed[0]
+    assert "BIOS updated" in listed[1]
+
+
+def test_a_name_opens_its_series_and_its_address_leads_back_to_it(opened: Opener) -> None:
+    page = opened(seasonal())
+    page.get_by_role("link", name="gather tf2.2 cpu vs tf1.14").click()
+    heading = page.get_by_role("heading", name="gather tf2.2 cpu vs tf1.14")
+    expect(heading).to_be_focused()
+    expect(heading).to_be_in_viewport()
+    # eight nights failed
+    expect(shown(page)).to_have_count(112)
+    page.reload()
+    expect(heading).to_be_visible()
+
+
+def test_next_and_previous_go_through_the_index_as_it_is_filtered(opened: Opener) -> None:
+    page = opened(seasonal())
+    page.get_by_label("scenario").select_option("conv")
+    expect(lines(page)).to_have_count(12)
+    names = page.locator("#index tbody th").all_inner_texts()
+    heading = page.locator("#series-name")
+    page.get_by_role("button", name="Next series").click()
+    expect(heading).to_have_text(names[0])
+    page.get_by_role("button", name="Previous series").click()
+    expect(heading).to_have_text(names[-1])
+    expect(page.locator("[aria-current]")).to_have_count(1)
+
+
+def test_the_index_is_sorted_and_searched(opened: Opener) -> None:
+    page = opened(seasonal())
+    page.locator("#index").get_by_role("columnheader", name="ratio now").get_by_role("button").click()
+    numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(3)").all_inner_texts()]
+    assert numbers == sorted(numbers)
+    page.get_by_label("Text").fill("train_on")
+    expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
+
+
+def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
+    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+    expect(shown(page)).to_have_count(120)
+    plot = page.get_by_role("slider")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 220, steps=3)
+    expect(page.locator(".chosen")).to_have_count(1)
+    page.mouse.up()
+    zoomed = shown(page).count()
+    assert 15 < zoomed < 40
+    page.get_by_role("button", name="Closer").click()
+    assert shown(page).count() < zoomed
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(shown(page)).to_have_count(120)
+    plot.focus()
+    page.keyboard.press("+")
+    assert shown(page).count() < 70
+    page.keyboard.press("0")
+    expect(shown(page)).to_have_count(120)
+    page.get_by_label("Shown").select_option("14")
+    assert shown(page).count() == 15
+
+
+def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
+    page = opened(seasonal())
+    plot = page.get_by_role("slider")
+    plot.focus()
+    page.keyboard.press("Home")
+    expect(plot).to_have_attribute("aria-valuenow", "1")
+    page.keyboard.press("ArrowRight")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("began, UTC 2 Aug 2026, 03:19, ratio 2"))
+    expect(page.locator(".tooltip")).to_contain_text("95 % interval")
+    page.keyboard.press("Escape")
+    page.keyboard.press("End")
+    expect(plot).to_have_attribute("aria-valuenow", "120")
+
+
+def test_a_run_that_is_pointed_at_is_told(opened: Opener) -> None:
+    page = opened(seasonal())
+    page.locator(".plot.ratios .dot").nth(84).hover(force=True)
+    expect(page.locator(".tooltip")).to_contain_text("tf2.1’s lock 4f1c → 9be2")
+    page.get_by_role("heading", level=1).hover()
+    expect(page.locator(".tooltip")).to_be_hidden()
+
+
+def test_along_runs_points_are_equally_far_apart(opened: Opener) -> None:
+    page = opened(seasonal())
+    page.get_by_label("Along").select_option("run")
+    places = [float(dot.get_attribute("cx") or "nan") for dot in shown(page).all()[:4]]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.05)
+    expect(page.locator(".plot.ratios text.flag")).to_have_count(5)
+
+
+def test_thousands_of_series_are_shown_in_slices(opened: Opener) -> None:
+    page = opened(history.render(*many(2000, 10), 0.03))
+    expect(lines(page)).to_have_count(200)
+    expect(page.locator("#index").get_by_role("status")).to_have_text("2,000 of 2,000 series, the first 200 shown")
+    page.get_by_role("button", name="Show more").click()
+    expect(lines(page)).to_have_count(400)
+
+
+def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
+    page = opened(seasonal(), viewport={"width": 360, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    box = page.locator(".plot.ratios svg").bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 360
+
+
+def test_the_theme_is_chosen_and_the_chart_follows(opened: Opener) -> None:
+    page = opened(seasonal(), color_scheme="light")
+    course = page.locator(".plot.ratios .course").first
+    before = course.evaluate("node => getComputedStyle(node).stroke")
+    page.get_by_role("button", name="Dark theme").click()
+    assert course.evaluate("node => getComputedStyle(node).stroke") != before
+
+
+def test_without_scripts_what_was_found_is_there(opened: Opener) -> None:
+    page = opened(seasonal(), java_script_enabled=False)
+    expect(page.get_by_text("Confirmed: 1 series slower since the run of 24 Oct 2026")).to_be_visible()
+    assert "Scripts are off" in (page.locator("noscript").text_content() or "")
+    expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
+    page = opened(hostile())
+    assert page.title() == "History of 3 runs on 1 machine, 1 Aug 2026 to 3 Aug 2026"
+    expect(page.locator("#series-name")).to_contain_text("<script>document.title = 'broken'</script>")
+    expect(page.locator("main script")).to_have_count(0)
+
+
+def test_a_history_without_series_says_so(opened: Opener) -> None:
+    page = opened(history.render([], [], [], 0.03))
+    expect(page.get_by_role("heading", level=1)).to_have_text("A history without runs")
+    expect(page.locator("#index")).to_be_hidden()

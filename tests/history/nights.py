@@ -1,0 +1,106 @@
+"""Histories that the tests make: series over some nights, with what was found in them."""
+
+import math
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from harness.history.states import Judged, judged
+from harness.model.history import Decision, Entry, Key, Note, Origin, Point, Series
+from harness.model.run import Machine
+
+MACHINE = Machine("m-1a2b3c4d", "desk")
+FIRST = datetime(2026, 8, 1, 3, 12, tzinfo=UTC)
+ORIGIN = Origin("", "kit1", "script1", "lock1", "image1", "reference1", "desk", "1.0", "abc")
+
+
+def key(scenario: str = "step", environment: str = "tf2.1", machine: str = MACHINE.id, **axes: str) -> Key:
+    """A series' key, against tf1.14."""
+    return Key(machine, scenario, "cpu", tuple(sorted(axes.items())), environment, "tf1.14")
+
+
+def run_of(night: int) -> tuple[str, str]:
+    """The id of a night's run, and when it began."""
+    when = FIRST + timedelta(days=night, minutes=7 * (night % 5))
+    return f"{when:%Y-%m-%dT%H-%M-%SZ}-{night:04x}", when.isoformat()
+
+
+def series(of: Key, logs: Sequence[float | None], half: float = 0.008, seconds: float = 0.005) -> Series:
+    """A series with these log-ratios, a night each."""
+    return Series(
+        of,
+        [
+            Point(
+                *run_of(night),
+                log,
+                None if log is None else log - half,
+                None if log is None else log + half * 1.1,
+                5,
+                None if log is None else seconds * math.exp(log),
+                None if log is None else seconds * math.exp(log - half),
+                None if log is None else seconds * math.exp(log + half),
+                "failed" if log is None else "ok",
+                ORIGIN,
+            )
+            for night, log in enumerate(logs)
+        ],
+    )
+
+
+def noise(nights: int, level: float = 0.0, spread: float = 0.006, seed: int = 1) -> list[float]:
+    """Nights of one level."""
+    drawn = random.Random(seed)
+    return [drawn.gauss(level, spread) for _ in range(nights)]
+
+
+def entries(nights: int) -> list[Entry]:
+    """The runs of so many nights."""
+    return [Entry(*run_of(night), [MACHINE], "nightly", "tf1.14", 6) for night in range(nights)]
+
+
+def changed(of: Series, **at: tuple[str, int]) -> Series:
+    """The series with another origin from some nights on: `lock=("lock2", 84)`."""
+    points = list(of.points)
+    for name, (value, night) in at.items():
+        points[night:] = [point._replace(origin=point.origin._replace(**{name: value})) for point in points[night:]]
+    return Series(of.key, points)
+
+
+def decided(of: Judged, *, confirmed: bool) -> Decision:
+    """What measuring both sides of a series' last change again said."""
+    found = of.findings[-1]
+    size = (found.ratio, found.low, found.high)
+    return Decision(found.key, found.since, found.suspects, confirmed, "2026-11-20T00-00-00Z-aaaa", "2026-11-20", *size)
+
+
+def season(nights: int = 120) -> tuple[list[Judged], list[Entry], list[Note]]:
+    """Four months with something of everything."""
+    driver = {"driver": ("575.51", 31)}
+    made: list[Series] = []
+    for place, call in enumerate(("fit", "train_on_batch")):
+        logs = [*noise(84, 0.7 + place, seed=place), *noise(nights - 84, 0.778 + place, seed=9 + place)]
+        one = series(key(call=call, mode="eager"), logs, seconds=0.002)
+        made.append(changed(one, scenario=("01bc", 60), lock=("9be2", 84), **driver))
+    faster = [*noise(100, -0.2, seed=21), *noise(nights - 100, -0.31, seed=22)]
+    made.append(changed(series(key("input", "tf2.2"), faster), **driver))
+    refuted = [*noise(40, 0.1, seed=31), *noise(nights - 40, 0.15, seed=32)]
+    made.append(series(key("gather", "tf2.1"), refuted))
+    holes: list[float | None] = list(noise(nights, 0.02, seed=5))
+    holes[50:58] = [None] * 8
+    holes[70] = 0.4
+    made.append(changed(series(key("gather", "tf2.2"), holes), **driver))
+    for place in range(12):
+        one = series(key("conv", "tf2.2", filters=str(2**place)), noise(nights, place / 3, 0.01, place), half=0.012)
+        made.append(changed(one, **driver))
+    decisions = [decided(judged(made[0]), confirmed=True), decided(judged(made[3]), confirmed=False)]
+    notes = [
+        Note("2026-09-14", "BIOS updated, fans cleaned"),
+        Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
+    ]
+    return [judged(each, decisions) for each in made], entries(nights), notes
+
+
+def many(count: int = 3000, nights: int = 60) -> tuple[list[Judged], list[Entry], list[Note]]:
+    """Thousands of series."""
+    made = [judged(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)]
+    return made, entries(nights), []
