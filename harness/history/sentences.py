@@ -97,7 +97,7 @@ def size(change: Finding | ChangePoint) -> str:
     if not 1 / LARGE < change.ratio < LARGE:
         value, low, high = map(format.number, told)
         return f"{value}× ({low} to {high})"
-    value, low, high = (f"{100.0 * (ratio - 1.0) + 0.0:+.1f}" for ratio in told)
+    value, low, high = (f"{round(100.0 * (ratio - 1.0), 1) + 0.0:+.1f}" for ratio in told)
     return f"{value} % ({low} to {high})"
 
 

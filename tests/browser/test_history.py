@@ -66,7 +66,7 @@ def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: O
     expect(page.locator(".plot.ratios .band")).to_have_count(2)
     listed = page.get_by_role("list", name="Breaks and notes").get_by_role("listitem").all_inner_texts()
     assert len(listed) == 5
-    assert "driver 570.86 → 575.51" in listed[0]
+    assert "the driver (570.86 → 575.51)" in listed[0]
     assert "BIOS updated" in listed[1]
 
 
@@ -148,7 +148,7 @@ def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
 def test_a_run_that_is_pointed_at_is_told(opened: Opener) -> None:
     page = opened(seasonal())
     page.locator(".plot.ratios .dot").nth(84).hover(force=True)
-    expect(page.locator(".tooltip")).to_contain_text("tf2.1’s lock 4f1c → 9be2")
+    expect(page.locator(".tooltip")).to_contain_text("the lock of tf2.1 (4f1c → 9be2)")
     page.get_by_role("heading", level=1).hover()
     expect(page.locator(".tooltip")).to_be_hidden()
 

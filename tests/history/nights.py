@@ -11,7 +11,7 @@ from harness.model.run import Machine
 
 MACHINE = Machine("m-1a2b3c4d", "desk")
 FIRST = datetime(2026, 8, 1, 3, 12, tzinfo=UTC)
-ORIGIN = Origin("", "kit1", "script1", "lock1", "image1", "reference1", "desk", "1.0", "abc")
+ORIGIN = Origin("570.86", "kit1", "77aa", "4f1c", "image1", "reference1", "desk", "1.0", "abc")
 
 
 def key(scenario: str = "step", environment: str = "tf2.1", machine: str = MACHINE.id, **axes: str) -> Key:
