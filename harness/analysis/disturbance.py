@@ -95,7 +95,8 @@ def _on_own_cpus(told: Mapping[str, float]) -> str:
 
 def _on_other_cpus(told: Mapping[str, float]) -> str:
     seconds, busy, cpus = (told.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
-    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in told:
+    # other slots of the machine are measured on meanwhile; `harness fleet check` has found how little that changes
+    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in told or told.get("slots", 1.0) > 1:
         return ""
     elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
     if rest and elsewhere - ticks_seconds(told) * rest > ELSEWHERE_SHARE * seconds * rest:

@@ -33,6 +33,7 @@ COMMANDS = (
     "completion",
     "images",
     "scenarios",
+    "fleet",
 )
 
 app = typer.Typer(

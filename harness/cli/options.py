@@ -62,6 +62,8 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
             asked = {}
             for each in fields:
                 value, read = typed.pop(each.name), each.option.read
+                if each.name in _TYPES and value is not None:
+                    value = str(value)  # the type is the command line's alone
                 if value not in (None, False):
                     asked[each.name] = read(value, each.flags[-1]) if read else value
             command(kind(**asked), **typed)

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
     from harness.upstream.known import Known, Library
 
 #: What of a request the claims settle.
-_SETTLED = ("suite", "scenarios", "axes", "claims", "reference", "sampling", "interleave", "shard", "balance")
+_SETTLED = (
+    "suite",
+    "scenarios",
+    "axes",
+    "claims",
+    "reference",
+    "sampling",
+    "interleave",
+    "shard",
+    "balance",
+    "slots",
+    "spread",
+)
 
 
 @options.of(Request, without=_SETTLED)

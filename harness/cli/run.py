@@ -12,7 +12,19 @@ from harness.cli.messages import say
 from harness.session.request import Request
 
 #: What of a request a script settles itself.
-_SETTLED = ("suite", "scenarios", "claims", "sampling", "interleave", "warmup", "measure", "shard", "balance")
+_SETTLED = (
+    "suite",
+    "scenarios",
+    "claims",
+    "sampling",
+    "interleave",
+    "warmup",
+    "measure",
+    "shard",
+    "balance",
+    "slots",
+    "spread",
+)
 
 
 @options.of(Request, without=_SETTLED)

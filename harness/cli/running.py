@@ -11,6 +11,7 @@ from harness.cli import display, report
 from harness.cli.dryrun import shard_told
 from harness.cli.messages import gate_exit, interruptible, say, say_refused
 from harness.cli.options import FailOn, FailOnClaim
+from harness.fleet import coordinator, engines
 from harness.model.backend import Progress
 from harness.model.errors import Exit
 from harness.model.launch import Status
@@ -35,8 +36,16 @@ def run(
             return Exit.OK
     heard = Heard()
     with interruptible(heard.interrupted):
-        ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+        ended = _measured(planned, heard, wait=wait)
         return _show(ended, json=json, fail_on=fail_on)
+
+
+def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> session.Ended:
+    """On the whole machine, or in slots where that was asked."""
+    command = ["harness", *sys.argv[1:]]
+    if not engines.is_asked(planned.request):
+        return session.run(planned, heard, command=command, wait=wait)
+    return coordinator.run(planned, engines.chosen(planned, wait=wait), heard, command=command)
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:

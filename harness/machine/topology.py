@@ -17,7 +17,8 @@ class Cpu:
     """One CPU, as the kernel numbers them.
 
     `siblings` are the CPUs of its physical core, itself among them; `speed` compares it with the others in no unit.
-    An isolated CPU is one that the scheduler gives no work of its own accord.
+    An isolated CPU is one that the scheduler gives no work of its own accord. `cache` are the CPUs that share its
+    last-level cache (level 3), itself among them; empty where the kernel tells of none.
     """
 
     number: int
@@ -26,6 +27,7 @@ class Cpu:
     node: int | None = None
     speed: int = 0
     isolated: bool = False
+    cache: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def read(root: Path = Path("/")) -> Topology:
             node=nodes.get(number),
             speed=speeds.get(number, 0),
             isolated=number in isolated,
+            cache=_cache(folder / f"cpu{number}/cache"),
         )
         for number in numbers
     }
@@ -103,6 +106,14 @@ def _siblings(folder: Path) -> frozenset[int] | None:
         if (found := sysfs.cpu_list(folder / name)) is not None:
             return found
     return None
+
+
+def _cache(folder: Path) -> frozenset[int]:
+    """The CPUs that share the cache of level 3."""
+    for path in folder.glob("index[0-9]*"):
+        if sysfs.integer(path / "level") == 3:
+            return sysfs.cpu_list(path / "shared_cpu_list") or frozenset()
+    return frozenset()
 
 
 def _nodes(folder: Path) -> dict[int, int]:

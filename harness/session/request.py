@@ -140,6 +140,13 @@ def read_shard(text: str, option: str) -> Shard:
     return Shard(int(match[1]), int(match[2]))
 
 
+def read_slots(text: str, option: str) -> str:
+    """`auto`, or how many. Raises UsageError."""
+    if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= 1024):
+        raise UsageError(f"{option} {text!r} is no number of slots.", "Give how many, from 1 on, or `auto`.")
+    return text
+
+
 def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
     """What a suite gives as a length of time; None where it leaves it out. Raises UsageError."""
     typed = getattr(suite, key)
@@ -342,6 +349,17 @@ class Request(LaunchRequest):
         Path | None,
         Option("Place groups in shards by how long they took in this run, the same for every shard."),
     ] = None
+    slots: Annotated[
+        str,
+        Option(
+            "Measure in so many slots of the machine at once, each with cores (and one of --gpus) of its own; auto: as "
+            "many as `harness fleet check` found safe.",
+            read=read_slots,
+        ),
+    ] = ""
+    spread: Annotated[
+        bool, Option("Measure a group on each of --gpus at the same time: --slots with as many as there are.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

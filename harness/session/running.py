@@ -5,7 +5,7 @@ import secrets
 import shlex
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -36,7 +36,7 @@ from harness.model.run import RULES, Machine, Plan, Run, Unavailable, stood_in
 from harness.model.scenario import Cell, Scenario
 from harness.plan.groups import control
 from harness.report.sections import measured
-from harness.runner.launching import Watch
+from harness.runner.launching import Watch, Watched
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
@@ -184,6 +184,64 @@ def run(
         return _walk(_begun(planned, command, told, held), told, planned.refused)
 
 
+def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict[str, UnavailableError]:
+    """Make the environments of a plan on this machine, which nothing else then uses; returns those it cannot have.
+
+    Raises as `run` does.
+    """
+    untrusted, via = planned.is_untrusted, planned.request.gpu_via
+    name, gpus_ = planned.request.backend, planned.plan.limits.gpus
+    backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=via)
+    if not backend.unprepared(planned.needed):
+        return {}
+    with machine_to_itself(listener.say if wait else None):
+        backend.check_room(planned.needed)
+        return dict(_prepared(backend, planned.needed, listener).unavailable)
+
+
+def measure(
+    planned: Planned,
+    listener: Listener,
+    identity: str,
+    *,
+    command: Sequence[str] = (),
+    slots: int = 1,
+    finished: Sequence[Launch] = (),
+) -> Run:
+    """Measure a part of a plan beside others: in a run's folder of its own, named `identity`, without a report.
+
+    `slots` is how many parts of this machine are measured on at once; `finished` are launches of the same groups on
+    this machine that another such run has made. The caller holds this run's slot (machine/lock.py). Returns the run as
+    it ended. Raises as `run` does.
+    """
+    with ExitStack() as held:
+        ready = _begun(planned, command, listener, held, identity)
+        for launch in finished:
+            ready.folder.append(launch)
+        watch = partial(_Beside, ready.watch, slots) if slots > 1 else ready.watch
+        with _to_itself(ready.folder):
+            ended, _, _ = _launched(replace(ready, watch=watch, finished=list(finished)), listener)
+        return ended
+
+
+class _Beside(ExitStack):
+    """Watches one launch as `watch` does, and says how many slots of the machine are measured on at once."""
+
+    def __init__(self, watch: Watch | None, slots: int) -> None:
+        super().__init__()
+        self._watch, self._slots = watch, slots
+        self._inner: Watched | None = None
+
+    def __enter__(self) -> "_Beside":
+        super().__enter__()
+        self._inner = self.enter_context(self._watch()) if self._watch else None
+        return self
+
+    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
+        """What was seen, and `slots`."""
+        return {**(self._inner.resources(seen) if self._inner else {}), "slots": self._slots}
+
+
 def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
     """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
     told = listener or Listener()
@@ -191,7 +249,12 @@ def resume(folder: Path, listener: Listener | None = None, *, backend: str = "au
         return _walk(_reopened(folder, registry.known(backend), told, held), told, {})
 
 
-def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack) -> _Ready:
+def new_id(now: datetime) -> str:
+    """What a run that begins now is called."""
+    return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+
+
+def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, identity: str = "") -> _Ready:
     """A new run in a folder of its own, its environments prepared; nothing is launched yet.
 
     What is to last until the run has ended is entered into `held`.
@@ -199,7 +262,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
-    identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    identity = identity or new_id(now)
     name = planned.request.backend
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, identity, untrusted=untrusted, gpus=limits.gpus, via=via)
@@ -216,7 +279,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         made = _prepared(backend, planned.needed, listener)
         for each, error in made.unavailable.items():
             listener.say(f"{each} is not available here: {error}")
-        planned = _without(planned, made.unavailable)
+        planned = without(planned, made.unavailable)
         planned.refuse_nothing()
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
@@ -316,31 +379,42 @@ def _changed(path: Path, what: str) -> UsageError:
 
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Launch what is not finished, write how it ended, and report."""
+    folder = ready.folder
+    with _to_itself(folder):
+        ended, launches, interrupted = _launched(ready, listener)
+        results = Results(ended, launches, registry.by_hand)
+        return Ended(folder.path, results, report(folder, results), interrupted, refused)
+
+
+def _to_itself(folder: RunFolder) -> AbstractContextManager[None]:
+    return exclusive(folder.path / ".lock", f"{folder.path} is being measured.")
+
+
+def _launched(ready: _Ready, listener: Listener) -> tuple[Run, list[Launch], bool]:
+    """Launch what is not finished, and write how it ended; last, whether it was interrupted."""
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths = partial(sizing.widths, ready.run)
     ended, interrupted = ready.run, False
-    with exclusive(folder.path / ".lock", f"{folder.path} is being measured."):
-        if finished is None:
-            backend.clean(ended.id)
-            folder.repair()
-            finished = folder.read_launches()
-        try:
-            with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
-                memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
-                walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch, memory)
-                if plan.profile_calls:
-                    walk.profile()
-                else:
-                    walk.run(finished)
-        except KeyboardInterrupt:
-            interrupted = True
-            backend.clean(ended.id)
-        launches = folder.read_launches()
-        if not plan.profile_calls:
-            ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
-            folder.write_run(ended, signed=True)
-        results = Results(ended, launches, registry.by_hand)
-        return Ended(folder.path, results, report(folder, results), interrupted, refused)
+    if finished is None:
+        backend.clean(ended.id)
+        folder.repair()
+        finished = folder.read_launches()
+    try:
+        with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
+            memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
+            walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch, memory)
+            if plan.profile_calls:
+                walk.profile()
+            else:
+                walk.run(finished)
+    except KeyboardInterrupt:
+        interrupted = True
+        backend.clean(ended.id)
+    launches = folder.read_launches()
+    if not plan.profile_calls:
+        ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
+        folder.write_run(ended, signed=True)
+    return ended, launches, interrupted
 
 
 def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
@@ -353,7 +427,7 @@ def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listene
         return backend.prepare(list(needed), progress)
 
 
-def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
+def without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
     """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
     if not missing:
         return planned

@@ -43,6 +43,9 @@ def others_on_its_cpus(seconds):
         # of the rest of the machine a quarter of six CPUs for ten seconds, and 0.04 seconds of each
         ({"steady_all_cpus_busy_seconds": 18.0 + 15.2}, False),
         ({"steady_all_cpus_busy_seconds": 18.0 + 15.3}, True),
+        # ... but where other slots of the machine are measured on meanwhile
+        ({"steady_all_cpus_busy_seconds": 18.0 + 40.0, "slots": 2.0}, False),
+        ({**others_on_its_cpus(0.69), "slots": 2.0}, True),
         # a load above all CPUs and those of the launch before
         ({"load_before": 10.0}, False),
         ({"load_before": 10.1}, True),

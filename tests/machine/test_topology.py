@@ -51,3 +51,12 @@ def test_the_best_cores_of_a_kind_are_no_kind_of_their_own() -> None:
     cpus = {number: Cpu(number, frozenset({number}), speed=speed) for number, speed in enumerate(speeds)}
     assert Topology(cpus).kinds(cpus) == [{0, 1, 2}, {3, 4}]
     assert Topology({}).kinds([1, 2]) == [{1, 2}]
+
+
+def test_the_last_level_cache_says_which_cpus_share_it(tree: Tree) -> None:
+    files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(3)}
+    for cpu, shared in enumerate(["0-1", "0-1"]):
+        files |= {f"{CPUS}/cpu{cpu}/cache/index2/level": "2", f"{CPUS}/cpu{cpu}/cache/index3/level": "3"}
+        files[f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list"] = shared
+    found = topology.read(tree(files))
+    assert (found.cpu(0).cache, found.cpu(2).cache) == ({0, 1}, frozenset())

@@ -12,7 +12,16 @@ from harness.model.errors import UsageError
 from harness.model.launch import Protocol
 from harness.model.run import Shard
 from harness.session import ProfileRequest, Request
-from harness.session.request import names, options, read_clock, read_seconds, read_shard, read_share, read_size
+from harness.session.request import (
+    names,
+    options,
+    read_clock,
+    read_seconds,
+    read_shard,
+    read_share,
+    read_size,
+    read_slots,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +69,8 @@ ASKED = Request(
     results=Path("elsewhere"),
     shard=Shard(2, 5),
     balance=Path("results/earlier"),
+    slots="4",
+    spread=True,
 )
 
 
@@ -75,7 +86,8 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     ]
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
-    words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier"
+    words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
+    words += "--slots 4 --spread"
     assert ASKED.command() == ["harness", "matrix", *words.split()]
 
 
@@ -152,3 +164,10 @@ def test_a_shard_is_one_of_so_many() -> None:
     for text in ("0/5", "6/5", "5", "2/", "2/5/6", "-1/5", "a/b", "1/00000"):
         with pytest.raises(UsageError, match=r"^--shard .* is no shard\."):
             read_shard(text, "--shard")
+
+
+def test_slots_are_a_number_or_auto() -> None:
+    assert [read_slots(text, "--slots") for text in ("auto", "12")] == ["auto", "12"]
+    for text in ("0", "-1", "many", "2.5", "1025", ""):
+        with pytest.raises(UsageError, match=r"^--slots .* is no number of slots\."):
+            read_slots(text, "--slots")

@@ -71,7 +71,10 @@ def planned(plan: Plan) -> str:
 
 def pinning(run: Run) -> str:
     """Which cores launches had."""
-    cpus = run.plan.limits.cpus
+    cpus, slots = run.plan.limits.cpus, run.host.get("slots")
+    if cpus and isinstance(slots, Sequence):
+        places = "; ".join(map(str, slots))
+        return f"in {counted(len(slots), 'slot')} at once, each pinned to {counted(len(cpus), 'core')} (CPU {places})"
     return f"pinned to {counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})" if cpus else "on all cores of the machine"
 
 

@@ -1,0 +1,62 @@
+"""`harness fleet`: this machine among others, and its slots."""
+
+from typing import Annotated
+
+import typer
+
+from harness import session
+from harness.cli import advice, options
+from harness.cli.messages import interruptible, say, say_refused
+from harness.machine.identity import name_machine
+from harness.model.errors import Exit
+from harness.session.request import AUTO, Request
+
+app = typer.Typer(no_args_is_help=True, help="This machine among others, and its slots.", cls=advice.CommandGroup)
+
+#: What of a request a check settles, and what is of a whole run.
+_SETTLED = (
+    "claims",
+    "rounds",
+    "precision",
+    "budget",
+    "interleave",
+    "seed",
+    "results",
+    "reference",
+    "spread",
+    "shard",
+    "balance",
+)
+
+
+@app.command()
+@options.of(Request, without=_SETTLED)
+def check(request: Request) -> None:
+    """Measure how much runs in several slots of this machine disturb one another, and remember how many are safe.
+
+    The first selected cell is launched in one slot alone and in all at once, in turns. `--slots` of `matrix` asks what
+    was found.
+    """
+    from harness.fleet import check as checking  # noqa: PLC0415 - what measures; help needs none of it
+    from harness.fleet import engines  # noqa: PLC0415
+
+    planned = session.plan(request)
+    say_refused(planned.refused)
+    wanted = None if request.slots in ("", AUTO) else int(request.slots)
+    with interruptible():
+        found = checking.check(planned, lambda count: engines.slots_of(planned, count), wanted, say)
+    asked = found.tried[0].slots if found.tried else found.safe
+    for slot in engines.slots_of(planned, found.safe):
+        typer.echo(f"{slot}")
+    if found.safe >= asked:
+        typer.echo(f"{found.safe} of {asked} slots are safe: harness matrix --slots {found.safe}")
+        return
+    typer.echo(f"{asked} slots are beyond the margin of {found.margin * 100:g} %; {found.safe} safe.")
+    raise typer.Exit(Exit.CANNOT_RUN_HERE)
+
+
+@app.command()
+def name(name: Annotated[str, typer.Argument(help="What people call this machine; '' takes the name away.")]) -> None:
+    """Give this machine a name, which reports and the history have from its next run on."""
+    made = name_machine(name)
+    typer.echo(f"{made.id} is {made.name}." if made.name else f"{made.id} has no name.")

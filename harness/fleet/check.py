@@ -1,0 +1,226 @@
+"""How much runs in several slots of a machine disturb one another: measured, remembered, and asked before any is used.
+
+The same launches are made in one slot alone and in it while all others do the same, in turns. Slots are safe where the
+whole interval of the ratio of their times lies below the margin.
+"""
+
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from multiprocessing import connection
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from harness.analysis import rounds, statistics
+from harness.files import data_dir, write_atomically
+from harness.fleet.unit import Started, Unit, kept, packed
+from harness.machine.slots import Slot
+from harness.model.errors import CannotRunHereError, DamagedError
+from harness.model.launch import Launch, Role
+from harness.model.texts import counted
+from harness.session.planning import Planned
+
+#: How often the work is measured alone and beside the others, and in how many launches each time.
+BLOCKS, LAUNCHES = 6, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """So many slots at once take `ratio` times as long as one alone, with a 95 % interval."""
+
+    slots: int
+    ratio: float
+    low: float
+    high: float
+
+    def is_safe(self, margin: float) -> bool:
+        """Whether it is less than what counts as no difference."""
+        return self.high < 1.0 + margin
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.3f}× ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found: so many slots are `safe` for a `margin`, by the numbers that were `tried`, the most first.
+
+    `work` is the cell that was launched, `cpus` how many the process could use.
+    """
+
+    safe: int
+    tried: Sequence[Interference]
+    margin: float
+    work: str
+    cpus: int
+    when: str
+
+
+def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
+    """The ratio of times, busy over alone, of blocks that were measured one after the other, with its t interval.
+
+    Both are centres in seconds per step, at least two of each: the geometric mean of the paired ratios, as of rounds.
+    """
+    logs = [math.log(b) - math.log(a) for a, b in zip(alone, busy, strict=True)]
+    half = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
+    return statistics.exp(fmean(logs)), statistics.exp(fmean(logs) - half), statistics.exp(fmean(logs) + half)
+
+
+def check(
+    planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, say: Callable[[str], object]
+) -> Checked:
+    """Find how many slots of this machine are safe, at most `count` (None: as many as it has), and remember it.
+
+    The work is the first cell of the plan. Raises CannotRunHereError where no launch of it gives a number.
+    """
+    planned.refuse_nothing()
+    most = len(slots(count))
+    margin, tried = planned.plan.margin, list[Interference]()
+    while most > 1:
+        found = _measured(planned, most, len(slots(most)), say)
+        tried.append(found)
+        safe = found.is_safe(margin)
+        say(f"{most} slots at once take {found} times as long as one alone: {'safe' if safe else 'not safe'}.")
+        if safe:
+            break
+        most -= max(1, most // 4)
+    checked = Checked(
+        safe=most,
+        tried=tried,
+        margin=margin,
+        work=str(planned.plan.groups[0].cells[0]),
+        cpus=len(os.sched_getaffinity(0)),
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    _remember("gpu" if planned.plan.limits.gpus else "cpu", checked)
+    return checked
+
+
+def allowed(kind: str, wanted: int | None) -> int:
+    """How many slots a run may use: as many as it wants, and None: as many as are safe.
+
+    Raises CannotRunHereError where more are wanted than were found safe, and where that was not looked at.
+    """
+    if wanted == 1:
+        return 1
+    advice = f"harness fleet check{' --gpu' if kind == 'gpu' else ''}{f' --slots {wanted}' if wanted else ''}"
+    found = remembered(kind)
+    if found is None or found.cpus != len(os.sched_getaffinity(0)):
+        raise CannotRunHereError(
+            "How much slots of this machine disturb one another was not measured here.", f"Measure it: {advice}"
+        )
+    if wanted is None or wanted <= found.safe:
+        return wanted or found.safe
+    worst = next((each for each in reversed(found.tried) if each.slots >= wanted), None)
+    told = f": {worst.slots} at once took {worst} times as long as one alone" if worst else ""
+    raise CannotRunHereError(
+        f"{counted(found.safe, 'slot', 'is')} safe on this machine, and {wanted} were asked for{told} ({found.work}, "
+        f"margin {found.margin * 100:g} %, {found.when}).",
+        f"Type --slots auto, or measure again: {advice}",
+    )
+
+
+def remembered(kind: str) -> Checked | None:
+    """What was found last of slots of this kind (`cpu`, `gpu`); None where nothing was. Raises DamagedError."""
+    document = _read().get(kind)
+    try:
+        if document is None:
+            return None
+        return Checked(**{**document, "tried": [Interference(**each) for each in document["tried"]]})
+    except (TypeError, KeyError):
+        raise DamagedError(_path(), "it does not say how many slots are safe") from None
+
+
+def _remember(kind: str, checked: Checked) -> None:
+    path = _path()
+    try:
+        write_atomically(path, json.dumps({**_read(), kind: asdict(checked)}, indent=2) + "\n")
+    except OSError as error:
+        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _path() -> Path:
+    return data_dir() / "fleet.json"
+
+
+def _read() -> dict[str, Any]:
+    path = _path()
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise CannotRunHereError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise DamagedError(path, "it is no JSON") from None
+    if not isinstance(document, Mapping):
+        raise DamagedError(path, "it does not say how many slots are safe")
+    return dict(document)
+
+
+def _measured(planned: Planned, count: int, machine: int, say: Callable[[str], object]) -> Interference:
+    """One slot alone and all at once, in turns: alone first in one pair of blocks, and last in the next."""
+    plan, group = planned.plan, planned.plan.groups[0]
+    group = replace(group, cells=group.cells[:1], control=None, piloted=False)
+    sampling = replace(plan.sampling, warmup_seconds=plan.sampling.warmup_seconds or 0.5, turns=None)
+    sampling = replace(sampling, measure_seconds=plan.sampling.measure_seconds or 2.0)
+    plan = replace(plan, groups=[group], rounds=LAUNCHES, sampling=sampling, precision=None, budget_seconds=None)
+    planned = replace(planned, plan=replace(plan, unavailable=[]), refused={})
+    files, kit = packed(planned)
+    run = f"check-{secrets.token_hex(4)}"
+    try:
+        prepare = Unit(planned, run, "prepare", files, kit, machine, to_prepare=True)
+        _launched([prepare], say)
+        alone, busy = list[float](), list[float]()
+        for block in range(BLOCKS):
+            slot = block % count
+            one = [Unit(planned, run, f"alone{block}", files, kit, machine, slot)]
+            all_ = [Unit(planned, run, f"busy{block}-{at}", files, kit, machine, at) for at in range(count)]
+            for is_busy in (False, True) if block % 2 else (True, False):
+                done = _launched(all_ if is_busy else one, say)
+                (busy if is_busy else alone).append(_centre(done[slot if is_busy else 0]))
+            say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
+        return Interference(count, *interference(alone, busy))
+    finally:
+        shutil.rmtree(kept(run), ignore_errors=True)
+
+
+def _centre(launches: Sequence[Launch]) -> float:
+    numbers = [launch for launch in launches if rounds.gave_number(launch) and launch.role is not Role.PILOT]
+    if not numbers:
+        told = launches[0].error or launches[0].status.value if launches else "no launch was made"
+        raise CannotRunHereError(f"The work has no number: {told}.", "Choose another cell with -s, -a and -e.")
+    return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
+
+
+def _launched(units: Sequence[Unit], say: Callable[[str], object]) -> list[list[Launch]]:
+    """Do units at the same time; returns the launches of each. Raises what ends one of them."""
+    found: list[list[Launch]] = [[] for _ in units]
+    with ExitStack() as stack:
+        going = {}
+        for at, unit in enumerate(units):
+            started = Started(unit)
+            # told to stop before it is waited for
+            stack.callback(started.close)
+            stack.callback(started.stop)
+            going[started] = at
+        while going:
+            connection.wait([started.connection for started in going], 1.0)
+            for started, at in list(going.items()):
+                for name, arguments in started.take(0.0):
+                    if name == "end":
+                        found[at].append(arguments[0])
+                    elif name == "lost":
+                        raise CannotRunHereError(f"A launch was lost: {arguments[0]}.")
+                    elif name == "over":
+                        del going[started]
+                        if arguments[1]:
+                            raise arguments[1]
+    return found

@@ -1,0 +1,366 @@
+"""Measures a plan in several slots at once, of this machine or of a cluster: hands out units, and keeps what they tell.
+
+A unit is a group with all of its rounds, and a group's numbers are of one machine. A unit that is lost in the middle
+goes on in another slot of the same machine, with a new attempt at the round that was not finished; where the machine
+is gone, it begins again on another one, and what the first had finished is set aside.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.analysis import sizing
+from harness.analysis.results import Results
+from harness.backends import registry
+from harness.files import write_atomically
+from harness.fleet.unit import Message, Unit, packed
+from harness.model.errors import CannotRunHereError, HarnessError, UnavailableError
+from harness.model.launch import Launch
+from harness.model.run import Group, Run
+from harness.model.texts import counted, cpu_list
+from harness.plan import shards
+from harness.runner.rounds import Ledger
+from harness.runner.stopping import stops
+from harness.runner.walk import WalkListener
+from harness.session.planning import Planned
+from harness.session.reporting import report
+from harness.session.running import Ended, Listener, new_id, without
+from harness.store import codec
+from harness.store.folder import RunFolder
+
+#: A unit that was lost so often, with whatever it ran on, is not begun again.
+GIVE_UP_AFTER = 3
+
+#: What was finished on a machine that was lost, of groups that began again on another: in the run's folder.
+LOST = "lost.jsonl"
+
+
+@dataclass(eq=False)
+class Place:
+    """A slot somewhere: of the machine with the id `machine`, which has `slots` of them; `unit` is what it does."""
+
+    machine: str
+    slots: int
+    name: str = ""
+    unit: Unit | None = None
+
+
+class Engine(Protocol):
+    """What executes units, in slots. It is a context manager, which leaves nothing running."""
+
+    def __enter__(self) -> "Engine": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def places(self) -> Sequence[Place]:
+        """The slots that there are now. Raises CannotRunHereError where there are none, and none will be."""
+        ...
+
+    def start(self, place: Place, unit: Unit) -> None:
+        """Begin a unit in a place that does nothing."""
+        ...
+
+    def take(self) -> list[tuple[Place, Message]]:
+        """What has happened since, as soon as anything has, or after a second.
+
+        `lost` (why) says that a unit's process, or its place, has died, and `said` of a place without a unit is told.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Have all units end what they measure; each tells `over` then, or `lost`."""
+        ...
+
+    def forget(self, run: str) -> None:
+        """Remove what units of the run have kept on their machines: all of it has come back."""
+        ...
+
+
+@dataclass
+class _Work:
+    """What is left of one group: its launches so far, the machine that made them, and how often it was lost."""
+
+    group: Group
+    number: int
+    machine: str = ""
+    launches: list[Launch] = field(default_factory=list)
+    lost: int = 0
+    attempts: int = 0
+
+
+def run(planned: Planned, engine: Engine, listener: Listener, *, command: Sequence[str] = ()) -> Ended:
+    """Measure a plan by an engine's slots, in a new run's folder, and report it.
+
+    An interruption (KeyboardInterrupt) ends it early, with what was finished until then. Raises CannotRunHereError
+    where no machine can run it.
+    """
+    return _Coordinator(planned, engine, listener, command).run()
+
+
+class _Coordinator:
+    """One run over slots."""
+
+    def __init__(self, planned: Planned, engine: Engine, listener: Listener, command: Sequence[str]) -> None:
+        self._started = datetime.now(UTC)
+        self._id = new_id(self._started)
+        self._planned, self._engine, self._listener = planned, engine, listener
+        self._command = list(command) or planned.request.command()
+        self._files, self._kit = packed(planned)
+        self._prepared: dict[str, bool] = {}  # by machine: whether its environments are made, False: being made
+        self._refused: dict[str, HarnessError] = {}  # by machine
+        self._runs: dict[str, Run] = {}  # by group: as its unit told it last
+        self._folder: RunFolder | None = None
+        self._heard: WalkListener | None = None
+        self._said: set[str] = set()
+
+    def run(self) -> Ended:
+        """From the first unit to the report."""
+        self._planned.refuse_nothing()
+        interrupted = False
+        with ExitStack() as stack:
+            self._stack = stack
+            with self._engine:
+                try:
+                    self._prepare()
+                    self._measure()
+                except KeyboardInterrupt:
+                    interrupted = True
+                    self._end()
+                except BaseException:
+                    self._engine.stop()
+                    raise
+                if self._folder is None:
+                    raise KeyboardInterrupt if interrupted else self._nowhere()
+                if not interrupted:
+                    self._engine.forget(self._id)
+        folder, whole = self._folder, self._whole()
+        launches = folder.read_launches()
+        ended = replace(whole, stops=self._stops(whole, launches, interrupted=interrupted))
+        folder.write_run(ended)
+        results = Results(ended, launches, registry.by_hand)
+        return Ended(folder.path, results, report(folder, results), interrupted, self._planned.refused)
+
+    def _prepare(self) -> None:
+        """Have every machine that is there make the environments, before anything is measured on any."""
+        self._work: deque[_Work] = deque()
+        with self._listener.preparing():
+            while any(not self._prepared.get(place.machine) for place in self._usable()):
+                self._hand_out()
+                self._hear()
+        self._work.extend(_Work(group, number) for number, group in enumerate(self._planned.plan.groups, 1))
+        self._groups = {work.group.name: work for work in self._work}
+        self._places_of = {work.group.name: work.number for work in self._work}
+        found = self._planned.aspects
+        whole = {each.name: each for each in self._planned.plan.groups}
+        self._digest = shards.plan_digest(found, shards.cells_of(list(whole.values())))
+
+    def _measure(self) -> None:
+        while self._work or any(place.unit for place in self._engine.places()):
+            if not self._usable():
+                raise self._nowhere()
+            self._hand_out()
+            self._hear()
+
+    def _end(self) -> None:
+        """Stop all that runs, and hear what it has finished."""
+        self._engine.stop()
+        while any(place.unit for place in self._engine.places()):
+            self._hear()
+
+    def _usable(self) -> list[Place]:
+        return [place for place in self._engine.places() if place.machine not in self._refused]
+
+    def _nowhere(self) -> HarnessError:
+        return next(iter(self._refused.values()), CannotRunHereError("There is no slot to measure in."))
+
+    def _hand_out(self) -> None:
+        usable = self._usable()
+        alive = {place.machine for place in usable}
+        for place in [each for each in usable if each.unit is None]:
+            if not self._prepared.get(place.machine):
+                if place.machine not in self._prepared:
+                    self._prepared[place.machine] = False
+                    self._engine.start(place, self._unit(self._planned, f"{self._id}-prepare", place, to_prepare=True))
+                continue
+            # what was begun goes on on its machine, as long as that is there
+            work = next((each for each in self._work if each.machine in ("", place.machine)), None)
+            work = work or next((each for each in self._work if each.machine not in alive), None)
+            if work is None:
+                continue
+            self._work.remove(work)
+            if work.machine not in ("", place.machine):
+                self._set_aside(work)
+            work.machine = place.machine
+            self._engine.start(place, self._unit_of(work, place))
+            work.attempts += 1
+
+    def _unit_of(self, work: _Work, place: Place) -> Unit:
+        planned = self._planned.only([work.group.name])
+        plan, count = planned.plan, len(self._groups)
+        shard = shards.shard(self._planned.plan, work.number, count, self._places_of, self._digest)
+        if plan.budget_seconds is not None:
+            # as much as all slots have together, by how much each group launches
+            share = len(work.group.slots) / self._planned.plan.launches(1)
+            plan = replace(plan, budget_seconds=plan.budget_seconds * len(self._usable()) * share)
+        planned = replace(planned, plan=replace(plan, shard=shard))
+        name = f"{self._id}-{work.number}" + (f"-again{work.attempts}" if work.attempts else "")
+        return self._unit(planned, name, place, finished=list(work.launches))
+
+    def _unit(self, planned: Planned, name: str, place: Place, **more: Any) -> Unit:
+        files = {name: self._files[name] for name in planned.scenarios}
+        request = planned.request
+        return Unit(
+            # what is refused was told, and is no part of any unit
+            replace(planned, refused={}, request=replace(request, results=Path())),
+            self._id,
+            name,
+            files,
+            self._kit,
+            place.slots,
+            command=self._command,
+            **more,
+        )
+
+    def _hear(self) -> None:
+        for place, (name, arguments) in self._engine.take():
+            unit = place.unit
+            if name == "said":
+                self._say(*arguments)
+            elif unit is None:
+                continue
+            elif name == "opened":
+                self._open(unit, *arguments)
+            elif name == "end":
+                self._keep(*arguments)
+            elif name == "over":
+                place.unit = None
+                self._over(place, unit, *arguments)
+            elif name == "lost":
+                place.unit = None
+                self._lost(place, unit, *arguments)
+            elif self._heard:
+                getattr(self._heard, name)(*arguments)
+
+    def _say(self, sentence: str) -> None:
+        """A sentence for the user, once: units say the same things."""
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._listener.say(sentence)
+
+    def _open(self, unit: Unit, run: Run) -> None:
+        """A unit's launches begin; the whole run's folder is there from the first on."""
+        self._runs[_group(unit)] = run
+        if self._folder is None:
+            self._folder = RunFolder.create(self._planned.request.results, self._id)
+            self._heard = self._stack.enter_context(self._listener.launching(self._whole()))
+        self._folder.write_run(self._whole())
+
+    def _keep(self, launch: Launch, artifacts: Mapping[str, bytes]) -> None:
+        """A launch has come: it is in the whole run's folder when this returns."""
+        assert self._folder is not None
+        for name, data in artifacts.items():
+            self._folder.write_artifacts(Path(name).parent.name, {Path(name).name: data})
+        self._folder.append(launch)
+        self._groups[launch.group].launches.append(launch)
+        if self._heard:
+            self._heard.end(launch)
+
+    def _over(
+        self,
+        place: Place,
+        unit: Unit,
+        run: Run | None,
+        error: HarnessError | None,
+        missing: Mapping[str, HarnessError],
+    ) -> None:
+        if unit.to_prepare:
+            if error:
+                self._refuse(place, error)
+                return
+            self._prepared[place.machine] = True
+            gone = {name: UnavailableError(each.message, each.advice) for name, each in missing.items()}
+            for name, each in gone.items():
+                self._listener.say(f"{name} is not available on {place.name or place.machine}: {each}")
+            if gone and self._folder is not None:  # it came later than the others, which have them
+                self._refuse(place, next(iter(gone.values())))
+                return
+            self._planned = without(self._planned, gone)
+            self._planned.refuse_nothing()
+        elif error:
+            self._refuse(place, error)
+            self._work.appendleft(self._groups[_group(unit)])
+        elif run is not None:
+            self._runs[_group(unit)] = run
+
+    def _refuse(self, place: Place, error: HarnessError) -> None:
+        """Measure no more on this machine, and say why."""
+        self._refused[place.machine] = error
+        self._listener.say(f"Nothing more is measured on {place.name or place.machine}: {error}")
+
+    def _lost(self, place: Place, unit: Unit, why: str) -> None:
+        if unit.to_prepare:
+            del self._prepared[place.machine]
+            self._listener.say(f"Lost while it made environments on {place.name or place.machine}: {why}.")
+            return
+        work = self._groups[_group(unit)]
+        work.lost += 1
+        told = f"Lost the group {work.group.name} on {place.name or place.machine}: {why}."
+        if work.lost < GIVE_UP_AFTER:
+            self._work.appendleft(work)
+            self._listener.say(f"{told} It is begun again.")
+        else:
+            self._listener.say(f"{told} It was lost {counted(work.lost, 'time')}, and is left as it is.")
+
+    def _set_aside(self, work: _Work) -> None:
+        """Take what a machine that is gone had finished of a group out of the run: it begins again on another."""
+        if not (work.launches and self._folder):
+            return
+        others = [each for each in self._folder.read_launches() if each.group != work.group.name]
+        with (self._folder.path / LOST).open("ab") as file:
+            file.writelines(codec.dump(each) + b"\n" for each in work.launches)
+        write_atomically(
+            self._folder.path / "launches.jsonl", b"".join(codec.dump(each) + b"\n" for each in others), synced=True
+        )
+        self._listener.say(
+            f"{work.group.name} begins again on another machine; {counted(len(work.launches), 'launch')} of it that "
+            f"the lost one had finished {'is' if len(work.launches) == 1 else 'are'} in {LOST}."
+        )
+        work.launches = []
+        self._runs.pop(work.group.name, None)
+
+    def _whole(self) -> Run:
+        """The whole run, as far as its units have told of it."""
+        told = list(self._runs.values())
+        first, plan, planned = told[0], self._planned.plan, self._planned
+        pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in told})
+        assert self._folder is not None
+        return replace(
+            first,
+            id=self._id,
+            started=self._started.isoformat(timespec="seconds"),
+            command=self._command,
+            plan=replace(plan, limits=first.plan.limits),
+            host={**first.host, "slots": pinned} if len(pinned) > 1 else first.host,
+            folder=str(self._folder.path),
+            scenarios=[replace(each, path=planned.scenarios[each.name].path) for each in planned.scenarios.values()],
+            images={name: image for each in reversed(told) for name, image in each.images.items()},
+            pins={name: pins for each in reversed(told) for name, pins in each.pins.items()},
+            sources={name: digest for each in reversed(told) for name, digest in each.sources.items()},
+            scripts={name: text for each in told for name, text in each.scripts.items()},
+            stops={},
+        )
+
+    def _stops(self, whole: Run, launches: Sequence[Launch], *, interrupted: bool) -> dict[str, Any]:
+        """How each group ended: as its unit says, else as an interrupted one."""
+        widths = partial(sizing.widths, whole)
+        found = stops(whole.plan, Ledger(whole.plan, launches), widths, interrupted=True)
+        return {**found, **{name: stop for run in self._runs.values() for name, stop in run.stops.items()}}
+
+
+def _group(unit: Unit) -> str:
+    return unit.planned.plan.groups[0].name

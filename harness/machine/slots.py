@@ -1,0 +1,106 @@
+"""Slots of a machine: parts of it on which runs may go on at the same time, each with CPUs of its own."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.machine import sysfs, topology
+from harness.machine.topology import Topology
+from harness.model.errors import UsageError
+from harness.model.gpu import Card
+from harness.model.texts import cpu_list
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A part of the machine: whole cores, and a GPU by its index, empty of a slot of the CPU."""
+
+    cpus: tuple[int, ...]
+    gpu: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """All that it has, each of which has a lock (machine/lock.py)."""
+        return [*(f"cpu{number}" for number in self.cpus), *([f"gpu{self.gpu}"] if self.gpu else [])]
+
+    def __str__(self) -> str:
+        cpus = f"CPU{'' if len(self.cpus) == 1 else 's'} {cpu_list(self.cpus)}"
+        return f"GPU {self.gpu} with {cpus}" if self.gpu else cpus
+
+
+def divided(
+    count: int | None, allowed: Iterable[int], cards: Sequence[Card] = (), *, known: Topology | None = None
+) -> list[Slot]:
+    """The machine in so many slots; None: one a last-level cache, else one a NUMA node, and with `cards` one a GPU.
+
+    Threads of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` this
+    machine's by default. The cores near a GPU are shared evenly among the GPUs that have the same ones near. Raises
+    UsageError where there are fewer cores or GPUs than slots.
+    """
+    shape = known or topology.read()
+    cores = _cores(allowed, shape)
+    if cards:
+        return _of_gpus(count, cores, cards)
+    domains: dict[frozenset[int], list[list[int]]] = {}
+    for core in cores:
+        cpu = shape.cpu(core[0])
+        together = cpu.cache or frozenset(other.number for other in shape.cpus.values() if other.node == cpu.node)
+        domains.setdefault(together, []).append(core)
+    # of the same size, those first that have not CPU 0, on which interrupts are
+    parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
+    wanted = count or len(parts)
+    if wanted > len(cores):
+        raise _too_many(wanted, f"{len(cores)} physical cores (CPUs {cpu_list(allowed)}) that this process may use")
+    while len(parts) < wanted:
+        largest = max(parts, key=len)
+        at = parts.index(largest)
+        parts[at : at + 1] = [largest[: len(largest) // 2], largest[len(largest) // 2 :]]
+    return [_slot(part) for part in parts[:wanted]]
+
+
+def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card]) -> list[Slot]:
+    wanted = count or len(cards)
+    if wanted > len(cards):
+        raise _too_many(wanted, f"{len(cards)} GPUs for them")
+    chosen = cards[:wanted]
+    if wanted > len(cores):
+        raise _too_many(wanted, f"{len(cores)} physical cores that this process may use")
+    # cores that are near no GPU are for all of them
+    everywhere = frozenset(cpu for core in cores for cpu in core)
+    near = {card.index: (_near(card) & everywhere) or everywhere for card in chosen}
+    by_place: dict[frozenset[int], list[Card]] = {}
+    for card in chosen:
+        by_place.setdefault(near[card.index], []).append(card)
+    left = list(cores)
+    found: dict[int, Slot] = {}
+    for place, members in sorted(by_place.items(), key=lambda each: len(each[0])):
+        own = [core for core in left if place.issuperset(core)]
+        others = sum(len(rest) for rest in by_place.values()) - len(found) - len(members)
+        own = own[: max(len(members), len(left) - others)]
+        if len(own) < len(members):
+            own = left[: len(members)]
+        left = [core for core in left if core not in own]
+        for at, card in enumerate(members):
+            found[card.index] = _slot(own[at :: len(members)], str(card.index))
+    return [found[card.index] for card in chosen]
+
+
+def _near(card: Card) -> frozenset[int]:
+    """The CPUs that the kernel calls local to a GPU's place on the bus; empty where it does not tell."""
+    return sysfs.cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
+
+
+def _cores(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
+    """The CPUs by the core that they share, in the order of their numbers."""
+    cores: dict[frozenset[int], list[int]] = {}
+    for cpu in sorted(allowed):
+        cores.setdefault(shape.cpu(cpu).siblings, []).append(cpu)
+    return list(cores.values())
+
+
+def _slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
+    return Slot(tuple(sorted(cpu for core in cores for cpu in core)), gpu)
+
+
+def _too_many(wanted: int, has: str) -> UsageError:
+    return UsageError(f"--slots {wanted}: this machine has {has}.", "Ask for fewer.")

@@ -1,0 +1,119 @@
+"""A plan in slots: what is handed out, what comes back, and what becomes of a slot that dies."""
+
+from collections import Counter
+
+import pytest
+
+from harness import session
+from harness.fleet import coordinator
+from harness.model.errors import CannotRunHereError
+from harness.model.launch import Launch
+from harness.model.run import StopReason
+from harness.store import codec
+from tests.fleet.conftest import Pretence
+
+
+class Ears(session.Listener):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.ended: list[Launch] = []
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+    def end(self, launch: Launch) -> None:
+        self.ended.append(launch)
+
+
+def rounds_of(launches: list[Launch], group: str) -> Counter[int]:
+    own, newest = [each for each in launches if each.group == group], dict[int, int]()
+    for each in own:
+        newest[each.round] = max(newest.get(each.round, 0), each.attempt)
+    return Counter(each.round for each in own if each.attempt == newest[each.round])
+
+
+WHOLE = Counter({0: 2, 1: 3, 2: 3})
+
+
+def test_each_group_is_a_unit_and_all_that_comes_back_is_one_run(planned: session.Planned) -> None:
+    engine, ears = Pretence(["a", "a"]), Ears()
+    ended = coordinator.run(planned, engine, ears, command=["harness", "matrix", "--slots", "2"])
+    assert [unit.to_prepare for _, unit in engine.started] == [True, False, False]
+    assert ears.said == ["Backend: pretence."]
+    assert [len(unit.planned.plan.groups) for _, unit in engine.started[1:]] == [1, 1]
+    assert len({unit.planned.plan.shard.plan for _, unit in engine.started[1:]}) == 1
+    run = session.read(ended.folder).run
+    assert run.id == ended.folder.name
+    assert (run.command, run.folder) == (["harness", "matrix", "--slots", "2"], str(ended.folder))
+    assert [group.name for group in run.plan.groups] == [group.name for group in planned.plan.groups]
+    assert run.plan.shard is None
+    assert {stop.reason for stop in run.stops.values()} == {StopReason.ROUNDS}
+    for group in planned.plan.groups:
+        assert rounds_of(ended.results.launches, group.name) == WHOLE
+    assert len(ears.ended) == 16
+    assert engine.forgotten == [run.id]
+    assert (ended.folder / "report.md").exists()
+
+
+def test_what_a_lost_slot_did_not_finish_goes_on_in_another_one_of_its_machine(planned: session.Planned) -> None:
+    engine, ears = Pretence(["a", "a"], dies={0: 3}), Ears()
+    ended = coordinator.run(planned, engine, ears)
+    (lost,) = [sentence for sentence in ears.said if sentence.startswith("Lost")]
+    assert lost.endswith("on a's: the node has died. It is begun again.")
+    again = engine.started[-1][1]
+    assert len(again.finished) == 3
+    assert again.name.endswith("-again1")
+    for group in planned.plan.groups:
+        assert rounds_of(ended.results.launches, group.name) == WHOLE
+    (name,) = [group.name for group in again.planned.plan.groups]
+    # the launch of the round that was not finished, and those of its new attempt
+    assert Counter((each.round, each.attempt) for each in ended.results.launches if each.group == name)[1, 1] == 3
+    assert not (ended.folder / coordinator.LOST).exists()
+
+
+def test_a_group_is_of_one_machine_so_that_it_begins_again_where_its_machine_is_gone(planned: session.Planned) -> None:
+    engine, ears = Pretence(["a", "b"], dies={0: 3}), Ears()
+    ended = coordinator.run(planned, engine, ears)
+    machine, again = engine.started[-1]
+    assert (machine, again.finished) == ("b", [])
+    (group,) = again.planned.plan.groups
+    own = [each for each in ended.results.launches if each.group == group.name]
+    assert {each.attempt for each in own} == {0}
+    assert {each.centre for each in own} == {0.02}
+    assert rounds_of(own, group.name) == WHOLE
+    lost = [codec.load(Launch, line, "") for line in (ended.folder / coordinator.LOST).read_bytes().splitlines()]
+    assert [each.centre for each in lost] == [0.01] * 3
+    assert f"3 launches of it that the lost one had finished are in {coordinator.LOST}." in ears.said[-1]
+
+
+def test_a_unit_that_is_lost_again_and_again_is_left_and_without_a_slot_there_is_no_run(
+    planned: session.Planned,
+) -> None:
+    ears = Ears()
+    with pytest.raises(CannotRunHereError, match="There is no slot to measure in"):
+        coordinator.run(planned, Pretence(["a"], dies={0: 3}), ears)
+    engine = Pretence(["a"] * 4, dies={0: 0, 1: 0, 2: 0})
+    ended = coordinator.run(planned.only([planned.plan.groups[0].name]), engine, ears)
+    assert not ended.interrupted
+    assert [unit.to_prepare for _, unit in engine.started].count(False) == 3
+
+
+def test_a_machine_that_cannot_measure_is_said_once_and_the_others_do(planned: session.Planned) -> None:
+    engine, ears = Pretence(["a", "b"], refuses={"b": "No engine answers."}), Ears()
+    ended = coordinator.run(planned, engine, ears)
+    assert "Nothing more is measured on b's: No engine answers." in ears.said
+    assert {machine for machine, unit in engine.started if not unit.to_prepare} == {"a"}
+    assert len(ended.results.launches) == 16
+    with pytest.raises(CannotRunHereError, match="No engine answers"):
+        coordinator.run(planned, Pretence(["a"], refuses={"a": "No engine answers."}), ears)
+
+
+def test_an_interruption_keeps_what_was_finished(planned: session.Planned) -> None:
+    engine = Pretence(["a"], interrupts_after=5)
+    ended = coordinator.run(planned, engine, Ears())
+    assert ended.interrupted
+    assert len(ended.results.launches) == 4
+    assert {stop.reason for stop in ended.results.run.stops.values()} == {StopReason.INTERRUPTED}
+    assert engine.forgotten == []
+    with pytest.raises(KeyboardInterrupt):
+        coordinator.run(planned, Pretence(["a"], interrupts_after=0), Ears())
