@@ -141,7 +141,7 @@ class _Coordinator:
         folder, whole = self._folder, self._whole()
         launches = folder.read_launches()
         ended = replace(whole, stops=self._stops(whole, launches, interrupted=interrupted))
-        folder.write_run(ended)
+        folder.write_run(ended, signed=True)
         results = Results(ended, launches, registry.by_hand)
         return Ended(folder.path, results, report(folder, results), interrupted, self._planned.refused)
 
@@ -258,7 +258,7 @@ class _Coordinator:
         if self._folder is None:
             self._folder = RunFolder.create(self._planned.request.results, self._id)
             self._heard = self._stack.enter_context(self._listener.launching(self._whole()))
-        self._folder.write_run(self._whole())
+        self._folder.write_run(self._whole(), signed=True)
 
     def _keep(self, launch: Launch, artifacts: Mapping[str, bytes]) -> None:
         """A launch has come: it is in the whole run's folder when this returns."""
