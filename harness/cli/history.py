@@ -13,6 +13,7 @@ import typer
 
 from harness.cli import completion
 from harness.cli.messages import columns, say
+from harness.cli.report import save
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
 from harness.model.texts import counted
@@ -20,6 +21,7 @@ from harness.plan.selection import parse_axes
 from harness.session.request import names
 
 if TYPE_CHECKING:
+    from harness.history.index import History
     from harness.model.history import Point, Series, Summary
 
 app = typer.Typer(
@@ -59,9 +61,7 @@ def add(
     if not runs and not all_:
         raise UsageError("No run is named.", "Name folders under results/, or type --all.")
     paths = [*(runs or []), *(_folders(results) if all_ else [])]
-    left_out = _added(paths)
-    if left_out:
-        raise typer.Exit(Exit.CELLS_FAILED)
+    _end(_added(paths))
 
 
 @app.command(name="list")
@@ -104,10 +104,7 @@ def show(
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
-        found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
-        where = history.name
-    if not found:
-        raise NothingSelectedError(f"The history {where} has no such series.", "harness history list shows its runs.")
+        found = _found(history, scenarios, environments, axes)
     if json:
         typer.echo(codec.dumps([_document(each) for each in found], indent=2))
     elif points:
@@ -166,6 +163,88 @@ def alarm(
         say("Without GITHUB_REPOSITORY and GITHUB_TOKEN no issues are looked at that are there already.")
 
 
+@app.command()
+def rebuild(
+    results: Results = Path("results"),
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="Also the summaries that `export --git` wrote to it.")
+    ] = None,
+) -> None:
+    """Make the index again, from the folders of runs. Runs whose folders are gone stay as they were added."""
+    from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.index import History  # noqa: PLC0415
+
+    # a run's folder says more than its summary
+    paths = _folders(results) if results.is_dir() or not source else []
+    paths += exported.summaries(source) if source else []
+    left_out: list[Path] = []
+    made = list(_read(paths, left_out))
+    there = {each.run for each in made}
+    try:
+        with History.open(told=say) as history:
+            made += [each for each in history.summaries() if each.run not in there]
+    except UsageError as error:
+        say(f"Nothing is taken over from the old index. {error.message}")
+    with History.open(fresh=True, told=say) as history:
+        added = history.add_all(made)
+        if source:
+            exported.take_words(history, source)
+        typer.echo(f"{history.name} has {counted(len(added), 'run')}.")
+    kept = len(set(added) - there)
+    if kept:
+        say(f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder here, and stayed as before.")
+    _end(left_out)
+
+
+@app.command()
+def export(  # noqa: PLR0917 - the command's options
+    git: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a file for each run to this folder, and notes and decisions."),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="bencher, benchmark-action (the newest run), openmetrics or otava (every run)."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write what --format makes to this file.")
+    ] = None,
+    scenarios: Scenarios = None,
+    environments: Environments = None,
+    axes: Axes = None,
+) -> None:
+    """Write the history for git, or series for other tools."""
+    from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.index import History  # noqa: PLC0415
+
+    if (git is None) == (format is None):
+        raise UsageError("An export is either for git or in a format.", "Type --git DIR or --format NAME.")
+    if format is not None and format not in exported.FORMATS:
+        raise UsageError(f"There is no format {format!r}.", f"--format takes {', '.join(exported.FORMATS)}.")
+    with History.open(told=say) as history:
+        if git is not None:
+            typer.echo(f"{counted(exported.to_folder(history, git), 'run')} written to {git}.")
+            return
+        found = _found(history, scenarios, environments, axes)
+    text = exported.render(str(format), found)
+    if output:
+        save(output, text.encode())
+    else:
+        typer.echo(text, nl=False)
+
+
+def _found(
+    history: "History", scenarios: list[str] | None, environments: list[str] | None, axes: list[str] | None
+) -> list["Series"]:
+    """The chosen series. Raises NothingSelectedError for none."""
+    found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
+    if not found:
+        raise NothingSelectedError(
+            f"The history {history.name} has no such series.", "harness history list shows its runs."
+        )
+    return found
+
+
 def _folders(results: Path) -> list[Path]:
     """The runs' folders below one. Raises UsageError where there is no such folder."""
     try:
@@ -204,9 +283,13 @@ def _added(paths: Sequence[Path]) -> list[Path]:
             where = history.name
     there = f", {read - added} were there already" if read > added else ""
     typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
+    return left_out
+
+
+def _end(left_out: Sequence[Path]) -> None:
     if left_out:
         say(f"{counted(len(left_out), 'run')} left out.")
-    return left_out
+        raise typer.Exit(Exit.CELLS_FAILED)
 
 
 def _head(series: "Series") -> str:

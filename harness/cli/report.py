@@ -51,7 +51,7 @@ def report(
     if not format:
         show(session.report(run, full=full))
     elif output:
-        _save(output, session.export(run, format))
+        save(output, session.export(run, format))
     else:
         sys.stdout.buffer.write(session.export(run, format))
         sys.stdout.flush()
@@ -69,7 +69,7 @@ def show(written: "Written", *, tables: bool = True, only: Collection[str] = ())
     say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")
 
 
-def _save(path: Path, data: bytes) -> None:
+def save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # it is rather mistyped than wanted
         raise CannotRunHereError(f"{path} cannot be written: there is no folder {path.parent}.", "Make it first.")

@@ -58,47 +58,51 @@ def where(named: str | None = None) -> str:
     return named or os.environ.get("HARNESS_HISTORY") or str(data_dir() / "history.duckdb")
 
 
-def connect(place: str, *, writing: bool, told: Callable[[str], object]) -> Database:
+def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:
     """Open the database at a path or a DSN.
 
     A file that another process has open for writing is waited for, which `told` hears, for PATIENCE seconds. Raises
     CannotRunHereError where it is not let go, and where the database cannot be reached; DamagedError for a file that is
-    no database.
+    no database, which is moved aside where all is to be made `fresh`.
     """
     is_dsn = re.match(r"postgres(ql)?://", place) or re.search(r"\b(dbname|host|service)\s*=", place)
-    return _Postgres(place) if is_dsn else _DuckDB(Path(place), writing, told)
+    return _Postgres(place) if is_dsn else _DuckDB(Path(place), told, writing=writing, fresh=fresh)
 
 
 class _DuckDB:
     """A file of DuckDB's; notes and decisions lie beside it, in files that are only appended to."""
 
-    def __init__(self, path: Path, writing: bool, told: Callable[[str], object]) -> None:
+    def __init__(self, path: Path, told: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         import duckdb
 
         self.name = str(path)
         self._path = path
         # what is read and not there is empty, and no file is made for it
-        self.may_create = writing or not path.exists()
-        if self.may_create and not writing:
-            self._connection = duckdb.connect(":memory:")
-        else:
-            self._connection = self._opened(writing, told)
+        self.may_create = writing or fresh or not path.exists()
+        try:
+            is_empty = self.may_create and not (writing or fresh)
+            self._connection = duckdb.connect(":memory:") if is_empty else self._opened(told)
+        except DamagedError:
+            if not fresh:
+                raise
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            self._connection = self._opened(told)
         if self.may_create:
             self._connection.execute("BEGIN")
 
-    def _opened(self, writing: bool, told: Callable[[str], object]) -> Any:
+    def _opened(self, told: Callable[[str], object]) -> Any:
         import duckdb
 
         until, waiting = time.monotonic() + PATIENCE, False
         while True:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                return duckdb.connect(str(self._path), read_only=not writing)
+                return duckdb.connect(str(self._path), read_only=not self.may_create)
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
                 if "set lock on file" not in str(error):
                     if "valid DuckDB database" in str(error):
-                        raise DamagedError(self._path, "it is no DuckDB database") from None
+                        raise _damaged(self._path, "it is no DuckDB database") from None
                     raise CannotRunHereError(f"The history {self._path} cannot be opened: {_first(error)}") from None
                 holder = f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if time.monotonic() > until:
@@ -116,7 +120,7 @@ class _DuckDB:
                     "Name another file with HARNESS_HISTORY.",
                 ) from None
             except duckdb.Error as error:
-                raise DamagedError(self._path, f"DuckDB says {_first(error)}") from None
+                raise _damaged(self._path, f"DuckDB says {_first(error)}") from None
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         found: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
@@ -218,6 +222,12 @@ class _Postgres:
         else:
             self._connection.rollback()
         self._connection.close()
+
+
+def _damaged(path: Path, why: str) -> DamagedError:
+    error = DamagedError(path, why)
+    error.advice = "It is an index: make it again with: harness history rebuild"
+    return error
 
 
 def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:

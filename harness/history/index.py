@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from harness.history.database import Database, Row, connect, where
+from harness.history.database import Database, Row, connect
+from harness.history.database import where as place
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import (
     CellPoint,
@@ -75,7 +76,7 @@ class History:
     @contextmanager
     def open(
         cls,
-        where_: str | None = None,
+        where: str | None = None,
         *,
         writing: bool = False,
         fresh: bool = False,
@@ -88,7 +89,7 @@ class History:
         it does not end, and where the database cannot be reached; UsageError for an index that another version of the
         harness made, or that is damaged.
         """
-        database = connect(where(where_), writing=writing or fresh, told=told)
+        database = connect(place(where), writing=writing, fresh=fresh, told=told)
         done = False
         try:
             _prepare(database, fresh=fresh)
@@ -122,11 +123,11 @@ class History:
         points: list[Row] = []
         for summary in new.values():
             drivers = {each.machine.id: (each.machine.name, each.driver) for each in summary.machines}
-            for place, point in enumerate(summary.points):
+            for nth, point in enumerate(summary.points):
                 row = _key_row(point, summary.way)
                 number = _number(row)
                 keys[number] = row
-                points.append((number, summary.run, place, *_values(point, summary, *drivers[point.machine])))
+                points.append((number, summary.run, nth, *_values(point, summary, *drivers[point.machine])))
         self._insert(
             "series (id, machine, scenario, device, axes, environment, reference, against, way, quantity)",
             ("bigint", *["text"] * 9),
@@ -233,10 +234,8 @@ class History:
 
     def notes(self) -> list[Note]:
         """The notes, in the order of their moments."""
-        return sorted(
-            (_made(Note, each, "A note of the history") for each in self._database.kept("notes")),
-            key=lambda note: note.when,
-        )
+        kept = (note_of(each, "A note of the history") for each in self._database.kept("notes"))
+        return sorted(kept, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
         """Put words to a moment, unless the same are there."""
@@ -244,7 +243,7 @@ class History:
 
     def decisions(self) -> list[Decision]:
         """What confirmations said, in the order in which they were made."""
-        return [_made(Decision, each, "A decision of the history") for each in self._database.kept("decisions")]
+        return [decision_of(each, "A decision of the history") for each in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
         """Keep what a confirmation said."""
@@ -270,15 +269,24 @@ def _prepare(database: Database, *, fresh: bool) -> None:
         )
 
 
-def _made(kind: type[Kept], document: object, where_: str) -> Kept:
-    """A note or a decision from its JSON."""
+def note_of(document: object, where: object) -> Note:
+    """A note from its JSON. Raises DamagedError, which names `where`."""
+    return _made(Note, document, where)
+
+
+def decision_of(document: object, where: object) -> Decision:
+    """A decision from its JSON. Raises DamagedError, which names `where`."""
+    return _made(Decision, document, where)
+
+
+def _made(kind: type[Kept], document: object, where: object) -> Kept:
     from pydantic import TypeAdapter, ValidationError
 
     try:
         value: Kept = TypeAdapter(kind).validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise DamagedError(where_, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise DamagedError(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     return value
 
 

@@ -1,6 +1,7 @@
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
-from harness.model.errors import HarnessError, NothingSelectedError, UsageError
+from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import stored
 from tests.factories import cells, rounds, run
@@ -139,3 +140,46 @@ def test_what_is_no_note_is_refused(words: tuple[str, str], history: Command) ->
     with pytest.raises(UsageError):
         history("note", *words)
     assert not list(Path(os.environ["HARNESS_DATA_DIR"]).glob("*notes*"))
+
+
+def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [night(number) for number in (11, 12)]
+    history("add", "--all")
+    history("note", "2026-11-12", "moved")
+    history("export", "--git", "git")
+    before = history("show", "--json").stdout
+    shutil.rmtree(folders[0])
+    again = history("rebuild")
+    assert "2 runs" in again.stdout
+    assert "1 run of them has no folder here" in again.stderr
+    assert history("show", "--json").stdout == before
+    shutil.rmtree("results")
+    monkeypatch.setenv("HARNESS_HISTORY", "other.duckdb")
+    assert "2 runs" in history("rebuild", "--from", "git").stdout
+    assert history("show", "--json").stdout == before
+    assert "moved" in history("list").stdout
+
+
+@pytest.mark.parametrize("data", [b"x" * 5000, b""])
+def test_a_damaged_index_is_made_again(data: bytes, history: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_HISTORY", "x.duckdb")
+    Path("x.duckdb").write_bytes(data)
+    night(11)
+    with pytest.raises(UsageError, match="harness history rebuild"):
+        history("list")
+    assert "1 run" in history("rebuild").stdout
+    assert Path("x.duckdb.damaged").read_bytes() == data
+
+
+def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
+    night(11)
+    history("add", "--all")
+    assert history("export", "--format", "openmetrics").stdout.endswith("# EOF\n")
+    history("export", "--format", "bencher", "-o", "x.json", "-e", "tf2.0")
+    assert len(json.loads(Path("x.json").read_text())) == 2
+    with pytest.raises(UsageError, match="--format takes bencher, benchmark-action, openmetrics, otava"):
+        history("export", "--format", "none")
+    with pytest.raises(UsageError, match="--git DIR or --format NAME"):
+        history("export")
+    with pytest.raises(CannotRunHereError, match="cannot be written"):
+        history("export", "--git", "/proc/none")

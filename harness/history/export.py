@@ -1,0 +1,202 @@
+"""A history for git, from which it can be made again, and for other tools."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from harness.files import write_atomically
+from harness.history import summary
+from harness.history.index import History, decision_of, note_of
+from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
+from harness.model.history import Point, Series
+from harness.report.escape import dumps
+
+
+def to_folder(history: History, folder: Path) -> int:
+    """Write what makes the history up: YYYY-MM/RUN.json for each run that has none there, notes and decisions.
+
+    Returns how many runs were written. Raises CannotRunHereError.
+    """
+    try:
+        written = sum(summary.write(each, folder) for each in history.summaries())
+        for name, kept in (("notes", history.notes()), ("decisions", history.decisions())):
+            lines = "".join(json.dumps(asdict(each)) + "\n" for each in kept)
+            if lines:
+                write_atomically(folder / f"{name}.jsonl", lines)
+    except OSError as error:
+        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
+    return written
+
+
+def summaries(folder: Path) -> list[Path]:
+    """The runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
+    found = sorted(folder.glob("[0-9]*-[0-9]*/*.json"))
+    if not found:
+        raise UsageError(f"{folder} has no summaries of runs.", "harness history export --git writes them.")
+    return found
+
+
+def take_words(history: History, folder: Path) -> None:
+    """Take over the notes and decisions that `to_folder` wrote."""
+    for document in _lines(folder / "notes.jsonl"):
+        note = note_of(document, folder / "notes.jsonl")
+        history.note(note.when, note.text)
+    for document in _lines(folder / "decisions.jsonl"):
+        history.decide(decision_of(document, folder / "decisions.jsonl"))
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+
+
+def render(format: str, series: Sequence[Series]) -> str:
+    """The series in one of `FORMATS`. Raises NothingSelectedError where that would be empty."""
+    return FORMATS[format](series)
+
+
+def _otava(series: Sequence[Series]) -> str:
+    """A CSV with a row a run and a column a series, the ratio; of the runs that have all of them.
+
+    otava takes no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
+    """
+    compared = [each for each in series if any(point.log_ratio is not None for point in each.points)]
+    rows: dict[str, dict[int, Point]] = {}
+    for column, each in enumerate(compared):
+        for point in each.points:
+            if point.log_ratio is not None:
+                rows.setdefault(point.run, {})[column] = point
+    whole = [points for points in rows.values() if len(points) == len(compared)]
+    if not whole:
+        raise NothingSelectedError(
+            "No run has a ratio in every series, and otava takes no gaps.", "Choose series with -s, -e and -a."
+        )
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    several = len({each.key.machine for each in compared}) > 1
+    writer.writerow(["time", "run", "commit", *(_name(each, several) for each in compared)])
+    for points in sorted(whole, key=lambda points: points[0].started):
+        first = points[0]
+        ratios = [f"{_ratio(points[column]):.6g}" for column in range(len(compared))]
+        writer.writerow([first.started, first.run, first.origin.commit, *ratios])
+    return text.getvalue()
+
+
+def _benchmark_action(series: Sequence[Series]) -> str:
+    """github-action-benchmark's `customSmallerIsBetter`, of the newest run: see report/formats/benchmark_action.py."""
+    several = len({each.key.machine for each in series}) > 1
+    return dumps(
+        [
+            {
+                # the action puts names between backticks into a table, where neither can be escaped
+                "name": _name(each, several).translate({ord("|"): "¦", ord("`"): "'"}),
+                "unit": "× the reference's time",
+                "value": _ratio(point),
+                **({"range": " to ".join(f"{math.exp(end):.4g}" for end in ends)} if (ends := _ends(point)) else {}),
+                "extra": f"run: {point.run}\nrounds: {point.rounds}",
+            }
+            for each, point in _newest(series)
+        ]
+    )
+
+
+def _bencher(series: Sequence[Series]) -> str:
+    """Bencher's metric format, of the newest run: https://bencher.dev/docs/reference/bencher-metric-format/."""
+    several = len({each.key.machine for each in series}) > 1
+    made = {}
+    for each, point in _newest(series):
+        ends = zip(("lower_value", "upper_value"), map(math.exp, _ends(point)), strict=False)
+        made[_name(each, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
+    return dumps(made)
+
+
+def _openmetrics(series: Sequence[Series]) -> str:
+    """OpenMetrics 1.0 with the instant of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
+    families: list[tuple[str, str, str, Callable[[Point], float | None]]] = [
+        ("harness_ratio", "", "The time of a cell over that of its reference.", lambda point: _exp(point.log_ratio)),
+        ("harness_ratio_low", "", "The lower end of its 95 % interval.", lambda point: _exp(point.low)),
+        ("harness_ratio_high", "", "The upper end of its 95 % interval.", lambda point: _exp(point.high)),
+        ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
+    ]
+    lines = []
+    for name, unit, about, of in families:
+        lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {about}"]
+        for each in series:
+            labels = _labels(each)
+            lines += [
+                f"{name}{labels} {value!r} {datetime.fromisoformat(point.started).timestamp():.0f}"
+                for point in each.points
+                if (value := of(point)) is not None
+            ]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _labels(series: Series) -> str:
+    key = series.key
+    told: dict[str, str] = {
+        "machine": key.machine,
+        "scenario": key.scenario,
+        "device": key.device,
+        "environment": key.environment,
+        "reference": key.versus,
+        "way": key.way,
+        **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
+    }
+    escaped = {name: re.sub(r'([\\"])', r"\\\1", value).replace("\n", r"\n") for name, value in told.items() if value}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+
+
+def _newest(series: Sequence[Series]) -> list[tuple[Series, Point]]:
+    """Of each machine's newest run, its points that have a ratio, with their series."""
+    latest: dict[str, tuple[str, str]] = {}
+    for each in series:
+        last = each.points[-1]
+        latest[each.key.machine] = max(latest.get(each.key.machine, ("", "")), (last.started, last.run))
+    found = [
+        (each, point)
+        for each in series
+        if (point := each.points[-1]).run == latest[each.key.machine][1] and point.log_ratio is not None
+    ]
+    if not found:
+        raise NothingSelectedError("The newest run has no ratio in any of these series.", "See: harness history show")
+    return found
+
+
+def _name(series: Series, with_machine: bool) -> str:
+    key = series.key
+    machine = f" on {series.points[-1].origin.machine or key.machine}" if with_machine else ""
+    return f"{key.cell} / {key.versus}{machine}"
+
+
+def _ratio(point: Point) -> float:
+    assert point.log_ratio is not None, "only points with a ratio are asked for"
+    return math.exp(point.log_ratio)
+
+
+def _ends(point: Point) -> tuple[float, ...]:
+    """The ends of the interval, on the log scale; none of a point without."""
+    return () if point.low is None or point.high is None else (point.low, point.high)
+
+
+def _exp(log: float | None) -> float | None:
+    return None if log is None else math.exp(log)
+
+
+#: What `harness history export --format` takes.
+FORMATS: Mapping[str, Callable[[Sequence[Series]], str]] = {
+    "bencher": _bencher,
+    "benchmark-action": _benchmark_action,
+    "openmetrics": _openmetrics,
+    "otava": _otava,
+}
