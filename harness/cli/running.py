@@ -80,13 +80,16 @@ def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Col
     if json:
         sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
     report.show(ended.written, tables=not json, only=only)
-    if not ended.interrupted:
+    if not (ended.interrupted or ended.broken_off):
         return exit_code(ended, fail_on)
+    if ended.broken_off:
+        say(f"harness: {ended.broken_off}")
+    told = "Broken off" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
-        say("Interrupted. What was profiled is in the report; the rest needs a new run.")
+        say(f"{told}. What was profiled is in the report; the rest needs a new run.")
     else:
-        say(f"Interrupted. Go on with: {_again(ended.folder)}")
-    return Exit.INTERRUPTED
+        say(f"{told}. Go on with: {_again(ended.folder)}")
+    return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
 
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:

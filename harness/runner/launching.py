@@ -94,9 +94,9 @@ class Launching:
     def begin(self) -> None:
         """Start it, until it waits for its turns or has ended."""
         begun = time.monotonic()
-        self._watched = self._outer.enter_context(self._watch()) if self._watch else None
-        self._inner = self._outer.enter_context(ExitStack())
-        self._held = self._inner.enter_context(self._hold())
+        self._watching = self._outer.enter_context(ExitStack())
+        self._watched = self._watching.enter_context(self._watch()) if self._watch else None
+        self._held = self._outer.enter_context(self._hold())
         self.waits = self._held.go_on()
         self._seconds += time.monotonic() - begun
 
@@ -123,11 +123,10 @@ class Launching:
         return taken
 
     def stored(self, folder: RunFolder) -> Launch:
-        """The launch, after its end, and after what it left is removed; it is in the run's folder then."""
+        """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
         begun = time.monotonic()
         outcome = self._held.outcome()
-        self._inner.close()
-        self._outer.close()
+        self._watching.close()
         if self._watched:
             seen = self._watched.resources(outcome.resources)
             outcome = replace(outcome, resources={**outcome.resources, **seen})
@@ -137,6 +136,7 @@ class Launching:
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]
         )
         folder.append(launch)
+        self._outer.close()
         return launch
 
     def interrupted(self, folder: RunFolder) -> None:

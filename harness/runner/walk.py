@@ -10,6 +10,7 @@ from typing import Protocol
 from harness.analysis import sizing
 from harness.model.backend import Backend
 from harness.model.environment import Requirement
+from harness.model.errors import CannotRunHereError
 from harness.model.launch import Job, Launch, Role, Sampling
 from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
@@ -220,7 +221,7 @@ class Walk:
                 for each in list(left):
                     each.end()
                     end(each)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, CannotRunHereError):
                 for each in left:
                     each.interrupted(self.folder)
                 raise

@@ -92,7 +92,8 @@ class Ended:
     """A run that has ended, or was interrupted, as it lies in `folder`.
 
     `results` has its launches and all that follows from them; `written` are its reports. `refused` are selected
-    scenarios whose files are wrong.
+    scenarios whose files are wrong. `broken_off` is what ended it early where that was no interruption: an engine that
+    answers no more.
     """
 
     folder: Path
@@ -100,6 +101,7 @@ class Ended:
     written: Written
     interrupted: bool
     refused: Mapping[str, FileError]
+    broken_off: CannotRunHereError | None = None
 
     @property
     def broken(self) -> list[Launch]:
@@ -175,7 +177,8 @@ def run(
     """Prepare the environments, launch what was planned, in a new run's folder, and report it.
 
     `command` is what the report says was typed; left out, what asks for the same. An interruption (KeyboardInterrupt)
-    ends it early, with what was finished until then; a second one passes through. Raises CannotRunHereError where
+    ends it early, with what was finished until then, and so does an engine that answers no more, once a launch has
+    begun; a second interruption passes through. Raises CannotRunHereError where
     another run measures on this machine, unless it is to `wait`, and where the machine cannot run any of it; UsageError
     for a backend that cannot do what is asked.
     """
@@ -220,7 +223,9 @@ def measure(
             ready.folder.append(launch)
         watch = partial(_Beside, ready.watch, slots) if slots > 1 else ready.watch
         with _to_itself(ready.folder):
-            ended, _, _ = _launched(replace(ready, watch=watch, finished=list(finished)), listener)
+            ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished)), listener)
+        if isinstance(end, CannotRunHereError):
+            raise end
         return ended
 
 
@@ -381,22 +386,28 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
     """Launch what is not finished, write how it ended, and report."""
     folder = ready.folder
     with _to_itself(folder):
-        ended, launches, interrupted = _launched(ready, listener)
+        ended, launches, end = _launched(ready, listener)
         results = Results(ended, launches, registry.by_hand)
-        return Ended(folder.path, results, report(folder, results), interrupted, refused)
+        written = report(folder, results)
+    if isinstance(end, CannotRunHereError):
+        return Ended(folder.path, results, written, interrupted=False, refused=refused, broken_off=end)
+    return Ended(folder.path, results, written, interrupted=end is not None, refused=refused)
 
 
 def _to_itself(folder: RunFolder) -> AbstractContextManager[None]:
     return exclusive(folder.path / ".lock", f"{folder.path} is being measured.")
 
 
-def _launched(ready: _Ready, listener: Listener) -> tuple[Run, list[Launch], bool]:
-    """Launch what is not finished, and write how it ended; last, whether it was interrupted."""
+def _launched(
+    ready: _Ready, listener: Listener
+) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
+    """Launch what is not finished, and write how it ended; last, what ended it early."""
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths = partial(sizing.widths, ready.run)
-    ended, interrupted = ready.run, False
+    ended = ready.run
+    end: KeyboardInterrupt | CannotRunHereError | None = None
     if finished is None:
-        backend.clean(ended.id)
+        _clean(backend, ended.id, listener)
         folder.repair()
         finished = folder.read_launches()
     try:
@@ -407,14 +418,30 @@ def _launched(ready: _Ready, listener: Listener) -> tuple[Run, list[Launch], boo
                 walk.profile()
             else:
                 walk.run(finished)
-    except KeyboardInterrupt:
-        interrupted = True
-        backend.clean(ended.id)
+    except (KeyboardInterrupt, CannotRunHereError) as error:
+        if _is_second(error):
+            raise
+        end = error
+        _clean(backend, ended.id, listener)
     launches = folder.read_launches()
     if not plan.profile_calls:
-        ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=interrupted))
+        ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=end is not None))
         folder.write_run(ended, signed=True)
-    return ended, launches, interrupted
+    return ended, launches, end
+
+
+def _clean(backend: Backend, run: str, listener: Listener) -> None:
+    """Remove what launches left. That it takes long, or that nothing answers, is said: the record matters more."""
+    try:
+        backend.clean(run)
+    except CannotRunHereError as error:
+        listener.say(f"{error}\nWhat launches left is removed by: harness clean {run}")
+
+
+def _is_second(interruption: BaseException) -> bool:
+    """Whether the interruption came while another one was being dealt with."""
+    earlier = interruption.__context__
+    return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
 
 
 def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:

@@ -227,6 +227,8 @@ class Probing:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
         planned = replace(planned, plan=plan)
         ended = session.run(planned, self._listener, wait=self._wait)
+        if ended.broken_off:
+            raise ended.broken_off
         if ended.interrupted:
             raise KeyboardInterrupt
         self._write({"key": key, "run": ended.folder.name, "names": names})

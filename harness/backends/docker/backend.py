@@ -1,5 +1,6 @@
 """The backend that gives each launch a fresh container of its own."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,9 +10,17 @@ from pathlib import Path
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, by_hand, gpu_refusals, gpus, recipe
-from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created, printed
+from harness.backends.docker.container import (
+    CELL_LABEL,
+    REMOVAL_SECONDS,
+    RUN_LABEL,
+    Specification,
+    created,
+    printed,
+    removed,
+)
 from harness.backends.docker.cuda import check_cuda
-from harness.backends.docker.engine import NAME, Engine, connect, sentences
+from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
@@ -215,12 +224,17 @@ class DockerBackend(ImageBackend):
         return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def clean(self, run: str) -> int:
-        """Remove the containers of a run, or of all runs, by their label."""
+        """Remove the containers of a run, or of all runs, by their label. Raises CannotRunHereError where some stay."""
         label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
         with sentences("remove containers"):
             left = self.engine.api.containers(all=True, quiet=True, filters={"label": label})
-            for container in left:
-                self.engine.api.remove_container(container["Id"], force=True, v=True)
+        until = time.monotonic() + min(REMOVAL_SECONDS, answer_seconds())
+        stay = [each for each in left if not removed(self.engine.api, each["Id"], max(0.0, until - time.monotonic()))]
+        if stay:
+            raise CannotRunHereError(
+                f"{counted(len(stay), 'container', 'is')} being removed, which takes long.",
+                f"To see that this ends well: harness clean {run}".rstrip(),
+            )
         return len(left)
 
     def clean_caches(self) -> int:

@@ -15,9 +15,10 @@ from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
 
 from harness.backends.artifacts import Artifacts, from_archive
-from harness.backends.docker.engine import Engine, sentences
+from harness.backends.docker.engine import Engine, answer_seconds, is_late, sentences
 from harness.backends.text import Tail
 from harness.backends.worker import Ending, Read
+from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
 if TYPE_CHECKING:
@@ -43,7 +44,15 @@ _HEADER = struct.Struct(">BxxxL")
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
 
-_CONFLICT = 409
+#: For how long an engine is asked to kill a process; it may be silent.
+KILL_SECONDS = 10.0
+
+#: For how long a removal is waited for: after a launch, and where that was interrupted. It goes on in the background.
+REMOVAL_SECONDS = 60.0
+INTERRUPTED_SECONDS = 5.0
+
+#: ... and is asked for again, as long as this process lives.
+_RETRY_SECONDS = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,7 @@ class Container:
         self._reads: Mapping[int, Read] = {}
         self._code: int | None = None
         self._passed = False
+        self._silent = False
         self.asked = 0.0
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
@@ -106,20 +116,29 @@ class Container:
             self._api.start(self._name)
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that."""
-        deadline = threading.Timer(max(seconds, 0.0), self._pass)
-        deadline.daemon = True
+        """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that.
+
+        An engine that falls silent takes no longer: its launch has passed its limit too.
+        """
         with sentences("run a container"):
-            deadline.start()
             try:
-                while chunk := self._receive():
-                    if self._read(chunk):
-                        return True
-                self._wait()
-                return False
-            finally:
-                deadline.cancel()
-                deadline.join()  # where it has fired, it is about to say whether the process was still there
+                return self._followed(seconds)
+            except TimeoutError:
+                killed = self._kill()
+                self._silent = killed is None
+                self._passed = self._passed or killed is not False
+            with suppress(TimeoutError):
+                return not self._silent and self._followed(answer_seconds())
+            return False
+
+    def _followed(self, seconds: float) -> bool:
+        """Read until it has ended; True where a reader has enough. Raises TimeoutError after so many seconds."""
+        until = time.monotonic() + seconds
+        while chunk := self._receive(until - time.monotonic()):
+            if self._read(chunk):
+                return True
+        self._wait(until - time.monotonic())
+        return False
 
     def catch_up(self) -> None:
         """Read what has come from it by now, or until a reader has enough."""
@@ -128,10 +147,10 @@ class Container:
             try:
                 # an encrypted connection has errors of its own for what would wait
                 with suppress(BlockingIOError, TimeoutError, SSLWantReadError):
-                    while (chunk := self._receive()) and not self._read(chunk):
+                    while (chunk := self._received()) and not self._read(chunk):
                         pass
             finally:
-                self._socket.settimeout(None)
+                self._socket.settimeout(answer_seconds())
 
     def tell(self, word: str) -> None:
         """Write a line to its standard input; no mistake where it has ended."""
@@ -143,9 +162,11 @@ class Container:
         # first, since a container does not end before its output has gone where it is attached to, or nothing is
         self.close()
         with sentences("run a container"):
-            if self._code is None:
-                self._kill()
-            return self._ending(self._wait())
+            if self._code is None and not self._silent:
+                self._silent = self._kill() is None
+            if self._silent and self._passed:
+                return Ending(seconds=self._seconds)
+            return self._ending(self._wait(answer_seconds()))
 
     def close(self) -> None:
         """Let go of its streams."""
@@ -157,22 +178,31 @@ class Container:
         """The files in a folder where the process started, after it has ended."""
         from docker.errors import NotFound
 
-        with sentences("give a launch's artifacts"):
-            try:
+        try:
+            with sentences("give a launch's artifacts"):
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
-            except NotFound:
-                return Artifacts()
-            return from_archive(chunks)
+                return from_archive(chunks)
+        except CannotRunHereError as error:
+            # its numbers are there all the same
+            lost = Artifacts()
+            if not isinstance(error.__cause__, NotFound):
+                lost.refuse("the artifacts", error.message)
+            return lost
 
     def _attach(self) -> None:
         wanted = {"stdin": 1} if self._takes_words else {}
         self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **wanted})
         # of a plain connection the SDK gives a reader, which cannot write; of others what reads and writes
         self._socket = getattr(self._stream, "_sock", self._stream)
-        # a scenario may be silent for long, and the SDK gives every connection the time limit of a request
-        self._socket.settimeout(None)
 
-    def _receive(self) -> bytes:
+    def _receive(self, seconds: float) -> bytes:
+        """What comes next; empty at its end. Raises TimeoutError where nothing comes for so many seconds."""
+        if seconds <= 0:
+            raise TimeoutError("no time is left")
+        self._socket.settimeout(seconds)
+        return self._received()
+
+    def _received(self) -> bytes:
         try:
             return bytes(self._socket.recv(64 * 1024))
         except ConnectionResetError:  # its end, which a word has crossed
@@ -186,24 +216,39 @@ class Container:
                 enough = True  # what follows has been said all the same
         return enough
 
-    def _wait(self) -> int:
+    def _wait(self, seconds: float) -> int:
+        """Its exit code. Raises TimeoutError where it has not ended, or nothing is heard of it, for so many seconds."""
+        from requests.exceptions import RequestException
+
         if self._code is None:
-            self._code = int(self._api.wait(self._name, timeout=None)["StatusCode"])
+            try:
+                self._code = int(self._api.wait(self._name, timeout=max(seconds, 0.1))["StatusCode"])
+            except RequestException as error:
+                if is_late(error):
+                    raise TimeoutError(f"no answer within {seconds:.0f} s") from None
+                raise
         return self._code
 
-    def _pass(self) -> None:
-        self._passed = self._kill() or self._passed
-
-    def _kill(self) -> bool:
-        """End it; False where it had ended before, or nothing answers: then reading its output fails too."""
+    def _kill(self) -> bool | None:
+        """End it; False where it had ended before, None where nothing answers."""
         from docker.errors import APIError
         from requests.exceptions import RequestException
 
-        try:
-            self._api.kill(self._name)
-        except (APIError, RequestException):
-            return False
-        return True
+        answers: list[bool] = []
+
+        def ask() -> None:
+            try:
+                self._api.kill(self._name)
+                answers.append(True)
+            except APIError:
+                answers.append(False)
+            except RequestException:
+                pass
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(min(KILL_SECONDS, answer_seconds()))
+        return answers[0] if answers else None
 
     def _ending(self, code: int) -> Ending:
         if self._passed:
@@ -291,15 +336,23 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         with sentences("make a container"):
             engine.api.create_container(name=name, **_options(engine, specification))
     except KeyboardInterrupt:
-        _remove(engine.api, name, patience=1.0)
+        removed(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
+    except CannotRunHereError:
+        # one that does not answer may make it still
+        removed(engine.api, name, 0.0, patience=REMOVAL_SECONDS)
+        raise
+    patience = REMOVAL_SECONDS
     try:
         with closing(
             Container(engine.api, name, specification.limits, takes_words=specification.takes_words)
         ) as container:
             yield container
+    except (KeyboardInterrupt, CannotRunHereError):
+        patience = INTERRUPTED_SECONDS
+        raise
     finally:
-        _remove(engine.api, name)
+        removed(engine.api, name, min(patience, answer_seconds()))
 
 
 def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
@@ -336,21 +389,37 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
     }
 
 
-def _remove(api: "APIClient", name: str, patience: float = 0.0) -> None:
-    """Remove the container, and its processes. `patience`: for how long the engine may still be making it."""
-    from docker.errors import APIError, NotFound
+def removed(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0) -> bool:
+    """Remove a container, and its processes; whether it is gone within so many seconds.
 
-    until = time.monotonic() + patience
-    with sentences("remove a container"):
-        while True:
-            try:
-                api.remove_container(name, force=True, v=True)
-                return
-            except NotFound:
-                if time.monotonic() >= until:
-                    return
-                time.sleep(0.05)
-            except APIError as error:
-                if error.status_code != _CONFLICT:  # it is being removed already
-                    raise
-                return
+    Where it is not, because there is much to remove or the engine is silent, that goes on in the background.
+    `patience`: for how long the engine may still be making it.
+    """
+    tried, gone = threading.Event(), threading.Event()
+    threading.Thread(target=_removing, args=(api, name, patience, tried, gone), daemon=True).start()
+    tried.wait(seconds)
+    return gone.is_set()
+
+
+def _removing(api: "APIClient", name: str, patience: float, tried: threading.Event, gone: threading.Event) -> None:
+    """Ask for the removal until it is `gone`; `tried` is set then, and where nobody is there to be asked."""
+    from docker.errors import APIError, NotFound
+    from requests.exceptions import RequestException
+
+    begun = time.monotonic()
+    while (passed := time.monotonic() - begun) < _RETRY_SECONDS:
+        try:
+            api.remove_container(name, force=True, v=True)
+            break
+        except NotFound:
+            if passed >= patience:
+                break
+            time.sleep(0.05)
+        except (APIError, RequestException) as error:  # such as: it is being removed already
+            if isinstance(error, RequestException) and not isinstance(error, APIError) and not is_late(error):
+                tried.set()
+            time.sleep(min(1.0, 0.05 + passed / 10))
+    else:
+        return
+    gone.set()
+    tried.set()

@@ -15,6 +15,10 @@ from harness.model.errors import CannotRunHereError
 if TYPE_CHECKING:
     from docker import APIClient
 
+#: For how long an answer of the engine, or the next part of it, is waited for, in seconds, unless
+#: HARNESS_ENGINE_SECONDS says another number.
+_ANSWER_SECONDS = 60.0
+
 #: What the registry calls this backend.
 NAME = "docker"
 
@@ -94,7 +98,7 @@ def connect() -> Engine:
     try:
         found, tried = _address()
         _knock(found)
-        engine = Engine(docker.from_env().api, found)
+        engine = Engine(docker.from_env(timeout=answer_seconds()).api, found)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start it: `sudo systemctl start docker`, or Docker Desktop."
@@ -103,6 +107,24 @@ def connect() -> Engine:
         raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
+
+
+def answer_seconds() -> float:
+    """For how long an answer of the engine is waited for, in seconds."""
+    try:
+        return max(0.1, float(os.environ["HARNESS_ENGINE_SECONDS"]))
+    except (KeyError, ValueError):
+        return _ANSWER_SECONDS
+
+
+def is_late(error: BaseException) -> bool:
+    """Whether an answer, or the rest of it, did not come in time."""
+    from requests.exceptions import ConnectionError as Broken
+    from requests.exceptions import Timeout
+    from urllib3.exceptions import ReadTimeoutError
+
+    late = isinstance(error, Broken) and any(isinstance(each, ReadTimeoutError) for each in error.args)
+    return late or isinstance(error, Timeout | TimeoutError)
 
 
 def _address() -> tuple[str, str]:

@@ -1,0 +1,89 @@
+"""A real engine behind a proxy that freezes it, drops it or delays it; the engine itself is never touched."""
+
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.docker.conftest import docker, engine, made, requirement
+
+__all__ = ["docker", "engine", "made", "requirement"]
+
+
+class Proxy:
+    """A socket in front of an engine's. What goes wrong begins, and ends, when it is told to."""
+
+    def __init__(self, path: Path, behind: str) -> None:
+        self.address = f"unix://{path}"
+        self._behind = behind
+        self._open = threading.Event()
+        self._open.set()
+        self._drops: bytes = b""
+        self._ends: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.bind(str(path))
+        self._server.listen()
+        self._started(self._serve)
+
+    def freeze(self) -> None:
+        """From now on nothing passes; connections stay open, and new ones are taken."""
+        self._open.clear()
+
+    def thaw(self) -> None:
+        """Let pass what was held back."""
+        self._open.set()
+
+    def swallow(self, words: bytes) -> None:
+        """From now on requests with these words do not reach the engine, and get no answer."""
+        self._drops = words
+
+    def drop(self) -> None:
+        """Close all connections and take no new ones, as an engine that has ended."""
+        Path(self._server.getsockname()).unlink(missing_ok=True)
+        for end in list(self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End it."""
+        self.thaw()
+        self.drop()
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(5)
+        for end in [*self._ends, self._server]:
+            end.close()
+
+    def _started(self, target, *arguments) -> None:
+        self._threads.append(threading.Thread(target=target, args=arguments, daemon=True))
+        self._threads[-1].start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                near = self._server.accept()[0]
+                far = socket.socket(socket.AF_UNIX)
+                self._ends += [near, far]
+                far.connect(self._behind)
+                self._started(self._relay, near, far, True)
+                self._started(self._relay, far, near, False)
+
+    def _relay(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
+        with suppress(OSError):
+            while chunk := source.recv(2**16):
+                self._open.wait()
+                if not (is_request and self._drops and self._drops in chunk):
+                    target.sendall(chunk)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def proxy(engine, tmp_path):
+    """A proxy before the engine of this machine."""
+    proxy = Proxy(tmp_path / "engine.sock", engine.address.partition("://")[2])
+    yield proxy
+    proxy.close()

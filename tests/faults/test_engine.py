@@ -1,0 +1,182 @@
+"""An engine that falls silent, goes away, or takes long: one launch never takes the run with it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from harness.backends.docker import container
+from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.engine import connect
+from harness.model.errors import CannotRunHereError
+from harness.model.launch import Status
+from tests.backends.workers import job
+from tests.docker.conftest import ROOT
+
+pytestmark = [
+    pytest.mark.docker,
+    # what was asked of an engine that never answered is let go of with its thread
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+SCENARIO = """
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+# [tool.harness]
+# title = "A sum"
+# [tool.harness.axes]
+# length = ["short", "long"]
+# ///
+
+
+def scenario(bench, length):
+    numbers = range(1000 if length == "short" else 10000)
+    bench.measure(lambda: sum(numbers))
+"""
+
+STAYS = "say('hello'); signal.pause()"
+
+
+@pytest.fixture
+def behind(made, docker, proxy, monkeypatch):
+    """A backend whose engine is behind the proxy; `docker`, whose run it shares, looks past it."""
+    monkeypatch.setenv("DOCKER_HOST", proxy.address)
+    monkeypatch.setenv("HARNESS_ENGINE_SECONDS", "2")
+    monkeypatch.setattr(container, "REMOVAL_SECONDS", 0.5)
+    backend = DockerBackend(made[0].root, docker._run)
+    backend.engine = connect()
+    yield backend
+    proxy.thaw()
+
+
+def left(engine, run):
+    return engine.api.containers(all=True, quiet=True, filters={"label": f"{container.RUN_LABEL}={run}"})
+
+
+def eventually(holds):
+    until = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def frozen_when(proxy, engine, run):
+    """Freeze the engine once a container of the run is there that runs."""
+
+    def freeze():
+        running = {"label": f"{container.RUN_LABEL}={run}", "status": "running"}
+        eventually(lambda: engine.api.containers(quiet=True, filters=running))
+        proxy.freeze()
+
+    thread = threading.Thread(target=freeze)
+    thread.start()
+    return thread
+
+
+def test_a_launch_of_an_engine_that_falls_silent_ends_at_its_time_limit(behind, proxy, engine, docker, requirement):
+    freezing = frozen_when(proxy, engine, docker._run)
+    outcome = behind.launch(requirement, job(STAYS, 3.0))
+    freezing.join()
+    assert (outcome.status, outcome.error) == (Status.TIMEOUT, "it was still running after 3 s")
+    # what it left is removed once the engine answers
+    assert left(engine, docker._run)
+    proxy.thaw()
+    eventually(lambda: not left(engine, docker._run))
+
+
+def test_a_removal_that_is_not_answered_takes_nothing_from_the_launch(behind, proxy, engine, docker, requirement):
+    proxy.swallow(b"DELETE ")
+    assert behind.launch(requirement, job("say('end', status='ok')")).status is Status.OK
+    assert len(left(engine, docker._run)) == 1
+    assert docker.clean(docker._run) == 1
+
+
+def test_artifacts_that_do_not_come_take_nothing_from_the_launch(behind, proxy, requirement):
+    proxy.swallow(b"/archive?path=%2Fharness%2Fartifacts")
+    source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
+    outcome = behind.launch(requirement, job(source))
+    assert (outcome.status, outcome.artifacts) == (Status.OK, {})
+    assert "stopped answering" in outcome.not_kept[0]
+
+
+def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, requirement):
+    def drop():
+        running = {"label": f"{container.RUN_LABEL}={docker._run}", "status": "running"}
+        eventually(lambda: engine.api.containers(quiet=True, filters=running))
+        proxy.drop()
+
+    dropping = threading.Thread(target=drop)
+    dropping.start()
+    with pytest.raises(CannotRunHereError, match="stopped answering"):
+        behind.launch(requirement, job(STAYS, 20.0))
+    dropping.join()
+    assert docker.clean(docker._run) == 1
+
+
+def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, requirement):
+    behind._image(requirement)
+    proxy.freeze()
+    with pytest.raises(CannotRunHereError, match="stopped answering"):
+        behind.launch(requirement, job(STAYS))
+    proxy.thaw()
+
+
+def test_a_run_whose_engine_goes_away_is_reported_and_goes_on_later(made, proxy, engine, tmp_path):
+    scenario = tmp_path / "step.py"
+    scenario.write_text(SCENARIO)
+    environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(made[0].root)}
+    shutil.copytree(ROOT / "scenarios" / "kit", made[0].root / "scenarios" / "kit", dirs_exist_ok=True)
+    short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--json", "--interleave", "launches")
+    arguments = ("matrix", "-s", str(scenario), "-e", made[1].environment.name, *short)
+    command = [sys.executable, "-m", "harness", *arguments]
+    begun = subprocess.Popen(
+        command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    eventually(lambda: any(tmp_path.glob("results/*/launches.jsonl")))
+    (launches,) = tmp_path.glob("results/*/launches.jsonl")
+    eventually(lambda: launches.read_bytes().count(b"\n") >= 2 or begun.poll() is not None)
+    proxy.drop()
+    _, told = begun.communicate(timeout=60)
+    assert begun.returncode == 4, told
+    folder = launches.parent
+    assert "stopped answering" in told
+    assert f"Go on with: harness matrix --resume {folder.relative_to(tmp_path)}" in told
+    assert (folder / "report.md").exists()
+    environ["DOCKER_HOST"] = engine.address
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "matrix", "--resume", str(folder)],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not left(engine, folder.name)
+
+
+def test_a_removal_that_is_in_progress_is_waited_for_and_no_mistake(behind, engine, docker, requirement, monkeypatch):
+    conflicts = iter([True, True])
+    real = engine.api.remove_container
+
+    def remove(name, **options):
+        if next(conflicts, False):
+            from docker.errors import APIError
+            from requests import Response
+
+            response = Response()
+            response.status_code = 409
+            raise APIError("removal of container is already in progress", response)
+        real(name, **options)
+
+    with docker.hold(requirement, job(STAYS)) as held:
+        assert left(engine, docker._run)
+        monkeypatch.setattr(engine.api, "remove_container", remove)
+        assert docker.clean(docker._run) == 1
+        monkeypatch.undo()
+        del held
