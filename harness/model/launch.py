@@ -223,8 +223,9 @@ class Launch(Seen):
     was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
     Of launches that took turns, `block` says which were alive together, from 0, and `places` has of each sample its
     place in its turn, from 0; sample i is of turn i. It is empty where launches were measured one after the other.
-    `seconds` is how long it took as seen from outside, from the request until its files are taken from it: what one
-    more costs, less the removal of what it left, before which it is stored; others' turns are not in it. `artifacts` are paths, relative to the run's folder.
+    `seconds` is how long it took as seen from outside, from the request until its files were taken from it: what one
+    more costs, less the removal of what it left, before which it is stored; others' turns are not in it. `artifacts`
+    are paths, relative to the run's folder.
     """
 
     group: str

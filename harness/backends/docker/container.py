@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import PurePosixPath
 from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
@@ -222,7 +223,7 @@ class Container:
 
         if self._code is None:
             try:
-                self._code = int(self._api.wait(self._name, timeout=max(seconds, 0.1))["StatusCode"])
+                self._code = int(self._api.wait(self._name, timeout=max(1, ceil(seconds)))["StatusCode"])
             except RequestException as error:
                 if is_late(error):
                     raise TimeoutError(f"no answer within {seconds:.0f} s") from None
