@@ -4,6 +4,7 @@
 run in that folder, to look at.
 """
 
+import json
 import os
 import random
 import subprocess
@@ -21,6 +22,9 @@ from tests.factories import PHASES, RESOURCES, cell, groups, launch, run, scenar
 
 #: The run: launches of each cell, and samples of each launch.
 CELLS, LAUNCHES, SAMPLES = 1000, 10, 30
+
+#: Larger ones: cells, launches of each and observations of each launch.
+LARGE = ((100, 1000, 0), (1000, 10, 100))
 
 #: Environments, and values of the compared axis: so many cells a group.
 ENVIRONMENTS, MODES = 10, ("graph", "eager")
@@ -41,18 +45,35 @@ def figures(cells: int = CELLS) -> list[tuple[str, str]]:
         size = f"{cells:,} cells × {LAUNCHES} launches × {SAMPLES} samples"
         rows = [(f"`harness report`, {size}: {name}", _cost(path, options)) for name, options in COMMANDS.items()]
         page = (path / "report.html").stat().st_size
-        return [*rows, (f"report.html, {size}", f"{page / 1e6:.1f} MB")]
+        rows.append((f"report.html, {size}", f"{page / 1e6:.1f} MB"))
+    return rows + [row for each in LARGE for row in _large(*each)]
 
 
-def write(path: Path, cells: int = CELLS) -> None:
+def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]]:
+    """What all reports of a larger run cost, and to read its lines as JSON alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        write(path, cells, launches, observations)
+        file = path / "launches.jsonl"
+        size = (
+            f"{cells:,} cells × {launches:,} launches × {observations} observations, {file.stat().st_size / 1e6:.0f} MB"
+        )
+        began = time.perf_counter()
+        for line in file.read_bytes().splitlines():
+            json.loads(line)
+        read = f"{time.perf_counter() - began:.1f} s"
+        return [(f"`json.loads` of {size}", read), (f"`harness report`, {size}", _cost(path, []))]
+
+
+def write(path: Path, cells: int = CELLS, launches: int = LAUNCHES, observations: int = 0) -> None:
     """Write a run of about so many cells to a folder: run.json and launches.jsonl, as a run leaves them."""
-    made, launches = generated(cells)
+    made, done = generated(cells, launches, observations)
     path.mkdir(parents=True)
     (path / "run.json").write_bytes(codec.dump(made))
-    (path / "launches.jsonl").write_bytes(b"".join(codec.dump(each) + b"\n" for each in launches))
+    (path / "launches.jsonl").write_bytes(b"".join(codec.dump(each) + b"\n" for each in done))
 
 
-def generated(cells: int, seed: int = 1) -> tuple[Run, list[Launch]]:
+def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: int = 1) -> tuple[Run, list[Launch]]:
     """A run of about so many cells, in groups of ten environments in two modes, with log-normal noise."""
     draw = random.Random(seed)
     environments = [
@@ -64,7 +85,7 @@ def generated(cells: int, seed: int = 1) -> tuple[Run, list[Launch]]:
         cell(environment.name, call=call, mode=mode) for call in calls for environment in environments for mode in MODES
     ]
     planned = groups(members, controlled=True)
-    plan = Plan(planned, LAUNCHES, seed, Sampling(warmup_seconds=0.5, measure_seconds=1.5), Limits(cpus=(0,)))
+    plan = Plan(planned, times, seed, Sampling(warmup_seconds=0.5, measure_seconds=1.5), Limits(cpus=(0,)))
     made = run(
         members,
         scenarios=[scenario(axes=axes, default={})],
@@ -74,15 +95,15 @@ def generated(cells: int, seed: int = 1) -> tuple[Run, list[Launch]]:
     )
     speeds = {member: 0.01 * draw.lognormvariate(0.0, 0.3) for member in members}
     launches = [
-        _launch(draw, speeds[member], member, number, group.name)
-        for number in range(1, LAUNCHES + 1)
+        _launch(draw, speeds[member], member, number, group.name, observations)
+        for number in range(1, times + 1)
         for group in planned
         for member in group.cells
     ]
     return made, launches
 
 
-def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str) -> Launch:
+def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str, observations: int) -> Launch:
     centre = speed * draw.lognormvariate(0.0, 0.02)
     return launch(
         member,
@@ -93,6 +114,7 @@ def _launch(draw: random.Random, speed: float, member: Cell, number: int, group:
         phases=PHASES,
         resources=RESOURCES,
         fingerprint={"parameters": 162049},
+        observations={f"observation {each}": f"{each} in {member.environment}" for each in range(observations)},
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.7e9 + 10.0 * number)),
     )
 

@@ -64,8 +64,8 @@ class Attribution:
     @property
     def told(self) -> list[Effect]:
         """The effects without the interactions that are `left`."""
-        left = self.left
-        return [each for each in self.effects if each not in left]
+        left = {id(each) for each in self.left}
+        return [each for each in self.effects if id(each) not in left]
 
     @property
     def left(self) -> list[Effect]:

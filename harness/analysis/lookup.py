@@ -3,8 +3,9 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
 from harness.analysis.control import Control, control
 from harness.analysis.moderation import Residual, residual
@@ -25,7 +26,7 @@ class Lookup:
     known before any launch. `control` is the run's A/A control; `references` are those that blocks of a round
     share; `groups` names each cell's group; by group, `residuals` are what launches scatter by, and `costs` the seconds
     of one round; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
-    of each environment.
+    of each environment; `seen` keeps what `observations` has found, which is asked often.
     """
 
     cells: Mapping[Cell, None]
@@ -42,6 +43,7 @@ class Lookup:
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
+    seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""

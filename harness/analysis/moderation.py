@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.analysis.statistics import RESOLUTION, Floats, Logs
 
@@ -41,18 +42,28 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
     gives one of `cells`, of `rounds` and of `logs`; the control's launches are launches of their cell. Where no launch
     is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less without control.
     """
-    design = np.concatenate([_indicators(cells), _indicators(rounds)], axis=1)
+    many, few = sorted((_numbered(cells), _numbered(rounds)), key=lambda labels: labels.max(), reverse=True)
     centred = np.asarray(logs, np.float64) - np.mean(logs)
-    solution, _, rank, _ = np.linalg.lstsq(design, centred, rcond=None)
-    freedom = float(centred.size - rank)
-    left = centred - design @ solution
+    counts = np.bincount(many)
+
+    def beside(values: Floats) -> Floats:
+        """What is left of a value for each launch beside an effect of each label in `many`."""
+        return np.asarray(values - (np.bincount(many, values) / counts)[many])
+
+    # the normal equations with the larger factor eliminated: of cells × cells where there are hundreds of rounds
+    shared = np.zeros((counts.size, few.max() + 1))
+    np.add.at(shared, (many, few), 1.0)
+    reduced = np.diag(shared.sum(axis=0)) - shared.T @ (shared / counts[:, None])
+    solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centred)), rcond=None)
+    freedom = float(centred.size - counts.size - rank)
+    left = beside(centred - solution[few])
     return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
 
 
-def _indicators(labels: Sequence[Hashable]) -> Floats:
-    """A column for each label: 1 where it is, else 0."""
-    columns = {label: index for index, label in enumerate(dict.fromkeys(labels))}
-    return np.eye(len(columns))[[columns[label] for label in labels]]
+def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
+    """For each label its number, from 0, in the order in which they come."""
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([numbers[label] for label in labels], np.intp)
 
 
 def moderate(logs: Logs, weights: Floats, residuals: Sequence[Residual | None]) -> Logs:

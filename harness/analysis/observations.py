@@ -75,6 +75,12 @@ def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     Those that count tell first. A cell's first launch looks closer (docs/contracts.md), so what they did not look
     at is the pilot's, and without any number everything is.
     """
+    if cell not in found.seen:
+        found.seen[cell] = _observations(cell, found)
+    return found.seen[cell]
+
+
+def _observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     values: dict[str, list[Any]] = {}
     for launch in found.numbers.get(cell) or found.observed.get(cell) or ():
         for name, value in launch.observations.items():
@@ -98,6 +104,8 @@ def alike(one: Any, other: Any) -> bool:
 
     A truth value is no number.
     """
+    if isinstance(one, str):  # first, since most are
+        return bool(one == other)
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, int | float) and isinstance(other, int | float):

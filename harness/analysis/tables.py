@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare, compare_growth
@@ -41,7 +42,7 @@ class Row:
     values: Sequence[Value]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScenarioTable:
     """One scenario's numbers, at least one in every row and every column.
 
@@ -75,7 +76,7 @@ class ScenarioTable:
         """Every time of the table by its cell, row by row."""
         return {self.cell(row, head.side): value for row, head, value in self.times()}
 
-    @property
+    @cached_property
     def rounds(self) -> int:
         """How many rounds the best-measured number has; 0 in an empty table."""
         return max((value.estimate.rounds for row in self.rows for value in row.values if value.estimate), default=0)

@@ -20,7 +20,7 @@ docs/simulation.md has how often a step that does not change is said to.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -28,6 +28,7 @@ from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.analysis.rounds import taken
 from harness.analysis.statistics import RESOLUTION, Floats, Interval, exp, student, variance
@@ -139,7 +140,7 @@ def _way(launches: Sequence[Floats], margin: float) -> int:
 
 def change(logs: Floats) -> float:
     """How much longer a step takes in the last part than in the first, on the log scale: Theil's and Sen's slope."""
-    first, last = np.triu_indices(logs.size, 1)
+    first, last = _pairs(logs.size)
     return float(np.median((logs[last] - logs[first]) / (last - first)) * (logs.size - 1))
 
 
@@ -161,14 +162,25 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 
 def _falling(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """How many pairs of each launch's parts fall, of how many, and how likely chance has as few go one way in all."""
-    falling, likely = [], np.ones(1)
+    falling = []
     for logs in launches:
-        first, last = np.triu_indices(logs.size, 1)
+        first, last = _pairs(logs.size)
         falling.append(np.count_nonzero(logs[last] <= logs[first]))
-        likely = np.convolve(likely, _inversions(logs.size))
     pairs = np.array([logs.size * (logs.size - 1) // 2 for logs in launches], np.float64)
-    fewer = min(sum(falling), likely.size - 1 - sum(falling))
+    # the distribution of a sum by the product of Fourier transforms: one after the other would be quadratic
+    size = int(pairs.sum()) + 1
+    spectrum = np.ones(size // 2 + 1, np.complex128)
+    for count, times in Counter(logs.size for logs in launches).items():
+        spectrum *= np.fft.rfft(_inversions(count), size) ** times
+    likely = np.maximum(np.fft.irfft(spectrum, size), 0.0)
+    fewer = min(sum(falling), size - 1 - sum(falling))
     return np.array(falling, np.float64), pairs, 2.0 * float(likely[: fewer + 1].sum())
+
+
+@lru_cache(maxsize=PARTS)
+def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of the earlier and of the later one of each pair among so many."""
+    return np.triu_indices(count, 1)
 
 
 @lru_cache(maxsize=PARTS)

@@ -175,6 +175,18 @@ def test_where_the_cells_and_rounds_explain_all_there_is_no_residual(table, with
     assert scatter(table, without=without) is None
 
 
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
+def test_it_is_what_least_squares_leave(made):
+    cells, rounds, logs = (np.array(each) for each in zip(*made, strict=True))
+    design = np.concatenate([np.eye(5)[cells], np.eye(8)[rounds]], axis=1)
+    freedom = len(made) - np.linalg.matrix_rank(design)
+    found = residual(cells.tolist(), rounds.tolist(), logs.tolist())
+    assert (found.freedom if found else 0) == freedom
+    if found:
+        left = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
+        assert found.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
+
+
 def test_times_that_are_equal_scatter_by_what_a_clock_tells():
     assert scatter([[0.5] * 3] * 4) == Residual(RESOLUTION**2, 6.0)
 
