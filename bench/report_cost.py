@@ -95,7 +95,7 @@ def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: in
     )
     speeds = {member: 0.01 * draw.lognormvariate(0.0, 0.3) for member in members}
     launches = [
-        _launch(draw, speeds[member], member, number, group.name, observations)
+        _launch(draw, speeds[member], member, number, group.name, observations=observations)
         for number in range(1, times + 1)
         for group in planned
         for member in group.cells
@@ -103,7 +103,7 @@ def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: in
     return made, launches
 
 
-def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str, observations: int) -> Launch:
+def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str, *, observations: int) -> Launch:
     centre = speed * draw.lognormvariate(0.0, 0.02)
     return launch(
         member,

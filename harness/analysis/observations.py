@@ -104,10 +104,8 @@ def alike(one: Any, other: Any) -> bool:
 
     A truth value is no number.
     """
-    if isinstance(one, str):  # first, since most are
-        return bool(one == other)
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
+    if isinstance(one, str | bool) or isinstance(other, bool):  # first, since most are texts
+        return type(one) is type(other) and bool(one == other)
     if isinstance(one, int | float) and isinstance(other, int | float):
         if isinstance(one, int) and isinstance(other, int):
             return one == other
