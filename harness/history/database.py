@@ -4,7 +4,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,9 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 PATIENCE = 60.0
 
 _POLL = 0.2
+
+#: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
+_LOCK = 1213158227
 
 Row = tuple[Any, ...]
 
@@ -66,7 +70,11 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
     no database, which is moved aside where all is to be made `fresh`.
     """
     is_dsn = re.match(r"postgres(ql)?://", place) or re.search(r"\b(dbname|host|service)\s*=", place)
-    return _Postgres(place) if is_dsn else _DuckDB(Path(place), told, writing=writing, fresh=fresh)
+    return (
+        _Postgres(place, told, writing=writing or fresh)
+        if is_dsn
+        else _DuckDB(Path(place), told, writing=writing, fresh=fresh)
+    )
 
 
 class _DuckDB:
@@ -93,27 +101,20 @@ class _DuckDB:
     def _opened(self, told: Callable[[str], object]) -> Any:
         import duckdb
 
-        until, waiting = time.monotonic() + PATIENCE, False
-        while True:
+        found: list[Any] = []
+
+        def holder() -> str:
+            """Open the file; empty if that went well, else by whom it is held."""
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                return duckdb.connect(str(self._path), read_only=not self.may_create)
+                found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
-                if "set lock on file" not in str(error):
-                    if "valid DuckDB database" in str(error):
-                        raise _damaged(self._path, "it is no DuckDB database") from None
-                    raise CannotRunHereError(f"The history {self._path} cannot be opened: {_first(error)}") from None
-                holder = f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
-                if time.monotonic() > until:
-                    raise CannotRunHereError(
-                        f"The history {self._path} is still held by {holder}, after {PATIENCE:.0f} s.",
-                        "Wait for it to end, then type this again.",
-                    ) from None
-                if not waiting:
-                    told(f"The history {self._path} is held by {holder}. Waiting for it, at most {PATIENCE:.0f} s.")
-                waiting = True
-                time.sleep(_POLL)
+                if "set lock on file" in str(error):
+                    return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
+                if "valid DuckDB database" in str(error):
+                    raise _damaged(self._path, "it is no DuckDB database") from None
+                raise CannotRunHereError(f"The history {self._path} cannot be opened: {_first(error)}") from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.",
@@ -121,13 +122,28 @@ class _DuckDB:
                 ) from None
             except duckdb.Error as error:
                 raise _damaged(self._path, f"DuckDB says {_first(error)}") from None
+            return ""
+
+        _wait(self.name, holder, told)
+        return found[0]
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        found: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
+        with self._telling():
+            found: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
         return found
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        self._connection.execute(statement.replace("%s", "?"), list(values))
+        with self._telling():
+            self._connection.execute(statement.replace("%s", "?"), list(values))
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            raise CannotRunHereError(f"The history {self.name} cannot be used: DuckDB says {_first(error)}") from None
 
     def _beside(self, kind: str) -> Path:
         return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
@@ -168,7 +184,7 @@ class _Postgres:
 
     may_create = True
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, told: Callable[[str], object], *, writing: bool) -> None:
         try:
             import psycopg
         except ImportError:
@@ -192,16 +208,46 @@ class _Postgres:
                 f"The history in PostgreSQL ({self.name}) cannot be reached: {said}",
                 "Start the server, or name another history with HARNESS_HISTORY.",
             ) from None
-        self.do(
-            "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
-            "document TEXT NOT NULL, UNIQUE (kind, document))"
+        try:
+            tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
+            if writing or tables != [("version", "kept")]:
+                _wait(self.name, self._holder, told)
+                self.do(
+                    "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
+                    "document TEXT NOT NULL, UNIQUE (kind, document))"
+                )
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _holder(self) -> str:
+        """Become the one writer; empty if that went well, else who is it."""
+        if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
+            return ""
+        found = self.rows(
+            "SELECT a.pid, coalesce(host(a.client_addr), 'its own machine') FROM pg_locks l "
+            "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted AND l.objid = %s "
+            "AND a.datname = current_database()",
+            (_LOCK,),
         )
+        return f"the server's process {found[0][0]}, for a client on {found[0][1]}" if found else "another process"
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        return self._connection.execute(statement.encode(), values).fetchall()
+        with self._telling():
+            return self._connection.execute(statement.encode(), values).fetchall()
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        self._connection.execute(statement.encode(), values)
+        with self._telling():
+            self._connection.execute(statement.encode(), values)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {_first(error)}") from None
 
     def append(self, kind: str, document: object) -> None:
         self.do(
@@ -214,14 +260,30 @@ class _Postgres:
         return [json.loads(document) for (document,) in found]
 
     def keep(self) -> None:
-        self._connection.commit()
+        with self._telling():
+            self._connection.commit()
 
     def close(self, *, done: bool) -> None:
-        if done:
-            self._connection.commit()
-        else:
-            self._connection.rollback()
-        self._connection.close()
+        try:
+            if done:
+                self.keep()
+        finally:
+            self._connection.close()
+
+
+def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -> None:
+    """Until nobody holds the history. Raises CannotRunHereError after PATIENCE seconds, with who does."""
+    until, waiting = time.monotonic() + PATIENCE, False
+    while who := holder():
+        if time.monotonic() > until:
+            raise CannotRunHereError(
+                f"The history {name} is still held by {who}, after {PATIENCE:.0f} s.",
+                "Wait for it to end, then type this again.",
+            )
+        if not waiting:
+            told(f"The history {name} is held by {who}. Waiting for it, at most {PATIENCE:.0f} s.")
+        waiting = True
+        time.sleep(_POLL)
 
 
 def _damaged(path: Path, why: str) -> DamagedError:

@@ -255,7 +255,8 @@ def _prepare(database: Database, *, fresh: bool) -> None:
     if fresh:
         for table in ("points", "series", "runs", "version"):
             database.do(f"DROP TABLE IF EXISTS {table}")
-    has = {name for (name,) in database.rows("SELECT table_name FROM information_schema.tables")}
+    tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    has = {name for (name,) in database.rows(tables)}
     if "version" not in has and database.may_create:
         for statement in _TABLES:
             database.do(statement)

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,10 @@ def later(night: Summary, number: int, **changes: object) -> Summary:
     return replace(night, **{"run": f"{when}T04-10-00Z-000{number}", "started": f"{when}T04:10:00Z", **changes})
 
 
-@pytest.fixture(params=["duckdb"])
+@pytest.fixture(params=["duckdb", "postgres"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty history."""
-    return str(tmp_path / "history.duckdb")
+    return request.getfixturevalue("postgres") if request.param == "postgres" else str(tmp_path / "history.duckdb")
 
 
 def test_a_run_is_added_once(where: str, night: Summary) -> None:
@@ -121,7 +122,7 @@ def test_the_environment_names_a_history(where: str, night: Summary, monkeypatch
     monkeypatch.setenv("HARNESS_HISTORY", where)
     with History.open(writing=True) as history:
         history.add(night)
-        assert history.name == where
+        assert sorted(history.name.split()) == sorted(where.split())
     with History.open(where) as history:
         assert history.runs()
 
@@ -188,10 +189,59 @@ def test_another_writer_is_waited_for_and_named(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("line", ["x", "[]", '{"when": "2026-11-22"}'])
-def test_a_damaged_file_of_notes_is_named(line: str, where: str) -> None:
-    with History.open(where) as history:
+def test_a_damaged_file_of_notes_is_named(line: str, tmp_path: Path) -> None:
+    with History.open(str(tmp_path / "history.duckdb")) as history:
         history.note("2026-11-22", "x")
-        path = next(Path(where).parent.glob("*.notes.jsonl"))
+        path = tmp_path / "history.notes.jsonl"
         path.write_text(line + "\n")
         with pytest.raises(DamagedError, match="is damaged"):
             history.notes()
+
+
+def test_a_postgres_that_is_down_is_named_without_its_password(tmp_path: Path) -> None:
+    for dsn in (f"host={tmp_path} user=me password=s3cret", "postgresql://me:s3cret@localhost:1/history"):
+        with pytest.raises(CannotRunHereError, match="cannot be reached") as found, History.open(dsn):
+            pass
+        assert "s3cret" not in str(found.value)
+        assert "user=me" in str(found.value)
+
+
+def test_a_dsn_that_is_none_is_refused_without_its_password() -> None:
+    with pytest.raises(UsageError, match="cannot be read as one") as found, History.open("postgresql://me:s3cret@[/x"):
+        pass
+    assert "s3cret" not in str(found.value)
+
+
+def test_two_writers_of_postgres_add_a_run_once(postgres: str, night: Summary) -> None:
+    with History.open(postgres, writing=True):
+        pass
+    with ThreadPoolExecutor(2) as pool:
+        added = list(pool.map(lambda _: _add(postgres, night), range(2)))
+    assert sorted(added) == [False, True]
+    with History.open(postgres) as history:
+        assert [len(each.points) for each in history.series()] == [1] * 4
+
+
+def test_another_writer_of_postgres_is_named(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    told: list[str] = []
+    with (
+        History.open(postgres, writing=True),
+        pytest.raises(CannotRunHereError, match=r"still held by the server's process \d+, for a client on its own"),
+        History.open(postgres, writing=True, told=told.append),
+    ):
+        pass
+
+
+def test_what_postgres_refuses_is_a_sentence(postgres: str, night: Summary) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE TABLE runs (other INTEGER)")
+    with pytest.raises(CannotRunHereError, match="already exists"), History.open(postgres, writing=True):
+        pass
+
+
+def _add(where: str, night: Summary) -> bool:
+    with History.open(where, writing=True) as history:
+        return history.add(night)
