@@ -4,6 +4,7 @@ import json as codec
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -131,6 +132,63 @@ def note(
         raise UsageError("The note has no words.")
     with History.open(told=say) as history:
         history.note(when if len(when) == 10 else instant(when), text.strip())
+
+
+@app.command()
+def report(  # noqa: PLR0917 - the command's options
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file; history.html where none is named.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="[html|md]", help="A page of all, or what changed; as FILE ends where it is left out."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="RUN|DATE",
+            help="md: what changed since then; without it since the report that FILE holds, or the last run but one.",
+        ),
+    ] = None,
+    scenarios: Scenarios = None,
+    environments: Environments = None,
+    axes: Axes = None,
+) -> None:
+    """Write the history as one page, or print what changed since an earlier run as Markdown."""
+    from harness.cli.report import save  # noqa: PLC0415 - nothing else here needs it
+    from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.detection import LEAST  # noqa: PLC0415
+    from harness.history.index import History  # noqa: PLC0415
+    from harness.history.states import judged  # noqa: PLC0415
+
+    asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
+    if asked not in ("html", "md"):
+        raise UsageError(f"There is no format {asked!r}.", "--format takes html and md.")
+    if since and asked == "html":
+        raise UsageError("--since is about what changed, and the page shows all.", "Type --format md.")
+    with History.open(told=say) as history:
+        runs, notes, decisions = history.runs(), history.notes(), history.decisions()
+        found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
+        where = history.name
+    if not found:
+        raise NothingSelectedError(f"The history {where} has no such series.", "harness history list shows its runs.")
+    now = [judged(each, decisions) for each in found]
+    if asked == "html":
+        text = page.render(now, runs, notes, math.expm1(LEAST))
+        output = output or Path("history.html")
+    else:
+        last = changes.since(runs, since or "", _earlier(output))
+        known = changes.decided(decisions, last) if last else []
+        before = [judged(each, known) for each in changes.until(found, last)] if last else []
+        text = changes.render(before, now, last, runs, notes)
+    if output:
+        save(output, text.encode())
+        say(f"History: {output}")
+    else:
+        typer.echo(text, nl=False)
 
 
 @app.command()
@@ -296,6 +354,13 @@ def _head(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
     return f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}"
+
+
+def _earlier(output: Path | None) -> str:
+    """What the file of a report holds so far; empty where there is none."""
+    with suppress(OSError, UnicodeDecodeError):
+        return output.read_text(encoding="utf-8") if output else ""
+    return ""
 
 
 def _row(point: "Point") -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from harness.analysis.statistics import exp
 from harness.history import sentences as told
 from harness.history.sentences import Names
 from harness.history.states import Finding, Judged
-from harness.model.history import Entry, Note, Series
+from harness.model.errors import UsageError
+from harness.model.history import Decision, Entry, Note, Series
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Column, Items, Section, Strong, Text, tabulate
@@ -34,10 +35,35 @@ def until(series: Sequence[Series], last: Entry) -> list[Series]:
     return [each for each in cut if each.points]
 
 
+def decided(decisions: Sequence[Decision], last: Entry) -> list[Decision]:
+    """What confirmations had said when the run `last` began."""
+    return [each for each in decisions if told.moment(each.when) <= told.moment(last.started)]
+
+
 def reported(text: str) -> str:
     """The run up to which a report in Markdown told; empty of any other text."""
     found = _MARK.search(text)
     return found[1] if found else ""
+
+
+def since(entries: Sequence[Entry], asked: str = "", earlier: str = "") -> Entry | None:
+    """The run since which a report tells: the last of that id, or before that date; None where everything is new.
+
+    Where nothing is `asked` it is the last one that the `earlier` report told of, else the last but one. Raises
+    UsageError for what is neither a run nor a date.
+    """
+    known = {entry.run: entry for entry in entries}
+    if not asked:
+        return known.get(reported(earlier)) or (entries[-2] if len(entries) > 1 else None)
+    if asked in known:
+        return known[asked]
+    try:
+        when = told.moment(asked)
+    except ValueError:
+        raise UsageError(
+            f"{asked!r} is neither a run of the history nor a date.", "harness history list has its runs."
+        ) from None
+    return next((entry for entry in reversed(entries) if told.moment(entry.started) < when), None)
 
 
 def render(

@@ -183,3 +183,67 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
         history("export")
     with pytest.raises(CannotRunHereError, match="cannot be written"):
         history("export", "--git", "/proc/none")
+
+
+@pytest.fixture
+def week(history: Command) -> Command:
+    """The command, with a history of seven nights; from the fourth on something takes longer."""
+    for number in range(10, 17):
+        night(number, 1.0 if number < 13 else 1.2)
+    history("add", "--all")
+    return history
+
+
+def test_a_report_is_one_page_with_what_was_found(week: Command) -> None:
+    done = week("report")
+    assert done.stdout == ""
+    assert done.stderr == "History: history.html\n"
+    text = Path("history.html").read_text()
+    assert "History of 7 runs on 1 machine, 10 Nov 2026 to 16 Nov 2026" in text
+    assert "slower since the run of 13 Nov 2026" in text
+
+
+def test_a_report_in_markdown_tells_what_changed_since_the_last_run_a_run_or_a_date(week: Command) -> None:
+    assert week("report", "--format", "md").stdout.startswith(
+        "# History: since the run of 15 Nov 2026\n\nOne run more: "
+    )
+    assert "# History: since the run of 12 Nov" in week("report", "--since", "2026-11-12T04-10-00Z-aaaa").stdout
+    told = week("report", "--since", "2026-11-12").stdout
+    assert "# History: since the run of 11 Nov" in told
+    assert "slower since the run of 13 Nov 2026" in told
+    assert "# History: all runs" in week("report", "--since", "2026-01-01").stdout
+
+
+def test_a_report_in_markdown_goes_on_where_that_of_its_file_ended(week: Command) -> None:
+    week("report", "-o", "night.md", "--since", "2026-01-01")
+    night(17, 1.2)
+    night(18, 1.2)
+    week("add", "--all")
+    week("report", "-o", "night.md")
+    assert Path("night.md").read_text().startswith("# History: since the run of 16 Nov 2026\n\n2 runs: ")
+
+
+def test_a_report_of_some_series(week: Command) -> None:
+    week("report", "-e", "tf2.*", "-a", "mode=eager", "-o", "some.html")
+    assert '"name":"step tf2.0 cpu call=fit dtype=float32 mode=eager' in Path("some.html").read_text()
+    assert "tf2.0 cpu call=fit dtype=float32 mode=graph" not in Path("some.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--format", "pdf"], "There is no format 'pdf'."),
+        (["--format", "html", "--since", "2026-11-12"], "--since is about what changed"),
+        (["--since", "yesterday"], "'yesterday' is neither a run of the history nor a date."),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(week: Command, words: list[str], told: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        week("report", *words)
+    assert told in str(raised.value)
+
+
+def test_a_report_of_no_series_is_none(history: Command) -> None:
+    with pytest.raises(NothingSelectedError, match="has no such series"):
+        history("report")
+    assert not Path("history.html").exists()
