@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from bench import agreement, overhead, report_cost, startup
+from bench import agreement, history, overhead, report_cost, startup
 from harness import __version__
 from harness.machine import host
 
@@ -11,6 +11,7 @@ PARTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "startup": startup.figures,
     "report": report_cost.figures,
     "overhead": overhead.figures,
+    "history": history.figures,
     "agreement": agreement.figures,
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import session
 from harness.analysis.comparisons import ratios
 from harness.analysis.results import Results
-from harness.analysis.statistics import Estimate
+from harness.analysis.statistics import Estimate, combine
 from harness.files import write_atomically
 from harness.machine.lock import is_held
 from harness.model.errors import UsageError
@@ -128,7 +128,10 @@ def _points(results: Results, machine: str) -> list[CellPoint]:
             seconds_high=_rounded(spread.high) if spread else None,
         )
 
-    return [point(each.cell, each.status, each.estimate) for each in results.cells]
+    # as `results.cells` has them, without the tables, which a thousand nights would wait for
+    centres = ((cell, found.series.get(cell)) for cell in found.cells)
+    times = ((cell, combine(list(known.values())) if known else None) for cell, known in centres)
+    return [point(cell, Status.OK if time else found.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
 def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:

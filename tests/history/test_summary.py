@@ -56,6 +56,18 @@ def test_a_cell_without_a_number_has_its_status() -> None:
     assert made.points[3].ratio is None
 
 
+def test_times_and_statuses_are_those_of_the_reports() -> None:
+    planned = cells()
+    results = Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.02, 1))
+    made = summarise(results).points
+    assert [each.status for each in made] == [each.status for each in results.cells]
+    for point, cell in zip(made, results.cells, strict=True):
+        assert (point.seconds is None) == (cell.estimate is None)
+        if cell.estimate and cell.estimate.interval:
+            assert point.seconds == pytest.approx(cell.estimate.value, rel=1e-5)
+            assert point.seconds_high == pytest.approx(cell.estimate.interval.high, rel=1e-5)
+
+
 def test_where_a_round_is_the_only_one_there_is_no_interval() -> None:
     planned = cells()
     made = summarise(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned, 0.01), 1, 0.002, 1)))

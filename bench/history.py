@@ -1,0 +1,126 @@
+"""What a history of a million launches costs: making its index from runs' folders, and each question to it.
+
+`python -m bench.history` measures one of a million launches; `python -m bench.history 100000` one of so many; `python
+-m bench.history 100000 DSN` in PostgreSQL. A night is a run of 40 cells, of ten environments in two modes, with a
+pilot, a control and five rounds. The nights' launches are those of a few nights again and again, by links: what they
+say is no matter here, and a million of their own would be 4 GB.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench.report_cost import generated
+from harness.cli import history as command
+from harness.history import export
+from harness.history.index import History
+from harness.model.launch import Launch, Role, Sample
+from harness.model.run import Machine, Run, Stop, StopReason
+from harness.store import codec
+
+LAUNCHES = 1_000_000
+
+#: Cells, and rounds after the pilot, of a night; nights whose launches differ.
+CELLS, ROUNDS, KINDS = 40, 5, 10
+
+#: How often a question is asked; the slowest answer counts.
+TIMES = 3
+
+
+def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
+    """Name and value of each figure."""
+    with tempfile.TemporaryDirectory() as folder:
+        results, index = Path(folder) / "results", where or str(Path(folder) / "history.duckdb")
+        nights = write(results, launches)
+        os.environ["HARNESS_HISTORY"] = index
+        seconds, cpu = _took(lambda: command.add(all_=True, results=results))
+        kind = "PostgreSQL" if where else "DuckDB"
+        name = f"{kind}, {launches:,} launches in {nights:,} runs"
+        taken = f"{seconds:.0f} s ({cpu:.0f} s of CPU, {1e6 * cpu / launches:.0f} µs a launch)"
+        rows = [(f"`harness history add --all`: {name}", taken)]
+        if not where:
+            rows.append((f"the index: {name}", f"{Path(index).stat().st_size / 1e6:.0f} MB"))
+        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions())]
+
+
+def questions() -> list[tuple[str, str]]:
+    """How long each question to the index takes, from opening it to its answer."""
+
+    def series(**chosen: list[str]) -> Callable[[History], object]:
+        return lambda history: history.series(**chosen)
+
+    asked: list[tuple[str, Callable[[History], object]]] = [
+        ("the runs", lambda history: history.runs()),
+        ("one series", lambda history: history.series(["step"], ["tf2.3"], {"call": ["call 1"], "mode": ["eager"]})),
+        ("the series of one environment", series(environment=["tf2.3"])),
+        ("all series: the page's data", series()),
+        ("otava's CSV of all series", lambda history: export.render("otava", history.series())),
+    ]
+
+    def answer(ask: Callable[[History], object]) -> None:
+        with History.open() as history:
+            ask(history)
+
+    found = []
+    for name, ask in asked:
+        taken = [_took(partial(answer, ask)) for _ in range(TIMES)]
+        (seconds, cpu) = (max(each) for each in zip(*taken, strict=True))
+        found.append((name, f"{seconds:.2f} s ({cpu:.2f} s of CPU)"))
+    return found
+
+
+def _took(what: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock, and of CPU of this process in all its threads."""
+    started, before = time.perf_counter(), time.process_time()
+    what()
+    return time.perf_counter() - started, time.process_time() - before
+
+
+def write(results: Path, launches: int) -> int:
+    """Write runs of so many launches in all; returns how many runs there are."""
+    kinds = [_night(seed) for seed in range(KINDS)]
+    texts = [b"".join(codec.dump(each) + b"\n" for each in made) for _, made in kinds]
+    nights = max(1, launches // len(kinds[0][1]))
+    first = datetime(2017, 1, 1, 4, 10, tzinfo=UTC)
+    for night in range(nights):
+        run = kinds[night % KINDS][0]
+        started = first + timedelta(days=night)
+        identity = f"{started:%Y-%m-%dT%H-%M-%SZ}-{night % 65536:04x}"
+        folder = results / identity
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_bytes(codec.dump(replace(run, id=identity, started=started.isoformat())))
+        kept = results.parent / f"{night % KINDS}.jsonl"
+        if not kept.exists():
+            kept.write_bytes(texts[night % KINDS])
+        (folder / "launches.jsonl").hardlink_to(kept)
+    return nights
+
+
+def _night(seed: int) -> tuple[Run, list[Launch]]:
+    """A run of a night with a pilot of each cell, and a control in each group and round."""
+    run, made = generated(CELLS, ROUNDS, seed=seed)
+    draw = np.random.default_rng(seed)
+    controls = {group.control for group in run.plan.groups}
+    slower = [replace(each, role=Role.CONTROL, samples=_moved(each, draw)) for each in made if each.cell in controls]
+    pilots = [replace(each, role=Role.PILOT, round=0) for each in made if each.round == 1]
+    stops = {group.name: Stop(StopReason.ROUNDS, ROUNDS) for group in run.plan.groups}
+    return replace(run, machine=Machine("m-0be4c4ed"), stops=stops), [*pilots, *made, *slower]
+
+
+def _moved(launch: Launch, draw: np.random.Generator) -> list[Sample]:
+    factor = float(np.exp(draw.normal(0.0, 0.02)))
+    return [replace(sample, seconds=sample.seconds * factor) for sample in launch.samples]
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else LAUNCHES
+    for name, value in figures(count, sys.argv[2] if len(sys.argv) > 2 else ""):
+        print(f"{name}: {value}", flush=True)
