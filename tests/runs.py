@@ -36,5 +36,5 @@ def run() -> Run:
         plan=plan(),
         reference="old",
         environments=[Environment(cell.environment, "1.14.0", "3.7", "2019-09-01T00:00:00Z") for cell in CELLS],
-        scenarios=[factories.scenario(axes={"mode": ["graph"]}, default={}, compare=compare)],
+        scenarios=[factories.scenario(axes={"mode": ["graph", *map(str, range(10))]}, default={}, compare=compare)],
     )

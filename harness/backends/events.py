@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from harness.backends.text import one_line
 from harness.model.gpu import UsedGpu, pci_address
 from harness.model.launch import Sample, Status
+from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, is_amount, wrong
 from harness.model.texts import counted
 
 #: The longest line that is read, and the most that a launch may send, in bytes.
@@ -24,9 +25,6 @@ LINE_SHOWN = 200
 
 #: How long the name of a GPU is at most, in characters.
 GPU_NAME = 100
-
-#: How deep a value may be nested: far more than results need, far less than what makes a writer of JSON fail.
-DEPTH_LIMIT = 32
 
 #: How long a name is at most, in characters, and how many things of a kind a launch may name: each is a line of
 #: some table, so that thousands are more than anybody reads.
@@ -185,9 +183,10 @@ class Events:
             case "memory":
                 self.memory += _points(event)
             case "observation":
-                self.observations[_name(event, "observations", self.observations)] = event.get("value")
+                name = _name(event, "observations", self.observations)
+                self.observations[name] = _seen(event.get("value"))
             case "fingerprint":
-                self.fingerprint |= _object(event, "values")
+                self.fingerprint |= _seen(_object(event, "values"))
             case "artifact":
                 self.artifacts.add(_name(event, "artifacts", self.artifacts))
             case "resources":
@@ -198,7 +197,7 @@ class Events:
     def _take_phase(self, event: Event) -> None:
         name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
         cpu_seconds = _if_there(_amount, event, "cpu_seconds")
-        self.phases[name] = self.phases.get(name, 0.0) + seconds
+        self.phases[name] = _within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker that cannot know it leaves it out
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
@@ -240,8 +239,8 @@ def _parse(line: bytes) -> Event:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("a line is no event")
-    if _deeper(event, DEPTH_LIMIT):
-        raise ValueError(f"a value is nested deeper than {DEPTH_LIMIT}")
+    if _deeper(event, DEPTH):
+        raise ValueError(f"a value is nested deeper than {DEPTH}")
     return event
 
 
@@ -252,6 +251,13 @@ def _deeper(value: object, levels: int) -> bool:
     return levels == 0 or any(_deeper(each, levels - 1) for each in inner)
 
 
+def _seen(value: Any) -> Any:
+    """What a scenario observed. Raises ValueError where statistics could not take it."""
+    if problem := wrong(value):
+        raise ValueError(f"{problem} in a line")
+    return value
+
+
 def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
     """What `read` reads; None where the worker left the key out."""
     return None if event.get(key) is None else read(event, key)
@@ -259,21 +265,29 @@ def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Rea
 
 def _number(event: Event, key: str) -> float:
     value = event.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise ValueError(f"{key} is not a number in a line")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= AMOUNT.most:
+        raise ValueError(f"{key} is not a number that it can be in a line")
     return float(value)
+
+
+def _within(value: float, range_: Within, key: str) -> float:
+    if value not in range_:
+        raise ValueError(f"{key} is not within {range_.least:g} and {range_.most:g} in a line")
+    return value
 
 
 def _amount(event: Event, key: str) -> float:
     value = _number(event, key)
     if value < 0:
         raise ValueError(f"{key} is negative in a line")
+    if not is_amount(value):
+        raise ValueError(f"{key} is next to nothing in a line")
     return value
 
 
 def _count(event: Event, key: str) -> int:
     value = event.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= COUNT.most:
         raise ValueError(f"{key} is not a positive whole number in a line")
     return value
 
@@ -327,6 +341,8 @@ def _samples(event: Event) -> list[Sample]:
     ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
+    for sample in samples:
+        _within(sample.seconds, SAMPLE, "a sample's seconds")
     return samples
 
 
@@ -342,5 +358,7 @@ def _is_point(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 2**63 for each in value)
+        and all(isinstance(each, int) and not isinstance(each, bool) for each in value)
+        and value[0] in COUNT
+        and value[1] in BYTES
     )

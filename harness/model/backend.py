@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 from harness.model.launch import Job, Outcome
+from harness.model.numbers import Bytes, Count
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -52,8 +53,8 @@ class BackendFacts:
     system: str = ""
     kernel: str = ""
     architecture: str = ""
-    cpus: int = 0
-    memory_bytes: int = 0
+    cpus: Count = 0
+    memory_bytes: Bytes = 0
     storage: str = ""
     cgroup: str = ""
     rootless: bool | None = None

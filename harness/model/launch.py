@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.model.gpu import UsedGpu
+from harness.model.numbers import Amount, Bytes, Count, Cpu, Rounds, SampleSeconds, Seconds, Some
 from harness.model.scenario import Cell
 
 SCHEMA = 1
@@ -52,11 +53,11 @@ class Sampling:
     """
 
     protocol: Protocol = Protocol.TIME
-    warmup_seconds: float | None = None
-    measure_seconds: float | None = None
-    sample_seconds: float = 0.05
-    calls_per_sample: int | None = None
-    turns: int | None = None
+    warmup_seconds: Seconds | None = None
+    measure_seconds: Seconds | None = None
+    sample_seconds: Seconds = 0.05
+    calls_per_sample: Some | None = None
+    turns: Count | None = None
 
     @property
     def is_open(self) -> bool:
@@ -72,11 +73,11 @@ class Limits:
     whose GPU code the driver may have to compile first, where that is more than `seconds`.
     """
 
-    cpus: tuple[int, ...] | None = None
-    memory_bytes: int | None = None
-    seconds: float = 600.0
+    cpus: tuple[Cpu, ...] | None = None
+    memory_bytes: Bytes | None = None
+    seconds: Seconds = 600.0
     gpus: tuple[str, ...] = ()
-    first_start_seconds: float = 0.0
+    first_start_seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,9 @@ class Role(StrEnum):
 class Sample:
     """One timed batch: its length in seconds, how many steps it held, and what the process used of CPUs, if told."""
 
-    seconds: float
-    steps: int
-    cpu_seconds: float | None = None
+    seconds: SampleSeconds
+    steps: Some
+    cpu_seconds: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +181,15 @@ class Seen:
     """
 
     status: Status
-    phases: Mapping[str, float] = field(default_factory=dict)
-    phases_cpu: Mapping[str, float] = field(default_factory=dict)
+    phases: Mapping[str, Seconds] = field(default_factory=dict)
+    phases_cpu: Mapping[str, Amount] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     alone: Sequence[Sample] = ()
-    calls_per_sample: int | None = None
-    memory: Sequence[tuple[int, int]] = ()
+    calls_per_sample: Some | None = None
+    memory: Sequence[tuple[Count, Bytes]] = ()
     observations: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    resources: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, Amount] = field(default_factory=dict)
     gpus: Sequence[UsedGpu] = ()
     pins: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
@@ -229,17 +230,17 @@ class Launch(Seen):
     """
 
     group: str
-    round: int
-    attempt: int
-    order: int
+    round: Rounds
+    attempt: Rounds
+    order: Count
     role: Role
     cell: Cell
     started: str
-    seconds: float = 0.0
+    seconds: Seconds = 0.0
     advice: str = ""
     artifacts: Sequence[str] = ()
-    block: int = 0
-    places: Sequence[int] = ()
+    block: Count = 0
+    places: Sequence[Count] = ()
     schema: int = SCHEMA
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from harness.model.backend import BackendFacts
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
+from harness.model.numbers import Count, Rounds, Seconds, Share
 from harness.model.scenario import Cell, Scenario
 from harness.model.texts import joined
 
@@ -104,7 +105,7 @@ class Stop:
     """How a group ended: why, and after how many rounds."""
 
     reason: StopReason
-    rounds: int
+    rounds: Rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +143,15 @@ class Plan:
     """
 
     groups: Sequence[Group]
-    rounds: int
+    rounds: Rounds
     seed: int
     sampling: Sampling
     limits: Limits
     unavailable: Sequence[Unavailable] = ()
-    precision: float | None = None
-    budget_seconds: float | None = None
-    margin: float = 0.03
-    profile_calls: int | None = None
+    precision: Share | None = None
+    budget_seconds: Seconds | None = None
+    margin: Share = 0.03
+    profile_calls: Count | None = None
     interleave: Interleave = Interleave.LAUNCHES
     clock: Clock = Clock.WALL
     stand_ins: Sequence[StandIn] = ()

@@ -43,7 +43,8 @@ def read(folder: Path) -> Results:
     """A run as its folder holds it, and what follows from it. Raises UsageError for none, or a damaged one."""
     stored = RunFolder.open(folder)
     with uncollected():
-        return Results(stored.read_run(), stored.read_launches(), registry.by_hand)
+        run = stored.read_run()
+        return Results(run, stored.read_launches(run), registry.by_hand)
 
 
 def report(folder: RunFolder | Path, results: Results | None = None, *, full: bool = False) -> Written:

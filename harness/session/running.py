@@ -409,7 +409,7 @@ def _launched(
     if finished is None:
         _clean(backend, ended.id, listener)
         folder.repair()
-        finished = folder.read_launches()
+        finished = folder.read_launches(ended)
     try:
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
             memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
@@ -423,7 +423,7 @@ def _launched(
             raise
         end = error
         _clean(backend, ended.id, listener)
-    launches = folder.read_launches()
+    launches = folder.read_launches(ended)
     if not plan.profile_calls:
         ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=end is not None))
         folder.write_run(ended, signed=True)

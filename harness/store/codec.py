@@ -50,11 +50,11 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
     from pydantic import ValidationError
 
     try:
-        value: Stored = _adapter(kind).validate_json(data)
+        value: Stored = _adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise DamagedError(where, f"{place}: {first['msg']}") from None
+        raise DamagedError(where, f"{place[:200]}: {first['msg']}") from None
     if value.schema > _NEWEST[kind]:
         raise UsageError(
             f"{where} has schema {value.schema}; this harness reads up to {_NEWEST[kind]}.",

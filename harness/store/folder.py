@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.files import opened, read, write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
 from harness.store import codec
+from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
 
 #: The slashes in the path of an artifact that is in no folder of its launch's: artifacts/LAUNCH/NAME.
@@ -87,7 +88,13 @@ class RunFolder:
 
     def read_run(self) -> Run:
         """What was asked. Raises UsageError for a damaged file."""
-        return codec.load(Run, self._read("run.json", RUN_MOST), self.path / "run.json")
+        path = self.path / "run.json"
+        run = codec.load(Run, self._read(path.name, RUN_MOST), path)
+        try:
+            check_run(run)
+        except ValueError as error:
+            raise DamagedError(path, str(error)) from None
+        return run
 
     def is_from_here(self) -> bool:
         """Whether run.json is as this user wrote it on this machine. What someone else wrote may ask for anything."""
@@ -109,15 +116,23 @@ class RunFolder:
                 os.truncate(path, before)
                 raise
 
-    def read_launches(self) -> list[Launch]:
-        """Every finished launch, in the order in which they ended; a torn last line is passed over."""
-        lines = self._lines()
+    def read_launches(self, run: Run | None = None) -> list[Launch]:
+        """Every finished launch, in the order in which they ended; a torn last line is passed over.
+
+        Of a `run`, each is checked to be one. Raises UsageError for a damaged line.
+        """
+        lines, check, launches = self._lines(), launch_check(run) if run else check_launch, []
         with uncollected():
-            return [
-                codec.load(Launch, line, f"{self._launches}, line {i}")
-                for i, line in enumerate(lines, 1)
-                if line.strip()
-            ]
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    where = f"{self._launches}, line {number}"
+                    launch = codec.load(Launch, line, where)
+                    try:
+                        check(launch)
+                    except ValueError as error:
+                        raise DamagedError(where, str(error)) from None
+                    launches.append(launch)
+        return launches
 
     def repair(self) -> bool:
         """Cut off a torn last line, so that the next launch starts on a line of its own; returns whether there was."""

@@ -80,6 +80,19 @@ def test_every_event_is_taken():
         (line(event="samples", samples=[{"seconds": 0, "steps": 1}]), "not positive"),
         (line(event="samples", samples=[{"seconds": -0.1, "steps": 1}]), "not positive"),
         (line(event="samples", samples=[{"seconds": 0.1, "steps": 0}]), "steps is not a positive"),
+        *[
+            (line(event="samples", samples=[{"seconds": seconds, "steps": 1}]), "seconds")
+            for seconds in (1e200, 1e299, 1e-300, 5e-324, "nan")
+        ],
+        (line(event="samples", samples=[{"seconds": 1, "steps": 10**60}]), "steps is not a positive"),
+        (line(event="samples", samples=[{"seconds": 1, "steps": 1, "cpu_seconds": 5e-324}]), "next to nothing"),
+        (line(event="phase", name="x", seconds=1e200), "seconds is not"),
+        (line(event="phase", name="x", seconds=5e-324), "next to nothing"),
+        *[
+            (line(event="observation", name="n", value=value), "a number is not within ±1e+100")
+            for value in (10**400, -(10**400), 1e200, [{"a": [1e200]}])
+        ],
+        (line(event="fingerprint", values={"parameters": 10**400}), "a number is not within ±1e+100"),
         (line(event="samples", samples=[{"seconds": 0.1, "steps": 1.5}]), "steps is not a positive"),
         (line(event="samples", samples=[{"seconds": True, "steps": 1}]), "seconds is not a number"),
         (line(event="samples", samples={"seconds": 1}), "not a list of objects"),

@@ -1,0 +1,235 @@
+"""Whether what a run's files say fits together: each name that they refer to is there, and each text can be read.
+
+Types and ranges are the dataclasses' own (`harness.model`); this is what lies between their fields. All raise
+ValueError with a clause.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from harness.model.environment import Environment
+from harness.model.launch import Launch
+from harness.model.numbers import BYTES, DEPTH, is_amount, wrong
+from harness.model.run import Group, Run
+from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
+
+#: What the name of a run, of an environment or of a scenario may be: it becomes the name of a file.
+_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
+
+#: The facts of a machine that are numbers.
+_NUMBERS = re.compile(r"cores|cpus|index|pcie_(generation|width)(_most)?|.*_(bytes|watts)|.*(?<!locked)_sm_clock.*_mhz")
+
+#: The one folder of artifacts in a run's.
+_ARTIFACTS = "artifacts"
+
+
+def check_run(run: Run) -> None:
+    """A run.json."""
+    _name("id", run.id)
+    _instant("started", run.started)
+    for facts in (run.host, run.backend.more):
+        _facts(facts)
+    environments = _by_name("environments", run.environments)
+    scenarios = _by_name("scenarios", run.scenarios)
+    for environment in run.environments:
+        _environment(environment)
+    for scenario in run.scenarios:
+        _scenario(scenario)
+    _by_name("plan.groups", run.plan.groups, lambda name: None)
+    for group in run.plan.groups:
+        _group(group, scenarios, environments)
+    for each in run.plan.unavailable:
+        _cell(each.cell, scenarios, environments)
+    _known("reference", [run.reference], environments)
+    _known("images", run.images, environments)
+    _known("pins", run.pins, environments)
+    _known("sources", run.sources, scenarios)
+    _known("scripts", run.scripts, scenarios)
+    _known("stops", run.stops, [group.name for group in run.plan.groups])
+
+
+def launch_check(run: Run) -> Callable[[Launch], None]:
+    """What checks the launches of a run, one after the other."""
+    planned = {group.name: {cell.key for cell in group.cells} for group in run.plan.groups}
+
+    def check(launch: Launch) -> None:
+        if launch.cell.key not in planned.get(launch.group, ()):
+            raise ValueError(f"the plan has no cell {launch.cell} in a group {launch.group}")
+        check_launch(launch)
+
+    return check
+
+
+def check_launch(launch: Launch) -> None:
+    """A launch by itself."""
+    for values in (launch.phases, launch.phases_cpu, launch.resources):
+        for name, value in values.items():
+            if not is_amount(value):
+                raise ValueError(f"{name} is out of range")
+    for sample in (*launch.samples, *launch.alone):
+        if sample.cpu_seconds is not None and not is_amount(sample.cpu_seconds):
+            raise ValueError("the CPU time of a sample is out of range")
+    if problem := wrong(launch.observations) or wrong(launch.fingerprint):
+        raise ValueError(problem)
+    if launch.places and len(launch.places) != len(launch.samples):
+        raise ValueError("places are not as many as samples")
+    _instant("started", launch.started)
+    for name in launch.artifacts:
+        parts = PurePosixPath(name).parts
+        if parts[:1] != (_ARTIFACTS,) or ".." in parts or "\0" in name:
+            raise ValueError(f"the artifact {name!r} is not below {_ARTIFACTS}/")
+
+
+def _name(what: str, name: str) -> None:
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise ValueError(f"{what} is {name[:200]!r}, which is no name")
+
+
+def _instant(what: str, text: str) -> None:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{what} is {text[:100]!r}, which is no instant") from None
+
+
+def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in entries:
+        if check is None:
+            _name(what, entry.name)
+        if found.setdefault(entry.name, entry) is not entry:
+            raise ValueError(f"{what} has {entry.name} twice")
+    return found
+
+
+def _known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{what} names {name[:200]!r}, which the run does not have")
+
+
+def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
+    if problem := wrong(facts, depth):
+        raise ValueError(problem)
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            _facts(value, depth - 1)
+        elif isinstance(value, list):
+            for each in (each for each in value if isinstance(each, Mapping)):
+                _facts(each, depth - 1)
+        elif _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
+            raise ValueError(f"{name} is {str(value)[:100]!r}, which is no number that it can be")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= BYTES.most
+
+
+def _environment(environment: Environment) -> None:
+    from packaging.version import InvalidVersion, Version
+
+    for name in ("tensorflow", "keras"):
+        version = getattr(environment, name)
+        try:
+            if version:
+                Version(version)
+        except InvalidVersion:
+            raise ValueError(f"{name} of {environment.name} is {version[:100]!r}, which is no version") from None
+    if not re.fullmatch(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?", environment.python):
+        raise ValueError(f"the Python of {environment.name} is {environment.python[:100]!r}, which is no version")
+
+
+def _scenario(scenario: Scenario) -> None:
+    axes, of = scenario.axes, f"of the scenario {scenario.name}"
+    _name(f"the file {of}", scenario.path.name)
+    for name in (*scenario.files, *filter(None, [scenario.script])):
+        _name(f"a file {of}", name)
+    for axis, values in axes.items():
+        if not values:
+            raise ValueError(f"the axis {axis} {of} has no value")
+    _known(f"environ {of}", scenario.environ, axes)
+    _known(f"settings {of}", scenario.settings, axes)
+    _known(f"sweeps {of}", scenario.sweeps, axes)
+    for axis in scenario.sweeps:
+        _sweep(axes[axis], f"the sweep {axis} {of}")
+    points: list[Axes] = [scenario.default, *scenario.exclude]
+    points += [each.when for each in (*scenario.needs, *scenario.expect, *scenario.claims)]
+    points += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
+    points += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
+    for point in points:
+        _point(point, axes, of)
+    for comparison in scenario.compare:
+        along = comparison.along
+        if along != ENVIRONMENT and along not in axes:
+            raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is no axis")
+        if along in scenario.sweeps:
+            raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is a sweep")
+        if along != ENVIRONMENT:
+            _known(f"a comparison {of}", filter(None, [comparison.plus or "", comparison.against]), axes[along])
+            if not comparison.plus:
+                raise ValueError(f"a comparison {of} along {along} has no value `plus`")
+    for need in scenario.needs:
+        _requirements(need.requires, of)
+    for expectation in scenario.expect:
+        _requirements(expectation.requires, of)
+        if problem := wrong(expectation.value):
+            raise ValueError(problem)
+    for comparison in scenario.compare:
+        for pick in comparison.pick:
+            _requirements(pick.requires, of)
+
+
+def _sweep(values: Sequence[str], what: str) -> None:
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        raise ValueError(f"{what} has a value that is no number") from None
+    if not all(map(math.isfinite, numbers)) or not all(low < high for low, high in pairwise(numbers)):
+        raise ValueError(f"{what} does not increase")
+
+
+def _point(point: Axes, axes: Mapping[str, Sequence[str]], of: str) -> None:
+    for axis, value in point.items():
+        if value not in axes.get(axis, ()):
+            raise ValueError(f"{axis[:100]}={value[:100]} {of} is no value of an axis")
+
+
+def _requirements(texts: Iterable[str], of: str) -> None:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for text in texts:
+        try:
+            Requirement(text)
+        except InvalidRequirement:
+            raise ValueError(f"`requires` {of} has {text[:100]!r}, which is no requirement (PEP 508)") from None
+
+
+def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
+    if not group.cells:
+        raise ValueError(f"the group {group.name} has no cell")
+    members = set()
+    for cell in group.cells:
+        if (cell.scenario, cell.device.value) != (group.scenario, group.device):
+            raise ValueError(f"the cell {cell} is not of the scenario and the device of its group")
+        _cell(cell, scenarios, environments)
+        members.add(cell.key)
+    if len(members) != len(group.cells):
+        raise ValueError(f"the group {group.name} has a cell twice")
+    if group.control is not None and group.control.key not in members:
+        raise ValueError(f"the control of the group {group.name} is none of its cells")
+    _known(f"the group {group.name}", group.axes, group.cells[0].axes)
+
+
+def _cell(cell: Cell, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
+    scenario = scenarios.get(cell.scenario)
+    if scenario is None or cell.environment not in environments:
+        raise ValueError(f"the cell {cell} is of a scenario or an environment that the run does not have")
+    if cell.axes.keys() != scenario.axes.keys() or not all(
+        value in scenario.axes[axis] for axis, value in cell.axes.items()
+    ):
+        raise ValueError(f"the cell {cell} has not one value of each axis of its scenario")

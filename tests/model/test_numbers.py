@@ -1,0 +1,41 @@
+"""The ranges of numbers that come in."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.numbers import AMOUNT, MOST, SAMPLE, is_amount, wrong
+
+
+@given(st.floats())
+def test_no_number_in_a_range_makes_infinity(value: float) -> None:
+    if value in SAMPLE or (is_amount(value) and value):
+        assert 0.0 < value**2 < math.inf
+        assert math.isfinite(AMOUNT.most / value)
+        assert math.isfinite(math.log(value))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, 5e-324, 1e200])
+def test_what_is_no_amount(value: float) -> None:
+    assert not is_amount(value)
+    assert value not in SAMPLE
+
+
+@pytest.mark.parametrize("value", [None, True, "x", 3, -2.5, 2**64, 5e-324, 0, [], {}, {"a": [1, {"b": None}]}])
+def test_what_a_scenario_may_observe(value: object) -> None:
+    assert wrong(value) == ""
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 10**400, 10 * MOST, [[-math.inf]], {"a": {"b": 10**101}}])
+def test_what_statistics_cannot_take(value: object) -> None:
+    assert wrong(value) == "a number is not within ±1e+100"
+
+
+def test_how_deep_a_value_may_be() -> None:
+    value: object = 1
+    for _ in range(32):
+        value = [value]
+    assert wrong(value) == ""
+    assert wrong({"a": value}) == "a value is nested deeper than 32"
