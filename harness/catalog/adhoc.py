@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.catalog.asked import Asked, Move, exact, is_asked, is_move, parse, parse_move
-from harness.files import cache_dir, write_atomically
+from harness.files import cache_dir, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined, nearest
@@ -108,9 +108,10 @@ def kept(name: str) -> Environment | None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
     try:
-        return Environment(**json.loads(file(name).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        found = Environment(**json.loads(read_text(file(name))))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    return found if all(isinstance(value, str) for value in asdict(found).values()) else None
 
 
 def _kept_for(asked: Asked) -> Environment | None:

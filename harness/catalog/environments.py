@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
-from harness.files import cache_dir, write_atomically
+from harness.files import cache_dir, read_text, write_atomically
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
 
 VARIABLE = "ENVIRONMENTS"
+
+#: The most bytes of a bake file; its parser takes a second for 32 KB.
+_MOST = 128 * 1024
+
 _FIELDS = {field.name for field in fields(Environment)} - {"asked", "base"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: Where one of these is given, all are.
@@ -47,22 +51,35 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
 def load_environments(project: Project) -> dict[str, Environment]:
     """Every environment by name, in the catalogue's order. Raises UsageError for a file that is not a catalogue."""
     try:
-        text = project.bake_file.read_text(encoding="utf-8")
+        text = read_text(project.bake_file, most=_MOST)
     except OSError as error:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{project.bake_file} cannot be read: it is not UTF-8.") from None
     return {entry["name"]: Environment(**entry) for entry in _cached(text, project.bake_file)}
 
 
 def _cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than all the rest of a command's start, so what it read is kept by the text's hash.
     entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-    with contextlib.suppress(OSError, ValueError):
-        return list(json.loads(entry.read_text(encoding="utf-8")))
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        kept = json.loads(read_text(entry))
+        if _is_catalogue(kept):
+            return list(kept)
     entries = [asdict(environment) for environment in parse(text, str(path))]
     # a cache that cannot be written costs time only
     with contextlib.suppress(OSError):
         write_atomically(entry, json.dumps(entries))
     return entries
+
+
+def _is_catalogue(kept: Any) -> bool:
+    """Whether it is what is kept of a catalogue by this version of the harness."""
+    names = {field.name for field in fields(Environment)}
+    return isinstance(kept, list) and all(
+        isinstance(entry, dict) and entry.keys() == names and all(isinstance(value, str) for value in entry.values())
+        for entry in kept
+    )
 
 
 def parse(text: str, where: str) -> list[Environment]:
@@ -73,6 +90,8 @@ def parse(text: str, where: str) -> list[Environment]:
     options = hcl2.SerializationOptions(strip_string_quotes=True, with_comments=False, explicit_blocks=False)
     try:
         document = hcl2.loads(text, serialization_options=options)
+    except RecursionError:
+        raise UsageError(f"{where} is nested too deep.") from None
     except LarkError as error:
         first = str(error).splitlines()[0]
         raise UsageError(f"{where} is not valid HCL: {first}") from None

@@ -15,7 +15,7 @@ from harness.catalog import adhoc, index, moves
 from harness.catalog.asked import NIGHTLIES, Asked, parse, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.files import write_atomically
+from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words
 from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
@@ -51,7 +51,7 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
     if environment.asked and (not path.is_file() or _is_outdated(project, environment, device)):
         write_lock(project, environment, device)
     try:
-        data = path.read_bytes()
+        data = read(path)
     except OSError:
         raise UsageError(
             f"{environment.name} has no lock for the {device.value}: {path} cannot be read.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, Table, is_number, number_text
+from harness.files import read
 from harness.model.errors import FileError, Problem, UsageError
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
@@ -59,7 +60,7 @@ def _modules(folder: Path) -> list[Path]:
 
 def _may_have_header(path: Path) -> bool:
     try:
-        return b"# /// script" in path.read_bytes()
+        return b"# /// script" in read(path)
     except OSError:  # what reads it next says why
         return True
 
@@ -83,7 +84,7 @@ def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read(path)
     except OSError as error:
         raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
 

@@ -18,6 +18,7 @@ from types import ModuleType
 from harness.catalog import notebooks
 from harness.catalog.project import Project
 from harness.files import cache_dir, write_atomically
+from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 
@@ -69,7 +70,7 @@ class Script:
 def read(path: Path) -> tuple[str, str, Sequence[str]]:
     """A script's name as a Python file, its text, and what of a notebook is left out. Raises UsageError, FileError."""
     try:
-        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
     except OSError as error:
         raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -82,7 +83,7 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
 def has_header(path: Path) -> bool:
     """Whether a file is a scenario already, with a header of ours."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
         return False
     return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
@@ -201,7 +202,7 @@ def _beside(path: Path) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.expanduser().read_bytes()
+        return read_bytes(path.expanduser())
     except OSError as error:
         raise UsageError(f"The file {path} cannot be brought: {error.strerror}.") from None
 

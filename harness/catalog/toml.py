@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from harness.files import read_text
 from harness.model.errors import FileError, Problem
 from harness.model.texts import nearest
 
@@ -19,6 +20,13 @@ Key = tuple[str | int, ...]
 #: How many characters a text has at most, and how many entries a list: more is nobody's header, and what reads it
 #: would take long.
 TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
+
+#: How many characters a file's TOML has at most, how deep it is nested, and how many characters a key has: a key with
+#: dots nests too, and a list in a list.
+SIZE_LIMIT, DEPTH_LIMIT, KEY_LIMIT = 256 * 1024, 16, 100
+
+#: The most bytes of a file that is read.
+FILE_LIMIT = 16 * 1024**2
 
 _WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
@@ -164,21 +172,45 @@ class Table:
 
 def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> Table:
     """The TOML whose first line is line `first` of the file `path`. Raises FileError where it is not valid."""
+    if len(toml) > SIZE_LIMIT:
+        raise FileError([Problem(path, first, f"This has more than {SIZE_LIMIT:,} characters of TOML.")])
     try:
-        return Table(tomllib.loads(toml), Findings(path, toml, first, root))
+        values = tomllib.loads(toml)
+        if problem := _too_much(values):
+            raise FileError([Problem(path, first, problem)])
+        return Table(values, Findings(path, toml, first, root))
+    except RecursionError:
+        raise FileError([Problem(path, first, f"This is nested deeper than {DEPTH_LIMIT} levels.")]) from None
     except tomllib.TOMLDecodeError as error:
         lines = toml.rstrip("\n").split("\n")
         where = _WHERE.search(str(error))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
-        fix = f"The line is `{lines[number - 1].strip()}`. Strings need double quotes."
-        text = f"This is not valid TOML: {_WHERE.sub('', str(error)).rstrip('.')}."
+        fix = f"The line is `{lines[number - 1].strip()[:TEXT_LIMIT]}`. Strings need double quotes."
+        text = f"This is not valid TOML: {_WHERE.sub('', str(error)).rstrip('.')[:TEXT_LIMIT]}."
         raise FileError([Problem(path, first + number - 1, text, fix)]) from None
+
+
+def _too_much(values: dict[str, Any]) -> str:
+    """What is too deep or too long in a document, in a sentence; empty where nothing is."""
+    found: list[tuple[Any, int]] = [(values, 1)]
+    while found:
+        value, depth = found.pop()
+        if depth > DEPTH_LIMIT + 1:
+            return f"This is nested deeper than {DEPTH_LIMIT} levels."
+        if isinstance(value, dict) and any(len(key) > KEY_LIMIT for key in value):
+            return f"A key has more than {KEY_LIMIT} characters."
+        inner = value.values() if isinstance(value, dict) else value
+        found += [(each, depth + 1) for each in inner if isinstance(each, dict | list)]
+    return ""
 
 
 def read_file(path: Path) -> str:
     """The text of a file. Raises FileError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        path.name.encode()
+        return read_text(path, most=FILE_LIMIT)
+    except UnicodeEncodeError:
+        raise FileError([Problem(path, 0, "The name of this file is not UTF-8.", "Give it another name.")]) from None
     except OSError as error:
         raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:

@@ -7,13 +7,14 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 from harness import __version__, shipped
 from harness.cli import advice, completion
-from harness.cli.messages import say, say_problems
+from harness.cli.messages import say, say_defect, say_problems
 from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
@@ -74,7 +75,10 @@ def harness(
 
 
 def main() -> None:
-    """Run the command that was typed. Expected errors are sentences on stderr, with the exit code of their kind."""
+    """Run the command that was typed. Errors are sentences on stderr, with the exit code of their kind."""
+    # a name that is no UTF-8 is shown by its bytes
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     line = os.environ.get(completion.VARIABLE)
     if line is not None:
         from harness.cli.answer import answer  # noqa: PLC0415 - see there
@@ -94,3 +98,6 @@ def main() -> None:
     except KeyboardInterrupt:
         say("harness: interrupted.")
         sys.exit(Exit.INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - a defect of ours, whatever it is, is told in a sentence
+        say_defect(error)
+        sys.exit(Exit.DEFECT)

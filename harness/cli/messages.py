@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,20 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def say(line: object) -> None:
     """Print a line on stderr."""
     print(line, file=sys.stderr, flush=True)
+
+
+def say_defect(error: Exception) -> None:
+    """What is said of an error that nobody foresaw, and what to attach; `HARNESS_DEBUG=1` shows its traceback."""
+    if os.environ.get("HARNESS_DEBUG"):
+        traceback.print_exception(error)
+    frames, package = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
+    inner = [frame for frame in frames if Path(frame.filename).is_relative_to(package)]
+    at = f" at {Path(inner[-1].filename).relative_to(package.parent)}:{inner[-1].lineno}" if inner else ""
+    say(
+        f"harness: this is a defect of the harness: {type(error).__name__} {ascii(str(error)[:200])}{at}. Launches that "
+        "were finished are kept.\nPlease report it with this line, what you typed, the file or the run's folder that it "
+        "was about, the output of `harness --version`, and what the command shows after HARNESS_DEBUG=1."
+    )
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

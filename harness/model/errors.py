@@ -19,6 +19,7 @@ class Exit(IntEnum):
     NOTHING_SELECTED = 3
     CANNOT_RUN_HERE = 4
     SLOWER = 5
+    DEFECT = 70
     INTERRUPTED = 130
 
 

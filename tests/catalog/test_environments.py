@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
+from harness.files import cache_dir
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 
@@ -97,3 +98,30 @@ def test_a_wrong_catalogue_gets_a_sentence_that_says_where(text: str, problem: s
         parse(text, "docker-bake.hcl")
     assert problem in str(caught.value)
     assert "docker-bake.hcl" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"\xff", "it is not UTF-8"),
+        (
+            b'variable "ENVIRONMENTS" { default = ' + b"[" * 2000 + b"]" * 2000 + b"}",
+            "nested too deep|is not valid HCL",
+        ),
+        (b"#" * 200_000, "it has more than"),
+    ],
+)
+def test_a_catalogue_that_cannot_be_read_gets_a_sentence(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "docker-bake.hcl").write_bytes(data)
+    with pytest.raises(UsageError, match=told):
+        load_environments(Project(tmp_path))
+
+
+@pytest.mark.parametrize("kept", ["3", "[3]", "[{}]", '[{"name": 1}]', "[" * 5000 + "]" * 5000, "\xff"])
+def test_what_is_kept_of_a_catalogue_in_another_shape_is_read_again(tmp_path: Path, kept: str) -> None:
+    project = Project(tmp_path)
+    project.bake_file.write_text(bake(GOOD))
+    found = load_environments(project)
+    (file,) = (cache_dir() / "catalog").iterdir()
+    file.write_text(kept)
+    assert load_environments(project) == found

@@ -1,5 +1,6 @@
 import datetime
 import math
+import os
 import re
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.toml import Findings, is_json, is_number, number_text, read_header
+from harness.catalog.toml import Findings, is_json, is_number, number_text, read, read_file, read_header
 from harness.model.errors import FileError
 
 TOML = '''\
@@ -163,3 +164,32 @@ def test_what_is_no_finite_number() -> None:
 def test_dates_and_infinities_are_no_json() -> None:
     assert is_json({"day": ["2026-11-21", 1, 0.5, True]})
     assert not any(map(is_json, [{"day": [datetime.date(2026, 11, 21)]}, math.inf, math.nan]))
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("x = " + "[" * 3000 + "]" * 3000, "nested deeper than 16 levels"),
+        ("x = " + "[" * 20 + "]" * 20, "nested deeper than 16 levels"),
+        ("x = " + "{a = " * 3000 + "1" + "}" * 3000, "nested deeper than 16 levels"),
+        (".".join("a" * 2000) + " = 1", "nested deeper than 16 levels"),
+        ("[" + ".".join("a" * 2000) + "]", "nested deeper than 16 levels"),
+        ("-" * 100_000 + " = 1", "A key has more than 100 characters"),
+        ("x = " + "-" * 100_000, "not valid TOML"),
+        ("x = '" + "y" * 300_000 + "'", "more than 262,144 characters"),
+    ],
+)
+def test_what_is_too_deep_or_too_long_is_told_at_once(toml: str, told: str) -> None:
+    with pytest.raises(FileError, match=told) as raised:
+        read(toml, Path("x.py"))
+    assert len(str(raised.value)) < 5000
+
+
+def test_a_pipe_and_a_name_that_is_no_utf_8_are_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(FileError, match=r"pipe\.py cannot be read: it is not a regular file"):
+        read_file(tmp_path / "pipe.py")
+    odd = tmp_path / os.fsdecode(b"\xff.py")
+    odd.write_text("")
+    with pytest.raises(FileError, match="The name of this file is not UTF-8"):
+        read_file(odd)

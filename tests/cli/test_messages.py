@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness import cli
 from harness.cli.messages import interruptible
 
 
@@ -41,3 +42,26 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     with interruptible():
         signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), KeyError("a\x1b[31m\n" + "x" * 1000), MemoryError()])
+def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    for debug in ("", "1"):
+        monkeypatch.setenv("HARNESS_DEBUG", debug)
+        with pytest.raises(SystemExit) as raised:
+            cli.main()
+        assert raised.value.code == 70
+        said = capsys.readouterr().err
+        told = said[said.index("harness: this") :]
+        assert type(error).__name__ in told
+        assert "harness/cli/__init__.py:" in told
+        assert "HARNESS_DEBUG=1" in told
+        assert "\x1b" not in told
+        assert len(told) < 800
+        assert ("Traceback" in said) is bool(debug)

@@ -74,7 +74,10 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (put(*GROUP, "cells", 0, "environment", value="tf9"), "an environment that the run does not have"),
         (put(*GROUP, "cells", 0, "scenario", value="other"), "is not of the scenario"),
         (put(*GROUP, "cells", value=[]), "has no cell"),
-        (put(*GROUP, "control", value=run_json()["plan"]["groups"][0]["cells"][0] | {"environment": "tf2.1"}), "control"),
+        (
+            put(*GROUP, "control", value=run_json()["plan"]["groups"][0]["cells"][0] | {"environment": "tf2.1"}),
+            "control",
+        ),
         (lambda run: run["plan"]["groups"].append(run["plan"]["groups"][0]), "plan.groups has .* twice"),
         (lambda run: run["scenarios"].append(run["scenarios"][0]), "scenarios has step twice"),
         (lambda run: run["scenarios"][0]["axes"].pop("mode"), "of the scenario step is no value of an axis|no axis"),
