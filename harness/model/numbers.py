@@ -25,7 +25,9 @@ class Within:
     # how the store reads it
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         schema: Any = handler(source)
-        return schema | {"ge": type(self.least)(self.least), "le": self.most}
+        schema.update(ge=self.least, le=self.most)
+        found: CoreSchema = schema
+        return found
 
 
 #: Seconds of one sample: a nanosecond, which is what clocks count in, to four months.

@@ -16,7 +16,7 @@ from harness.model.environment import Environment
 from harness.model.launch import Launch
 from harness.model.numbers import BYTES, DEPTH, is_amount, wrong
 from harness.model.run import Group, Run
-from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
+from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
 #: What the name of a run, of an environment or of a scenario may be: it becomes the name of a file.
 _NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
@@ -158,30 +158,33 @@ def _scenario(scenario: Scenario) -> None:
     for axis in scenario.sweeps:
         _sweep(axes[axis], f"the sweep {axis} {of}")
     points: list[Axes] = [scenario.default, *scenario.exclude]
-    points += [each.when for each in (*scenario.needs, *scenario.expect, *scenario.claims)]
+    entries: list[Need | Expectation | Claim] = [*scenario.needs, *scenario.expect, *scenario.claims]
+    points += [entry.when for entry in entries]
     points += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
     points += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
     for point in points:
         _point(point, axes, of)
     for comparison in scenario.compare:
-        along = comparison.along
-        if along != ENVIRONMENT and along not in axes:
-            raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is no axis")
-        if along in scenario.sweeps:
-            raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is a sweep")
-        if along != ENVIRONMENT:
-            _known(f"a comparison {of}", filter(None, [comparison.plus or "", comparison.against]), axes[along])
-            if not comparison.plus:
-                raise ValueError(f"a comparison {of} along {along} has no value `plus`")
-    for need in scenario.needs:
-        _requirements(need.requires, of)
-    for expectation in scenario.expect:
-        _requirements(expectation.requires, of)
-        if problem := wrong(expectation.value):
-            raise ValueError(problem)
+        if comparison.along != ENVIRONMENT:
+            _along(comparison, scenario, of)
     for comparison in scenario.compare:
         for pick in comparison.pick:
             _requirements(pick.requires, of)
+    for entry in entries:
+        if not isinstance(entry, Claim):
+            _requirements(entry.requires, of)
+    if problem := wrong([expectation.value for expectation in scenario.expect], DEPTH + 1):
+        raise ValueError(problem)
+
+
+def _along(comparison: Comparison, scenario: Scenario, of: str) -> None:
+    along = comparison.along
+    if along not in scenario.axes:
+        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is no axis")
+    if along in scenario.sweeps:
+        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is a sweep")
+    values = [comparison.plus, *([comparison.against] if comparison.against else [])]
+    _known(f"a comparison {of}", values, scenario.axes[along])
 
 
 def _sweep(values: Sequence[str], what: str) -> None:
