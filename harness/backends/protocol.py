@@ -94,6 +94,10 @@ class ImageBackend(RegisteredBackend, Protocol):
         """As every backend's; `jobs` images are made at a time."""
         ...
 
+    def bill(self, requirement: Requirement, found: Verification) -> str:
+        """The image's bill of materials, with what was `found` in it: a CycloneDX document."""
+        ...
+
     def check_push(self) -> None:
         """Raise UsageError where there is no registry to push to."""
         ...

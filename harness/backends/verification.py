@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from harness.model.environment import normalise
 from harness.model.errors import CannotRunHereError
 
-#: Prints the installed packages as one JSON object. It runs on any Python from 3.6 on, so it reads the packages' own
-#: metadata: importlib.metadata is younger.
+#: Prints the installed packages, and Debian's of the system below them, as one JSON object. It runs on any Python from
+#: 3.6 on, so it reads the packages' own metadata: importlib.metadata is younger.
 SCRIPT = """
 import json, pathlib, sys
 found = {}
@@ -18,7 +18,12 @@ for folder in sys.path:
             head = path.read_text(encoding="utf-8", errors="replace").split("\\n\\n")[0].splitlines()
             fields = dict(line.split(": ", 1) for line in head if line.startswith(("Name: ", "Version: ")))
             found.setdefault(fields["Name"], fields["Version"])
-print(json.dumps(found))
+system, status = {}, pathlib.Path("/var/lib/dpkg/status")
+for entry in status.read_text(encoding="utf-8").split("\\n\\n") if status.is_file() else ():
+    fields = dict(line.split(": ", 1) for line in entry.splitlines() if line.startswith(("Package: ", "Version: ")))
+    if "Version" in fields:
+        system[fields["Package"]] = fields["Version"]
+print(json.dumps({"packages": found, "system": system}))
 """
 
 
@@ -27,7 +32,8 @@ class Verification:
     """How an environment with `packages` locked packages differs from its lock, and what else was looked at.
 
     `missing` has the locked versions by package, `extra` the installed ones, `changed` first the locked and then the
-    installed. `more` are lines on what else was looked at; `is_complete`: all of that is as it should be.
+    installed. `more` are lines on what else was looked at; `is_complete`: all of that is as it should be. `installed`
+    are all packages with their versions, and `system` those of the distribution.
     """
 
     packages: int
@@ -36,6 +42,8 @@ class Verification:
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     more: Sequence[str] = ()
     is_complete: bool = True
+    installed: Mapping[str, str] = field(default_factory=dict)
+    system: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_right(self) -> bool:
@@ -58,8 +66,10 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
     from packaging.utils import canonicalize_version
 
     try:
-        installed = {normalise(name): str(version) for name, version in json.loads(printed).items()}
-    except (ValueError, AttributeError):
+        told = json.loads(printed)
+        installed = {normalise(name): str(version) for name, version in told["packages"].items()}
+        system = {str(name): str(version) for name, version in told["system"].items()}
+    except (ValueError, AttributeError, TypeError, KeyError):
         raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
     return Verification(
         packages=len(pins),
@@ -70,4 +80,6 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
             for name in sorted(pins.keys() & installed.keys())
             if canonicalize_version(pins[name]) != canonicalize_version(installed[name])  # 2019.02 is 2019.2
         },
+        installed=installed,
+        system=system,
     )

@@ -13,8 +13,9 @@ from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
 from harness.cli.messages import columns, interruptible, say
+from harness.files import write_atomically
 from harness.model.environment import Device
-from harness.model.errors import Exit
+from harness.model.errors import CannotRunHereError, Exit
 
 app = typer.Typer(
     help="List, lock, build, verify and pack the environments' images.", no_args_is_help=True, rich_markup_mode=None
@@ -89,7 +90,13 @@ def build(
 
 
 @app.command()
-def verify(names: Names = None, device: OfDevice = Device.CPU) -> None:
+def verify(
+    names: Names = None,
+    device: OfDevice = Device.CPU,
+    sbom: Annotated[
+        Path | None, typer.Option("--sbom", help="Write a bill of materials (CycloneDX) of each image to this folder.")
+    ] = None,
+) -> None:
     """Compare what is installed in each image with its lock; for GPU images, CUDA's libraries too."""
     project, requirements = session.images.locked(names, device)
     backend = registry.image_backend(project.root)
@@ -99,8 +106,21 @@ def verify(names: Names = None, device: OfDevice = Device.CPU) -> None:
         are_right = are_right and found.is_right
         for line in found.lines():
             typer.echo(f"{requirement.environment.name}: {line}")
+        if sbom:
+            path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
+            _write(path, backend.bill(requirement, found))
+            typer.echo(f"{requirement.environment.name}: {path}")
     if not are_right:
         raise typer.Exit(Exit.CELLS_FAILED)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, and the folder that it is in. Raises CannotRunHereError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+    except OSError as error:
+        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.", "Name another folder.") from None
 
 
 @app.command()

@@ -10,19 +10,19 @@ from harness.model.errors import CannotRunHereError
 
 
 def found(pins, installed):
-    return verified(pins, json.dumps(installed))
+    return verified(pins, json.dumps({"packages": installed, "system": {}}))
 
 
 def test_an_environment_like_its_lock_takes_one_line():
     same = found({"numpy": "1.16.4", "pytz": "2019.2"}, {"NumPy": "1.16.4", "pytz": "2019.02"})
-    assert same == Verification(2)
+    assert same == Verification(2, installed={"numpy": "1.16.4", "pytz": "2019.02"})
     assert same.is_right
     assert same.lines() == ["all 2 packages are as locked"]
 
 
 def test_each_kind_of_difference_names_its_packages():
     differing = found({"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "1", "d": "3"})
-    assert differing == Verification(3, missing={"a": "1"}, extra={"d": "3"}, changed={"b": ("1", "2")})
+    assert (differing.missing, differing.extra, differing.changed) == ({"a": "1"}, {"d": "3"}, {"b": ("1", "2")})
     assert not differing.is_right
     assert dataclasses.replace(differing, more=["a note"]).lines() == [
         "missing: a 1",

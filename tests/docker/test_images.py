@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import re
 import secrets
 import subprocess
@@ -173,6 +174,16 @@ except KeyboardInterrupt:
 
 def test_an_image_like_its_lock_has_no_differences(docker, requirement):
     assert docker.verify(requirement).is_right
+
+
+def test_the_bill_of_an_image_names_what_is_in_it_and_is_the_same_each_time(docker, requirement):
+    bill = docker.bill(requirement, docker.verify(requirement))
+    assert bill == docker.bill(requirement, docker.verify(requirement))
+    told = json.loads(bill)
+    assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
+    assert told["metadata"]["component"]["version"].startswith("sha256:")
+    urls = {each["purl"] for each in told["components"]}
+    assert {f"pkg:pypi/{name}@{version}" for name, version in requirement.lock.pins.items()} <= urls
 
 
 def test_an_image_that_lacks_a_package_is_told(docker, requirement):

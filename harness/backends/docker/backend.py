@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, by_hand, gpu_refusals, gpus, recipe
+from harness.backends.docker.bill import bill
 from harness.backends.docker.container import (
     CELL_LABEL,
     REMOVAL_SECONDS,
@@ -222,6 +223,10 @@ class DockerBackend(ImageBackend):
             return found
         cuda = check_cuda(self.engine, tag, environment)
         return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
+
+    def bill(self, requirement: Requirement, found: Verification) -> str:
+        """The image's bill of materials, with what was `found` in it: a CycloneDX document."""
+        return bill(recipe.tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run, or of all runs, by their label. Raises CannotRunHereError where some stay."""

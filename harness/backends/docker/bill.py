@@ -1,0 +1,32 @@
+"""The bill of materials (SBOM) of an image: what is in it, as CycloneDX, for those that look up vulnerabilities."""
+
+import json
+
+from harness.backends.verification import Verification
+
+
+def bill(image: str, digest: str, found: Verification) -> str:
+    """A CycloneDX 1.6 document, JSON, of the image of that tag and digest: Python's packages, and Debian's.
+
+    It has no time and no random serial number, so that the same image gives the same text.
+    """
+    from cyclonedx.model import HashAlgorithm, HashType
+    from cyclonedx.model.bom import Bom
+    from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.output.json import JsonV1Dot6
+    from packageurl import PackageURL
+
+    hashes = [HashType(alg=HashAlgorithm.SHA_256, content=digest.removeprefix("sha256:"))]
+    bom = Bom()
+    bom.metadata.component = whole = Component(
+        name=image, type=ComponentType.CONTAINER, version=digest, bom_ref=image, hashes=hashes
+    )
+    for kind, namespace, packages in (("pypi", None, found.installed), ("deb", "debian", found.system)):
+        for name, version in packages.items():
+            url = PackageURL(kind, namespace, name, version)
+            part = Component(name=name, type=ComponentType.LIBRARY, version=version, bom_ref=str(url), purl=url)
+            bom.components.add(part)
+            bom.register_dependency(whole, [part])
+    document = json.loads(JsonV1Dot6(bom).output_as_string())
+    del document["serialNumber"], document["metadata"]["timestamp"]
+    return json.dumps(document, indent=2) + "\n"
