@@ -14,7 +14,7 @@ import typer
 
 from harness import __version__, shipped
 from harness.cli import advice, completion
-from harness.cli.messages import say, say_defect, say_problems
+from harness.cli.messages import interruptible, say, say_defect, say_problems
 from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
@@ -88,7 +88,8 @@ def main() -> None:
             os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
-        app()
+        with interruptible(lambda _: ""):
+            app()
     except FileError as error:
         say_problems(error.problems)
         sys.exit(error.exit)

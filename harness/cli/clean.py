@@ -9,9 +9,10 @@ from harness.backends import registry
 from harness.catalog.project import Project
 from harness.cli import completion
 from harness.machine.gpu import clocks
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import machine_to_itself, run_to_itself
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted
+from harness.store.folder import RunFolder
 
 
 def clean(
@@ -22,13 +23,17 @@ def clean(
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
     ] = False,
 ) -> None:
-    """Remove what a killed harness left: containers, scratch folders, and locks of GPU clocks."""
+    """Remove what a killed harness left: containers, scratch folders, and locks of GPU clocks.
+
+    What is of a run that is going on stays.
+    """
     removed, kept = [], []
-    # a run that is going on owns what would be removed
-    with machine_to_itself():
+    identity = Path(run).resolve().name if run else ""
+    # a run that is going on owns what would be removed: it, or the machine, is held
+    with run_to_itself(identity) if identity else machine_to_itself():
         for backend in registry.opened(Project.find().root):
             try:
-                removed.append(f"{backend.clean(Path(run).name)} {backend.leftovers}")
+                removed.append(f"{backend.clean(identity)} {backend.leftovers}")
                 if caches and backend.caches():
                     removed.append(f"{backend.clean_caches()} caches of compiled GPU code")
                 kept += backend.caches()
@@ -36,8 +41,16 @@ def clean(
                 removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
         *most, last = removed
         typer.echo(f"Removed {', '.join(most)} and {last}." if most else f"Removed {last}.")
-        unlocked = clocks.unlock()
+        if run:
+            _discard(Path(run))
+        unlocked = 0 if run else clocks.unlock()
     if unlocked:
         typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
     if kept:
         typer.echo(f"Kept {len(kept)} caches of compiled GPU code (such as {kept[0]}): --caches removes them.")
+
+
+def _discard(folder: Path) -> None:
+    """Remove the folder of a run that was killed before it launched anything, and so has nothing to tell."""
+    if (folder / "launches.jsonl").is_file() and RunFolder(folder).discard():
+        typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

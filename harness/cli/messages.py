@@ -1,8 +1,10 @@
 """What several commands print: lines on stderr, problems of files, what a gate found, what a signal stops; columns."""
 
+import math
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,9 @@ from harness.model.errors import Exit, FileError, Problem
 
 if TYPE_CHECKING:
     from harness.session import Gate
+
+#: A signal that is heard so soon after another one is the same one; while a disk is written to, none is heard.
+ECHO_SECONDS = 2.0
 
 #: What ends a command: Ctrl-C, `kill`, and a terminal that is closed.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -84,10 +89,15 @@ def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if c
     `words` gives what is said, at once, of the first signal, the second and so on. A signal that is ignored (nohup, a
     shell's background job) stays ignored.
     """
-    count = 0
+    count, last = 0, -math.inf
 
     def interrupt(*_: object) -> None:
-        nonlocal count
+        nonlocal count, last
+        now = time.monotonic()
+        # a terminal sends Ctrl-C to all, and what started this one may send it on: the same one, told twice
+        is_echo, last = now - last < ECHO_SECONDS, now
+        if is_echo:
+            return
         count += 1
         told = words(count)
         if told:

@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -93,6 +94,24 @@ def lock_file() -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # a home folder may be on several machines
     return folder / f"{platform.node() or 'machine'}.lock"
+
+
+def run_lock(run: str) -> Path:
+    """The lock of a run of this user, by its id, which it holds as long as it goes on, whatever its folder."""
+    return data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
+
+
+@contextlib.contextmanager
+def run_to_itself(run: str) -> Iterator[None]:
+    """Hold a run. Raises CannotRunHereError where another process does: it measures, or cleans up."""
+    path = run_lock(run)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotRunHereError(f"The folder {path.parent} cannot be written: {error.strerror}.") from None
+    with exclusive(path, f"The run {run} is going on."):
+        yield
+        path.unlink(missing_ok=True)
 
 
 #: What is said where the machine, or each of its slots, is held.

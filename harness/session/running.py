@@ -5,7 +5,7 @@ import secrets
 import shlex
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,7 @@ from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
-from harness.machine.lock import exclusive, machine_to_itself
+from harness.machine.lock import exclusive, machine_to_itself, run_to_itself
 from harness.model.backend import Backend, BackendFacts, GpuWay, Preparation, Progress, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
@@ -394,8 +394,11 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
     return Ended(folder.path, results, written, interrupted=end is not None, refused=refused)
 
 
-def _to_itself(folder: RunFolder) -> AbstractContextManager[None]:
-    return exclusive(folder.path / ".lock", f"{folder.path} is being measured.")
+@contextmanager
+def _to_itself(folder: RunFolder) -> Iterator[None]:
+    """Hold the folder against whoever reads it too, and the run against who cleans up."""
+    with exclusive(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
+        yield
 
 
 def _launched(

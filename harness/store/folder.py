@@ -65,6 +65,11 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """The folder of a run that exists. Raises UsageError where there is none."""
+        if not (path / "run.json").exists() and (path / "launches.jsonl").is_file():
+            raise UsageError(
+                f"{path} has no run.json: its run was killed before it launched anything.",
+                f"Start it again; to remove the folder: harness clean {path}",
+            )
         if not (path / "run.json").is_file():
             raise UsageError(f"{path} is not a run's folder: it has no run.json.", "Runs lie under results/.")
         folder = cls(path)
@@ -75,10 +80,12 @@ class RunFolder:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
         return folder
 
-    def discard(self) -> None:
-        """Remove the folder of a run that came to nothing before its first launch."""
-        if not (self.path / "run.json").exists():
-            shutil.rmtree(self.path, ignore_errors=True)
+    def discard(self) -> bool:
+        """Remove the folder of a run that came to nothing before its first launch; False for another one."""
+        if (self.path / "run.json").exists() or self._launches.stat().st_size:
+            return False
+        shutil.rmtree(self.path, ignore_errors=True)
+        return True
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
         """Write run.json, whole or not at all; `signed`: it was begun here, and may be gone on with here."""

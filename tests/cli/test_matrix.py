@@ -4,12 +4,14 @@ import contextlib
 import json
 import os
 import signal
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.cli import main
 from harness.store.folder import RunFolder
 from tests.cli.conftest import NOWHERE, SCENARIO, Harness
 
@@ -153,20 +155,66 @@ def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch
     assert "cannot be written" in done.stderr
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how",
+    [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT, signal.SIGINT]],
+    ids=["INT", "TERM", "HUP", "twice"],
+)
 def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
-    harness: Harness, how: signal.Signals
+    harness: Harness, how: list[signal.Signals]
 ) -> None:
     running = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
     _until(running, "[1/")
-    running.send_signal(how)
+    for each in how:
+        running.send_signal(each)
+        time.sleep(0.05)  # what Ctrl-C reaches twice, through a wrapper, is one interruption
     _, stderr = running.communicate()
     assert running.returncode == 130, stderr
     assert "Stopping: what runs is ended, and what was finished is reported." in stderr
     assert "Go on with: harness matrix --resume" in stderr
-    assert (harness.run / "report.md").exists()
+    assert (harness.run / "report.md").exists(), stderr
     assert harness.launches
     assert _scratch(harness) == []
+
+
+def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness: Harness, tmp_path: Path) -> None:
+    running = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
+    try:
+        _until(running, "[1/")
+        elsewhere = {"HARNESS_MACHINE_LOCK": str(tmp_path / "other.lock"), **NOWHERE}
+        refused = harness("clean", str(harness.run), **elsewhere)
+        assert refused.returncode == 4
+        assert f"The run {harness.run.name} is going on. It is held by process {running.pid}." in refused.stderr
+        assert "and 0 scratch folders" in harness("clean", **elsewhere).stdout
+        assert _scratch(harness) != []
+    finally:
+        running.kill()
+        running.communicate()
+    assert "and 1 scratch folders" in harness("clean", str(harness.run), **NOWHERE).stdout
+
+
+def test_a_run_that_was_killed_before_it_launched_anything_is_told_and_removed(harness: Harness) -> None:
+    folder = harness.root / "results" / "2026-11-21T00-00-00Z-dead"
+    folder.mkdir(parents=True)
+    (folder / "launches.jsonl").touch()
+    resumed = harness("matrix", "--resume", str(folder))
+    assert resumed.returncode == 2
+    assert "was killed before it launched anything" in resumed.stderr
+    assert f"harness clean {folder}" in resumed.stderr
+    assert f"Removed {folder}" in harness("clean", str(folder), **NOWHERE).stdout
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_a_report_is_answered(
+    how: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["harness", "report", "results/run"])
+    monkeypatch.setattr("harness.session.report", lambda *_, **__: signal.raise_signal(how), raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "harness: interrupted.\n"
 
 
 def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: Harness) -> None:

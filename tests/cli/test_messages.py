@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import cli
+from harness.cli import messages
 from harness.cli.messages import interruptible
 
 
@@ -29,7 +30,10 @@ def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_on
     assert signal.getsignal(number) is before
 
 
-def test_each_further_signal_has_words_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+def test_each_further_signal_has_words_of_its_own(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "ECHO_SECONDS", 0.0)
     with interruptible(lambda count: f"number {count}"):
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
@@ -65,3 +69,11 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
         assert "\x1b" not in told
         assert len(told) < 800
         assert ("Traceback" in said) is bool(debug)
+
+
+def test_a_signal_that_is_told_twice_is_one(capfd: pytest.CaptureFixture[str]) -> None:
+    with interruptible(lambda count: f"number {count}"):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    assert capfd.readouterr().err.split() == ["number", "1"]

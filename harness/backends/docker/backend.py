@@ -13,10 +13,12 @@ from harness.backends.docker import bake, by_hand, gpu_refusals, gpus, recipe
 from harness.backends.docker.bill import bill
 from harness.backends.docker.container import (
     CELL_LABEL,
+    OWNER_LABEL,
     REMOVAL_SECONDS,
     RUN_LABEL,
     Specification,
     created,
+    owner,
     printed,
     removed,
 )
@@ -29,6 +31,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
+from harness.machine.lock import is_held, run_lock
 from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -229,10 +232,15 @@ class DockerBackend(ImageBackend):
         return bill(recipe.tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
-        """Remove the containers of a run, or of all runs, by their label. Raises CannotRunHereError where some stay."""
+        """Remove the containers of a run, or of all runs of this user that do not go on, by their labels.
+
+        Raises CannotRunHereError where some stay.
+        """
         label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
         with sentences("remove containers"):
-            left = self.engine.api.containers(all=True, quiet=True, filters={"label": label})
+            left = self.engine.api.containers(all=True, filters={"label": label})
+        if not run:
+            left = [each for each in left if _is_ours_and_ended(each["Labels"])]
         until = time.monotonic() + min(REMOVAL_SECONDS, answer_seconds())
         stay = [each for each in left if not removed(self.engine.api, each["Id"], max(0.0, until - time.monotonic()))]
         if stay:
@@ -298,3 +306,8 @@ class DockerBackend(ImageBackend):
                 raise UnavailableError(f"There is no image {tag}.", f"Make it: {build}")
             self._ids[tag] = found.id
         return self._ids[tag]
+
+
+def _is_ours_and_ended(labels: Mapping[str, str]) -> bool:
+    """Whether the run that a container is labelled with is this user's, and does not go on."""
+    return labels.get(OWNER_LABEL, owner()) == owner() and not is_held(run_lock(labels[RUN_LABEL]))

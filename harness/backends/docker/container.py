@@ -1,6 +1,8 @@
 """One container, from its creation to its removal: nothing of this machine is mounted, nothing is left."""
 
 import io
+import os
+import platform
 import secrets
 import signal
 import struct
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 #: The labels that find what a killed harness left.
 RUN_LABEL = "harness.run"
 CELL_LABEL = "harness.cell"
+#: Whose it is: several users, and machines, may use one engine.
+OWNER_LABEL = "harness.owner"
 
 #: The folder of the images where a launch's files go and where the process starts.
 FOLDER = "/harness"
@@ -381,13 +385,18 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         "image": specification.image,
         "command": list(specification.command),
         "environment": dict(specification.environ),
-        "labels": dict(specification.labels),
+        "labels": {OWNER_LABEL: owner(), **specification.labels},
         "user": USER,
         "working_dir": FOLDER,
         "host_config": host,
         # the SDK has it closed with the connection, so that a killed harness leaves nothing that waits for a word
         "stdin_open": specification.takes_words,
     }
+
+
+def owner() -> str:
+    """This user of this machine, as the label of a container says it."""
+    return f"{platform.node()}:{os.getuid()}"
 
 
 def removed(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0) -> bool:

@@ -19,6 +19,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
+from harness.machine.lock import is_held, run_lock
 from harness.model.backend import BackendFacts, GpuWay, Held, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
@@ -102,8 +103,9 @@ class LocalBackend(RegisteredBackend):
         return verified(requirement.lock.pins, done.stdout)
 
     def clean(self, run: str) -> int:
-        """Remove the scratch folders of a run, or of all runs; their processes ended with the harness."""
-        parents = [_scratch(run)] if run else [path for path in _scratch("").glob("*") if path.is_dir()]
+        """Remove the scratch folders of a run, or of all that do not go on; their processes ended with the harness."""
+        every = (path for path in _scratch("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
+        parents = [_scratch(run)] if run else list(every)
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
