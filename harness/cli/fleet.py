@@ -24,6 +24,7 @@ _SETTLED = (
     "results",
     "reference",
     "spread",
+    "on",
     "shard",
     "balance",
 )

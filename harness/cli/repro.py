@@ -25,6 +25,7 @@ _SETTLED = (
     "balance",
     "slots",
     "spread",
+    "on",
 )
 
 

@@ -24,6 +24,7 @@ _SETTLED = (
     "balance",
     "slots",
     "spread",
+    "on",
 )
 
 

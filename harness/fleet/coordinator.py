@@ -102,6 +102,10 @@ def run(planned: Planned, engine: Engine, listener: Listener, *, command: Sequen
     return _Coordinator(planned, engine, listener, command).run()
 
 
+class _NowhereError(Exception):
+    """All slots are gone, in the middle of a run."""
+
+
 class _Coordinator:
     """One run over slots."""
 
@@ -131,6 +135,9 @@ class _Coordinator:
                 except KeyboardInterrupt:
                     interrupted = True
                     self._end()
+                except _NowhereError as error:
+                    interrupted = True
+                    self._listener.say(f"{error} What was finished is kept.")
                 except BaseException:
                     self._engine.stop()
                     raise
@@ -162,7 +169,9 @@ class _Coordinator:
     def _measure(self) -> None:
         while self._work or any(place.unit for place in self._engine.places()):
             if not self._usable():
-                raise self._nowhere()
+                if self._folder is None:
+                    raise self._nowhere()
+                raise _NowhereError(str(self._nowhere()))
             self._hand_out()
             self._hear()
 

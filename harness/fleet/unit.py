@@ -202,7 +202,8 @@ def _slots(planned: Planned, count: int) -> list[Slot]:
     cards: Sequence[Card] = ()
     if planned.plan.limits.gpus:
         host = registry.image_backend(planned.project.root).gpu_host
-        cards = host.cards if ALL in planned.plan.limits.gpus else gpus.cards(planned.plan.limits.gpus, host)
+        names = planned.plan.limits.gpus
+        cards = gpus.cards(names, host) if planned.request.gpus and ALL not in names else host.cards
     return divided(count, os.sched_getaffinity(0), cards)
 
 

@@ -169,6 +169,8 @@ def plan(request: Request | ProfileRequest) -> Planned:
     project = Project.find()
     limits = _limits(request)
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
+    if limits.gpus and isinstance(request, Request) and request.on:
+        gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
     known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])

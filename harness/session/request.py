@@ -140,6 +140,13 @@ def read_shard(text: str, option: str) -> Shard:
     return Shard(int(match[1]), int(match[2]))
 
 
+def read_on(text: str, option: str) -> str:
+    """`ray` or `ray://host:10001`. Raises UsageError."""
+    if text != "ray" and not re.fullmatch(r"ray://[^\s/]+", text):
+        raise UsageError(f"{option} {text!r} is no place to measure.", "Type ray, or ray://HOST:10001.")
+    return text
+
+
 def read_slots(text: str, option: str) -> str:
     """`auto`, or how many. Raises UsageError."""
     if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= 1024):
@@ -349,6 +356,14 @@ class Request(LaunchRequest):
         Path | None,
         Option("Place groups in shards by how long they took in this run, the same for every shard."),
     ] = None
+    on: Annotated[
+        str,
+        Option(
+            "Measure in all slots of a Ray cluster: ray://HOST:PORT, or ray for that of RAY_ADDRESS, or for one of "
+            "this machine alone.",
+            read=read_on,
+        ),
+    ] = ""
     slots: Annotated[
         str,
         Option(

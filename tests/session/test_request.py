@@ -69,6 +69,7 @@ ASKED = Request(
     results=Path("elsewhere"),
     shard=Shard(2, 5),
     balance=Path("results/earlier"),
+    on="ray://head:10001",
     slots="4",
     spread=True,
 )
@@ -87,7 +88,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
     words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
-    words += "--slots 4 --spread"
+    words += "--on ray://head:10001 --slots 4 --spread"
     assert ASKED.command() == ["harness", "matrix", *words.split()]
 
 
@@ -171,3 +172,10 @@ def test_slots_are_a_number_or_auto() -> None:
     for text in ("0", "-1", "many", "2.5", "1025", ""):
         with pytest.raises(UsageError, match=r"^--slots .* is no number of slots\."):
             read_slots(text, "--slots")
+
+
+def test_runs_are_on_ray() -> None:
+    assert [read_on(text, "--on") for text in ("ray", "ray://head:10001")] == ["ray", "ray://head:10001"]
+    for text in ("", "here", "ray://", "ray://a/b", "http://head"):
+        with pytest.raises(UsageError, match=r"^--on .* is no place to measure\."):
+            read_on(text, "--on")
