@@ -30,6 +30,8 @@ def run_of(unit: Unit) -> Run:
         scenarios=list(unit.planned.scenarios.values()),
         reference=unit.planned.reference,
         folder=f"/kept/{unit.name}",
+        images={each.name: "sha256:" + "ab" * 32 for each in unit.planned.environments},
+        pins={},
     )
 
 

@@ -16,6 +16,7 @@ from harness.session.request import (
     names,
     options,
     read_clock,
+    read_on,
     read_seconds,
     read_shard,
     read_share,

@@ -1,0 +1,148 @@
+"""What a Ray cluster costs: a plan whose launches sleep, in one node's slot and in four, all on this machine.
+
+    python -m bench.fleet [NODES]
+
+Each node takes itself for a machine of its own. The plan is measured twice, with one node and with NODES (four).
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import session
+from harness.fleet import coordinator
+from harness.fleet.ray import RayCluster
+from harness.model.launch import Launch
+
+ROOT = Path(__file__).parents[1]
+
+BAKE = """
+variable "ENVIRONMENTS" {
+  default = [{ name = "any", tensorflow = "2.0.0", python = "3.11", as_of = "2019-11-01T00:00:00Z" }]
+}
+"""
+
+#: Its launches sleep: nodes share this machine's cores, which would be what is measured else.
+SCENARIO = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Sleeps"
+# source = "https://example.org"
+#
+# [tool.harness.axes]
+# number = ["1", "2", "3", "4", "5", "6", "7", "8"]
+# ///
+import time
+
+
+def scenario(bench, number):
+    bench.measure(lambda: time.sleep(0.5))
+"""
+
+#: Rounds of each of the eight groups, and how long a launch sleeps in seconds.
+ROUNDS, SECONDS = 8, 3.0
+
+
+class Clock(session.Listener):
+    """When launches ended, and what this process had used of CPUs by then."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[float, float]] = []
+        self.launches: list[Launch] = []
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        self.ended.append((time.monotonic(), time.process_time()))
+        self.launches.append(launch)
+
+
+def main() -> None:
+    """Print both times, their ratio, and the coordinator's cost."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    folder = Path(tempfile.mkdtemp(prefix="harness-bench-"))
+    try:
+        planned = project(folder)
+        one, launches, _ = measured(folder, planned, 1)
+        many, _, cost = measured(folder, planned, count)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"launches: {launches}, each asleep for {SECONDS:g} s")
+    print(f"one node: {one:.1f} s; {count} nodes: {many:.1f} s, {many * count / one:.3f} × 1/{count} of it")
+    print(f"coordinator: {cost * 1e3:.1f} ms of CPU a launch")
+
+
+def project(folder: Path) -> session.Planned:
+    """The plan, of a project without TensorFlow."""
+    root = folder / "project"
+    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
+    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
+    (root / "images" / "locks").mkdir()
+    (root / "images" / "locks" / "any-cpu.txt").write_text("# nothing\n")
+    (root / "docker-bake.hcl").write_text(BAKE)
+    (root / "scenarios" / "sleeps.py").write_text(SCENARIO)
+    os.environ |= {"HARNESS_PROJECT": str(root), "HARNESS_CACHE_DIR": str(folder / "cache")}
+    asked = session.Request(
+        scenarios=["sleeps"],
+        backend="local",
+        warmup=0.0,
+        measure=SECONDS,
+        rounds=ROUNDS,
+        seed=1,
+        on="ray",
+        cpus="all",
+        results=folder / "results",
+    )
+    return session.plan(asked)
+
+
+def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:
+    """From the first unit that is handed out to the last one's end, in seconds; launches; and CPU seconds of each."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster  # noqa: PLC0415 - after that is said
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    try:
+        for number in range(count):
+            own = folder / f"nodes{count}" / str(number)
+            own.mkdir(parents=True)
+            names = {"HARNESS_MACHINE_ID": f"node-{number}", "HARNESS_MACHINE_LOCK": str(own / "lock")}
+            variables = {**names, "HARNESS_DATA_DIR": str(own / "data"), "PYTHONPATH": str(ROOT)}
+            cluster.add_node(num_cpus=0, resources={"slot": 1}, env_vars=variables)
+        clock, timed = Clock(), Timed(cluster.address)
+        coordinator.run(planned, timed, clock)
+    finally:
+        cluster.shutdown()
+    launches = len(clock.ended)
+    (_, first), (_, last) = clock.ended[0], clock.ended[-1]
+    return timed.last - timed.first, launches, (last - first) / (launches - 1)
+
+
+class Timed(RayCluster):
+    """Knows when the first unit was handed out that measures, and when the last one ended."""
+
+    first = 0.0
+    last = 0.0
+
+    def start(self, place: Any, unit: Any) -> None:
+        """Begin a unit."""
+        if not unit.to_prepare:
+            self.first = self.first or time.monotonic()
+        super().start(place, unit)
+
+    def take(self) -> Any:
+        """What has happened."""
+        told = super().take()
+        if any(name == "over" for _, (name, _) in told):
+            self.last = time.monotonic()
+        return told
+
+
+if __name__ == "__main__":
+    main()
