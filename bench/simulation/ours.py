@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
-from harness.analysis.control import Control, pooled
+from harness.analysis.control import Control, beyond, pooled
 from harness.analysis.moderation import Residual, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
@@ -116,7 +116,7 @@ def judged(found: Measured, effect: float) -> list[Verdict | None]:
     logs = Logs(known.mean + effect, known.variance, known.rounds, known.freedom)
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    return [each.verdict for each in judgements(logs, judge(logs, margins), rounds, [found.control], MARGIN)]
+    return [each.verdict for each in judgements(logs, judge(logs, margins), rounds, beyond([found.control], MARGIN))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Answer:
     Along the environments these are environments, else values of the axis `comparison.along`; `context` holds what
     both share: the environment, and the compared axes that are equal on both sides; `subject_has` and `base_has` are
     each side's values of the compared axes in which they differ beside. `findings` go from the lowest ratio to the
-    highest.
+    highest, and are all of one machine.
     """
 
     table: ScenarioTable
@@ -67,16 +67,17 @@ class Answer:
 
 
 def answers(table: ScenarioTable) -> list[Answer]:
-    """A sentence for each comparison of the table that has a ratio, in the order in which they are told.
+    """A sentence for each comparison of the table that has a ratio, and each machine, in the order of telling.
 
     First those that are decided in some row, then in the header's order; of one entry of the header, what lies farthest
     from equal first.
     """
     entries = list(table.scenario.compare)
     found = [
-        _answer(table, head.comparison, index, head)
+        _answer(table, head.comparison, index, head, machine)
         for index, head in enumerate(table.columns)
-        if head.comparison and any(row.values[index].compared for row in table.rows)
+        for machine in dict.fromkeys(row.machine for row in table.rows if row.values[index].compared)
+        if head.comparison
     ]
     return sorted(found, key=lambda each: (not each.is_decided, entries.index(each.comparison), -each.distance))
 
@@ -87,11 +88,11 @@ def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     return [each for turn in turns for each in sorted(turn, key=lambda each: not each.is_decided)]
 
 
-def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn) -> Answer:
+def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     along_environments = entry.along == ENVIRONMENT
     findings = []
-    for row in table.rows:
+    for row in (each for each in table.rows if each.machine == machine):
         compared = row.values[index].compared
         # a column holds time(other) / time(side): along the environments the sentence is about `side`
         if compared and along_environments:

@@ -34,6 +34,7 @@ class Attribution:
     `axes` are those that vary and their levels, the base first; `held` are the others of which the run has several
     values, and the one that was used. `cells` of the `of` cells with a number are the factorial, in `rounds` rounds
     that all of them have. `unchecked`: of some that the table compares it is not known whether they did the same work.
+    All of it is of one `machine`, where the run has several.
     """
 
     scenario: Scenario
@@ -45,6 +46,7 @@ class Attribution:
     rounds: int
     effects: Sequence[Effect]
     unchecked: bool
+    machine: str = ""
 
     @property
     def judged(self) -> bool:
@@ -81,16 +83,17 @@ def _prominence(effect: Effect) -> tuple[bool, float]:
 def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribution]:
     """The attribution of each of the table's devices on which two axes or more vary in a complete factorial.
 
-    Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
+    Each is of one machine. Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
     """
     if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
         return []
-    devices = dict.fromkeys(row.device for row in table.rows)
-    return [made for device in devices if (made := _attribution(run, table, found, device))]
+    places = dict.fromkeys((row.device, row.machine) for row in table.rows)
+    return [made for place in places if (made := _attribution(run, table, found, *place))]
 
 
-def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) -> Attribution | None:
-    measured = [cell for cell, value in table.cells().items() if cell.device is device and value.estimate]
+def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, machine: str) -> Attribution | None:
+    values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
+    measured = [cell for cell, value in values if cell.device is device and value.estimate]
     enough = min(FEWEST_ROUNDS, max((len(found.series[cell]) for cell in measured), default=0))
     odd = _odd(table)
     usable = {
@@ -118,8 +121,9 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device) 
         cells=len(cells),
         of=len(measured),
         rounds=len(rounds),
-        effects=effects(shaped, varying, run.plan.margin, found.control),
+        effects=effects(shaped, varying, run.plan.margin, found.control_of(cells[0])),
         unchecked=_unchecked(table, cells),
+        machine=machine,
     )
 
 

@@ -35,7 +35,7 @@ from harness.analysis.verdicts import (
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
-from harness.model.scenario import Cell, Claim, Scenario
+from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 
 #: What lies below this share of the least that is claimed would not have been reported: it is not seen.
 SHARE = 0.1
@@ -103,7 +103,7 @@ class ClaimResult:
     """A claim where it was made (`at`), and in the run's other environments in place of that one, in the run's order.
 
     `fixed` is the oldest release after the claimed one from which on it is not seen in any that was measured, of a
-    claim that holds where it was made.
+    claim that holds where it was made. All of it is of one `machine`, where the run has several.
     """
 
     scenario: Scenario
@@ -111,6 +111,7 @@ class ClaimResult:
     at: Place
     elsewhere: Sequence[Place]
     fixed: Place | None
+    machine: str = ""
 
     @property
     def places(self) -> list[Place]:
@@ -154,12 +155,22 @@ def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
 
 
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
-    """Every claim of the run's scenarios of which the run has cells, in the headers' order.
+    """Every claim of the run's scenarios of which the run has cells, in the headers' order, and machine by machine.
 
     Of a run that was asked for some issues' claims, only these: others may share their cells by chance. `found_of`
     gives what there is of each cell of a quantity.
     """
-    return [result for scenario in run.scenarios for result in _of_scenario(run, scenario, found_of)]
+    return [
+        replace(result, machine=machine)
+        for scenario in run.scenarios
+        for machine in scenario.axes.get(MACHINE, [""])
+        for result in _of_scenario(run, _on(scenario, machine), found_of)
+    ]
+
+
+def _on(scenario: Scenario, machine: str) -> Scenario:
+    """The scenario with the cells of one machine alone."""
+    return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
 def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:

@@ -125,8 +125,9 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     # what is measured alone comes last: of a step that changes, it is no check of turns
     alone = [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
     bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
+    lost = [found.is_lost(pair.cell, log_margin) for pair in family]
     judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
-    said = judgements(logs, judged, [len(pair.logs) for pair in family], [found.control], log_margin)
+    said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
     then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level) + bias
     results = (
@@ -255,7 +256,8 @@ def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
     weights = np.array([pair.weight for pair in family], np.float64)
     residuals = [found.residuals.get(found.groups.get(pair.cell, "")) for pair in family]
-    return moderate(means([pair.logs for pair in family]), weights, residuals)
+    machines = [found.machine(pair.cell) for pair in family]
+    return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
 def _unjudged(pair: _Pair, level: float, found: Lookup) -> Compared:

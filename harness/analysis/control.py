@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -23,6 +23,11 @@ class Control:
         """Whether the whole interval lies outside `margin` (log scale): then the run calls nothing a difference."""
         ends = self.estimate.interval
         return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
+
+
+def beyond(controls: Iterable[Control | None], margin: float) -> bool:
+    """Whether one of the controls lies beyond `margin` (log scale)."""
+    return any(each.beyond(margin) for each in controls if each)
 
 
 def control(counting: Sequence[Launch]) -> Control | None:

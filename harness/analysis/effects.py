@@ -18,7 +18,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from harness.analysis.control import Control
+from harness.analysis.control import Control, beyond
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
 from harness.analysis.verdicts import (
@@ -165,4 +165,4 @@ def _judged(
     if n < FEWEST_ROUNDS:
         halves = half_widths(logs, 1.0 - level).tolist()
         return [unjudged(each, half, n, level) for each, half in zip(mean.tolist(), halves, strict=True)]
-    return judgements(logs, judge(logs, margin), [n] * mean.size, [control], margin)
+    return judgements(logs, judge(logs, margin), [n] * mean.size, beyond([control], margin))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from harness.analysis.control import Control, control
+from harness.analysis.control import Control, beyond, control
 from harness.analysis.moderation import Residual, residual
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.analysis.trends import Trend, trends
@@ -23,8 +23,9 @@ class Lookup:
     `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
     `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot; `observed`
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
-    known before any launch. `control` is the run's A/A control; `references` are those that blocks of a round
-    share; `groups` names each cell's group; by group, `residuals` are what launches scatter by, and `costs` the seconds
+    known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
+    `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
+    those that measured it, `residuals` are what launches scatter by, and `costs` the seconds
     of one round; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
     of each environment; `seen` keeps what `observations` has found, which is asked often.
     """
@@ -36,9 +37,10 @@ class Lookup:
     pilots: Mapping[Cell, Launch]
     observed: Mapping[Cell, Sequence[Launch]]
     unavailable: Mapping[Cell, Unavailable]
-    control: Control | None
+    controls: Mapping[str, Control]
     references: Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
     groups: Mapping[Cell, str]
+    machines: Mapping[str, str]
     residuals: Mapping[str, Residual]
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
@@ -48,6 +50,23 @@ class Lookup:
     def cells_of(self, scenario: str) -> list[Cell]:
         """The run's cells of a scenario."""
         return [cell for cell in self.cells if cell.scenario == scenario]
+
+    @property
+    def control(self) -> Control | None:
+        """The A/A control; None where there is none, or one for each of several machines."""
+        return next(iter(self.controls.values())) if len(self.controls) == 1 else None
+
+    def machine(self, cell: Cell) -> str:
+        """The machine that measured the cell; empty in a run that was not merged from several."""
+        return self.machines.get(self.groups.get(cell, ""), "")
+
+    def control_of(self, cell: Cell) -> Control | None:
+        """The A/A control of the machine that measured the cell."""
+        return self.controls.get(self.machine(cell))
+
+    def is_lost(self, cell: Cell, margin: float) -> bool:
+        """Whether that control lies beyond `margin` (log scale): then the cell is in no verdict."""
+        return beyond([self.control_of(cell)], margin)
 
     def weight(self, cell: Cell, other: Cell) -> float:
         """The variance of the log ratio of two cells of a group in a round, where a launch has one of 1.
@@ -110,6 +129,10 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     counting = counted(run.plan, launches)
     for launch in counting:
         (numbers if gave_number(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+    machines = {group.name: group.machine for group in run.plan.groups}
+    on: dict[str, list[Launch]] = defaultdict(list)
+    for launch in counting:
+        on[machines.get(launch.group, "")].append(launch)
     first = pilots(launches)
     for cell, pilot in first.items():
         if pilot.only_observed and cell not in observed:
@@ -122,9 +145,10 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         pilots=first,
         observed=dict(observed),
         unavailable=unavailable,
-        control=control(counting),
+        controls={machine: shown for machine, made in on.items() if (shown := control(made))},
         references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
+        machines=machines,
         residuals=_residuals(counting),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),

@@ -66,8 +66,12 @@ def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
     return np.array([numbers[label] for label in labels], np.intp)
 
 
-def moderate(logs: Logs, weights: Floats, residuals: Sequence[Residual | None]) -> Logs:
+def moderate(
+    logs: Logs, weights: Floats, residuals: Sequence[Residual | None], machines: Sequence[Hashable] | None = None
+) -> Logs:
     """The same with the variances to use, and their degrees of freedom.
+
+    Where `machines` says on which machine each was measured, those of one machine learn nothing from the others'.
 
     `weights`, shape (m,), are what each variance would be if every launch had one of 1, and `residuals` what the
     launches of each one's group scatter by; where that is None, nothing is lent. A variance that is too large to be of
@@ -75,6 +79,14 @@ def moderate(logs: Logs, weights: Floats, residuals: Sequence[Residual | None]) 
     """
     from scipy.special import fdtrc
 
+    if machines is not None and len(set(machines)) > 1:
+        variance, freedom = logs.variance.copy(), logs.freedom.copy()
+        for machine in dict.fromkeys(machines):
+            own = [index for index, each in enumerate(machines) if each == machine]
+            part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
+            found = moderate(part, weights[own], [residuals[index] for index in own])
+            variance[own], freedom[own] = found.variance, found.freedom
+        return replace(logs, variance=variance, freedom=freedom)
     variances, freedom = logs.variance / weights, logs.freedom
     known = np.array([each.freedom if each else 0.0 for each in residuals], np.float64)
     expected = np.array([each.variance if each else 1.0 for each in residuals], np.float64)

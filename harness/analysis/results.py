@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
@@ -40,6 +41,29 @@ class Results:
         self._stored = launches
         self._found: dict[str, Lookup] = {}
         self.by_hand = by_hand
+
+    @cached_property
+    def machines(self) -> "Mapping[str, Results]":
+        """What a run that was merged from several machines' has of each, by what it is called; else empty.
+
+        What is learnt of a whole run (its control, what disturbed it, how its launches took turns) is learnt of each.
+        """
+        found = {}
+        for facts in self.run.machines:
+            run = self.run.of_machine(facts)
+            groups = {group.name for group in run.plan.groups}
+            found[facts.label] = Results(run, [each for each in self._stored if each.group in groups], self.by_hand)
+        return found
+
+    @property
+    def each_machine(self) -> "Mapping[str, Results]":
+        """The same; this one alone, without a name, where it is of one machine."""
+        return self.machines or {"": self}
+
+    @cached_property
+    def agreements(self) -> list[Agreement]:
+        """The comparisons that several machines have, table by table."""
+        return [each for table in self.all_tables for each in agreements(table)]
 
     @property
     def margin(self) -> float:
@@ -119,7 +143,9 @@ class Results:
 
     @cached_property
     def turns(self) -> Turns | None:
-        """How launches took turns, and what was found of bias in it; None where none did."""
+        """How launches took turns, and what was found of bias in it; None where none did, and of several machines."""
+        if self.machines:
+            return None
         values = [value for table in self.tables for row in table.rows for value in row.values]
         # two columns may show one comparison
         compared = {(each.cell, each.other): each.alone for value in values if (each := value.compared)}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from harness.analysis import work
 from harness.analysis.conditions import Difference, differences, machines, same_software
-from harness.analysis.control import Control
+from harness.analysis.control import beyond
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
@@ -178,11 +178,12 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     cells = [cell for cell in one.cells if cell.scenario in about and cell in one.series and cell in other.series]
     both = [_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
     family = [each for each in both if each.judged]
-    controls, log_margin = [one.control, other.control], math.log1p(margin)
+    log_margin = math.log1p(margin)
+    lost = beyond([one.control, other.control], log_margin)
     differences = _differences(family)
-    changed = _judgements(family, differences, controls, log_margin)
+    changed = _judgements(family, differences, log_margin, lost=lost)
     base, unchanged = _base(family)
-    moved = _judgements(family, minus_others(differences, base), controls, log_margin) if base.size else {}
+    moved = _judgements(family, minus_others(differences, base), log_margin, lost=lost) if base.size else {}
     return Changes(
         cells=[
             CellChange(
@@ -240,11 +241,9 @@ def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     return np.arange(len(family) if len(family) >= FEWEST_CELLS else 0), False
 
 
-def _judgements(
-    family: Sequence[_Both], differences: Logs, controls: Sequence[Control | None], margin: float
-) -> dict[Cell, Judgement]:
+def _judgements(family: Sequence[_Both], differences: Logs, margin: float, *, lost: bool) -> dict[Cell, Judgement]:
     rounds = [each.rounds for each in family]
-    said = judgements(differences, judge(differences, margin), rounds, controls, margin)
+    said = judgements(differences, judge(differences, margin), rounds, lost)
     return {each.cell: judgement for each, judgement in zip(family, said, strict=True)}
 
 
@@ -260,7 +259,7 @@ def _shift(
     differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_Both], unchanged: bool, margin: float
 ) -> Shift:
     shift, rounds = medians(differences, [base]), min(each.rounds for each in family)
-    (change,) = judgements(shift, judge(shift, margin), [rounds], (), margin)
+    (change,) = judgements(shift, judge(shift, margin), [rounds], lost=False)
     return Shift(change, base.size, unchanged)
 
 

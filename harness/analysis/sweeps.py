@@ -93,20 +93,20 @@ def sweeps(table: ScenarioTable, found: Lookup, margin: float) -> list[MeasuredS
 
     `margin` is on the log scale.
     """
-    withheld = found.control is not None and found.control.beyond(margin)
     made = []
     for axis in (axis for axis in table.scenario.row_axes if axis in table.scenario.sweeps):
         lines: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
             lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
         made += [
-            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found, withheld=withheld)
+            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found, margin)
             for rows in lines.values()
         ]
     return [sweep for sweep in made if len(sweep.sizes) > 1]
 
 
-def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, *, withheld: bool) -> MeasuredSweep:
+def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, margin: float) -> MeasuredSweep:
+    withheld = found.is_lost(table.cell(rows[0], table.columns[0].side), margin)
     by_column = [
         (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
     ]

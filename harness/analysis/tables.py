@@ -15,7 +15,7 @@ from harness.analysis.work import steps
 from harness.model.environment import Device
 from harness.model.launch import Clock, Status
 from harness.model.run import Plan, Run
-from harness.model.scenario import GROWTH, STEP, Cell, Scenario
+from harness.model.scenario import GROWTH, MACHINE, STEP, Cell, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class Row:
     device: Device
     axes: Mapping[str, str]
     values: Sequence[Value]
+
+    @property
+    def machine(self) -> str:
+        """What the machine is called that measured it; empty in a run that was not merged from several."""
+        return self.axes.get(MACHINE, "")
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | 
     logs = means([[fmean(shifts[b][r]) - fmean(shifts[a][r]) for r in both] for a, b, both in family])
     weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
     groups = {group: _residual(group, found) for group in {found.groups.get(a, "") for a, *_ in family}}
-    logs = moderate(logs, np.array(weights), [groups[found.groups.get(a, "")] for a, *_ in family])
+    residuals = [groups[found.groups.get(a, "")] for a, *_ in family]
+    logs = moderate(logs, np.array(weights), residuals, [found.machine(a) for a, *_ in family])
     halves = half_widths(logs, shown_alpha(len(family)))
     for index, mean, half in zip(can_tell, logs.mean.tolist(), halves.tolist(), strict=True):
         told[index] = Estimate.from_log(mean, len(rounds[index]), half)

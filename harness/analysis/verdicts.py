@@ -15,14 +15,13 @@ of a table's intervals together hold their true ratios with 95 %.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.control import Control
 from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
 
 #: The chance that a table holds any wrong verdict.
@@ -126,20 +125,23 @@ def shown_alpha(comparisons: int) -> float:
     return ALPHA / max(1, comparisons)
 
 
-def judgements(
-    logs: Logs, judged: Judged, rounds: Sequence[int], controls: Iterable[Control | None], margin: float
-) -> list[Judgement]:
+def judgements(logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool]) -> list[Judgement]:
     """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of.
 
-    A control that lies beyond the `margin` takes all verdicts away: this run calls a thing different from itself.
+    `lost`, of all or of each: a control that lies beyond the margin takes its verdict away, as what was measured beside
+    it was called different from itself.
     """
-    lost = any(control.beyond(margin) for control in controls if control)
     made = []
-    for mean, half, verdict, count in zip(
-        logs.mean.tolist(), judged.half.tolist(), judged.verdicts, rounds, strict=True
+    for mean, half, verdict, count, is_lost in zip(
+        logs.mean.tolist(),
+        judged.half.tolist(),
+        judged.verdicts,
+        rounds,
+        [lost] * logs.mean.size if isinstance(lost, bool) else lost,
+        strict=True,
     ):
         few = count < FEWEST_ROUNDS and verdict not in (Verdict.FASTER, Verdict.SLOWER)
-        withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if lost else None
+        withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
         ratio = Estimate.from_log(mean, count, half)
         made.append(Judgement(ratio, judged.level, None if withheld else verdict, withheld))
     return made

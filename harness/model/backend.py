@@ -87,7 +87,7 @@ class BackendFacts:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
         found = handler.resolve_ref_schema(handler(schema))
-        del found["properties"]["more"]
+        found["properties"].pop("more", None)  # it may have been here before: two fields share it
         return found | {"additionalProperties": True}
 
 

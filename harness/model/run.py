@@ -1,7 +1,7 @@
 """Runs: one invocation of the matrix, what was asked and on what machine."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -9,7 +9,7 @@ from harness.model.backend import BackendFacts
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.numbers import Count, Rounds, Seconds, Share
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import MACHINE, Cell, Scenario
 from harness.model.texts import joined
 
 SCHEMA = 1
@@ -26,6 +26,7 @@ class Group:
     `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that every
     round launches twice, so that the run shows what it calls a difference where there is none; None where nothing is
     compared, or nothing hangs on what that would show. `piloted`: round 0 launches some of it, where the plan's does.
+    `machine` is the id of the one whose numbers it has, in a run that was merged from several machines'; else empty.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Group:
     cells: Sequence[Cell]
     control: Cell | None = None
     piloted: bool = True
+    machine: str = ""
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
@@ -219,6 +221,22 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """One machine of a merged run: which it is, its backend, and what launches might use, as the runs there say.
+
+    `label` is what the machine is called among the others, the value of its cells' axis MACHINE; `runs` are the ids of
+    those runs.
+    """
+
+    machine: Machine
+    label: str
+    host: Mapping[str, Any]
+    backend: BackendFacts
+    limits: Limits = field(default_factory=Limits)
+    runs: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """run.json: everything a report needs beside the launches.
 
@@ -229,7 +247,9 @@ class Run:
     alone, and `kit` is that of the kit's, both empty in runs older than these; `scripts` maps scenario to its file's
     text, for those from outside the project alone, so that who has only the report can run it again; `stops` maps group
     to how it ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are
-    older than machines' ids, or of one that cannot keep an id.
+    older than machines' ids, or of one that cannot keep an id. A run that was merged from those of several machines has
+    these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
+    `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made of.
     """
 
     id: str
@@ -254,7 +274,25 @@ class Run:
     own: Mapping[str, str] = field(default_factory=dict)
     kit: str = ""
     machine: Machine | None = None
+    machines: Sequence[MachineFacts] = ()
+    merged: Sequence[str] = ()
     schema: int = SCHEMA
+
+    def of_machine(self, facts: MachineFacts) -> "Run":
+        """What a merged run has of one of its machines, as a run of that alone."""
+        groups = [group for group in self.plan.groups if group.machine == facts.machine.id]
+        names = {group.name for group in groups}
+        unavailable = [each for each in self.plan.unavailable if each.cell.axes.get(MACHINE) == facts.label]
+        return replace(
+            self,
+            plan=replace(self.plan, groups=groups, unavailable=unavailable, limits=facts.limits),
+            scenarios=[replace(each, axes={**each.axes, MACHINE: [facts.label]}) for each in self.scenarios],
+            stops={name: stop for name, stop in self.stops.items() if name in names},
+            host=facts.host,
+            backend=facts.backend,
+            machine=facts.machine,
+            machines=(),
+        )
 
     @property
     def shown_folder(self) -> str:

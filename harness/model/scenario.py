@@ -1,7 +1,7 @@
 """Scenarios, as the headers of their files describe them; their cells, which get a number; and suites of cells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path, PurePosixPath
@@ -15,6 +15,9 @@ ENVIRONMENT = "environment"
 
 #: The axis of a scenario that was made of two versions of one (harness/catalog/versions.py), and its values.
 SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
+
+#: The axis that scenarios have in a run that was merged from those of several machines: no header can declare it.
+MACHINE = "on machine"
 
 #: The folders of a project's scenarios, below its top: its own, and what upstream issues tell of.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
@@ -247,6 +250,13 @@ class Cell:
     def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
         """What identifies the cell; hashable, and the same however the axes are ordered."""
         return (self.scenario, self.environment, self.device.value, tuple(sorted(self.axes.items())))
+
+    @property
+    def anywhere(self) -> "Cell":
+        """The cell as it is asked for on any machine, without the one that measured it in a merged run."""
+        if MACHINE not in self.axes:
+            return self
+        return replace(self, axes={axis: value for axis, value in self.axes.items() if axis != MACHINE})
 
     def __hash__(self) -> int:
         return hash(self.key)

@@ -3,7 +3,7 @@
 Times are seconds. A scenario is told by its name; a cell's result has a name that is the same in every run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,12 @@ from harness.analysis.settings import SettingDifference
 from harness.analysis.statistics import Estimate
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.turns import Turns
+from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
 from harness.report.comparisons import lines
 from harness.report.escape import dumps
-from harness.report.sections import answer, attribution, claims, scenarios, settings
+from harness.report.sections import answer, attribution, claims, machines, scenarios, settings
 
 #: 2: what is told is told as `harness.analysis` has it.
 SCHEMA = 2
@@ -101,6 +102,27 @@ class Hidden:
 
 
 @dataclass(frozen=True, slots=True)
+class OnMachine:
+    """What is learnt of one machine of a merged run: `name` is the value of its cells' axis `on machine`."""
+
+    name: str
+    control: Control | None
+    disturbance: Disturbance
+    turns: Turns | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A comparison that several machines have: what each says of it, and whether they agree (null: not clear)."""
+
+    scenario: str
+    what: str
+    verdicts: Mapping[str, Verdict | None]
+    agrees: bool | None
+    of: str = STEP
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """Everything that a report says, as data. Keys may be added within a version of `schema`."""
 
@@ -119,6 +141,8 @@ class Document:
     settings: Sequence[Hidden] = ()
     quantities: Sequence[Quantified] = ()
     claims: Sequence[Claimed] = ()
+    machines: Sequence[OnMachine] = ()
+    agreements: Sequence[Agreed] = ()
 
 
 def render(results: Results) -> str:
@@ -163,6 +187,13 @@ def build(results: Results) -> Document:
         claims=[
             Claimed(claims.text(results, each), each.claim.issue.short, each.claim.issue.url, each)
             for each in results.claims
+        ],
+        machines=[
+            OnMachine(name, each.found.control, each.disturbance, each.turns) for name, each in results.machines.items()
+        ],
+        agreements=[
+            Agreed(each.table.scenario.name, machines.what(each), each.verdicts, each.agrees, each.table.quantity)
+            for each in results.agreements
         ],
     )
 

@@ -16,6 +16,7 @@ from harness.report.sections import (
     course,
     environments,
     kept,
+    machines,
     measured,
     missing,
     observed,
@@ -27,6 +28,7 @@ from harness.report.sections import (
 
 SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     answer.sections,
+    machines.sections,
     claims.sections,
     scenarios.sections,
     sweeps.sections,

@@ -30,7 +30,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     yield Code(command(run), where=FILES)
     yield Text("This report from the stored launches:", where=FILES)
     yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
-    by_hand = results.by_hand(run, chosen(results))
+    by_hand = results.by_hand(run, {name: cell.anywhere for name, cell in chosen(results).items()})
     if by_hand.cells:
         yield Text(_without_the_harness(by_hand.others, _prints(results)), where=FILES)
         yield from (Code(line, where=FILES) for line in [*by_hand.others, by_hand.bake] if line)

@@ -18,7 +18,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
 from harness.report.comparisons import NO_VERDICT, why_withheld
-from harness.report.sections import claims, course, on_device, scripts, settings, statements, turns
+from harness.report.sections import claims, course, machines, on_device, scripts, settings, statements, turns
 from harness.report.sentences import changed_packages, environments, in_clock, moved
 
 #: How many sentences the answer has at most.
@@ -38,14 +38,15 @@ def sections(results: Results) -> Iterator[Section]:
     """Claims of upstream issues, what stands in for what, and the answer. The title says what was measured where."""
     taken = stood_in(results.run.plan.stand_ins)
     told = [*([taken] if taken else []), *(sentences(results) or ([] if results.claims else [no_answer(results)]))]
+    told += machines.sentences(results)
     blocks = [*claims.head(results), *(Text(each, where=EVERYWHERE) for each in told)]
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
     beside = [
-        conditions(results),
-        *([control(results)] if results.compares or results.claims else []),
-        *turns.warnings(results),
+        *machines.told(results, lambda each: [conditions(each)]),
+        *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
+        *machines.told(results, turns.warnings),
         *settings.sentences(results),
         *on_device.warnings(results),
     ]

@@ -36,7 +36,7 @@ def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
     # without verdicts there is nothing to paste
     where = EVERYWHERE if _has_verdicts(made) else REST
     several = any(table.several_devices for table in results.tables if table.scenario.name == made.scenario.name)
-    device = made.device.value if several else ""
+    device = ", ".join(filter(None, [made.device.value if several else "", made.machine]))
     yield from headed(results, made.scenario, device, where)
     yield Text(sentence(made, results.run.plan), where=where)
     yield from map(Figure, forest.effects(results, made))

@@ -88,6 +88,7 @@ def _columns(results: Results) -> list[Column[_Line]]:
     return [
         Column("issue", lambda line: line.result.claim.issue.short, is_label=True),
         Column("claim", lambda line: line.result.claim.reported),
+        Column("machine", lambda line: line.result.machine, is_optional=True, is_label=True),
         Column("where", lambda line: _where(line.place)),
         Column("claimed", lambda line: claimed(line.result.claim), is_number=True, legend=_CLAIMED),
         Column("measured", lambda line: Entry(measured(line.place), cells=line.place.cells), is_number=True),
@@ -160,7 +161,10 @@ def _told(results: Results, result: ClaimResult, place: Place) -> str:
     else:
         said = f"{claim.of} of {worse} is {amount} that of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))
-    told = f"{'' if apart else f'in {place.environment}, '}{said}{f' ({when})' if when else ''}"
+    where = ", ".join(
+        filter(None, [f"on {result.machine}" if result.machine else "", "" if apart else f"in {place.environment}"])
+    )
+    told = f"{f'{where}, ' if where else ''}{said}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     unclear = _unclear(place, claim) if place.outcome is Outcome.UNCLEAR else place.why
     versions = pythons(place.compared.pythons) if place.compared else ""

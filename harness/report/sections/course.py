@@ -10,7 +10,7 @@ from harness.model.run import Plan, Run, StopReason
 from harness.model.texts import counted, cpu_list
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
-from harness.report.sections import turns
+from harness.report.sections import machines, turns
 
 #: So many disturbed rounds are listed.
 LISTED = 10
@@ -23,9 +23,8 @@ def sections(results: Results) -> Iterator[Section]:
         more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
         items = [*map(_disturbed, found[:LISTED]), *more]
         judged = "A round is judged by what else the machine did while steps were timed, without looking at the times."
-        yield Section(
-            "Disturbed rounds", "disturbed", [Text(disturbance(results.disturbance)), Items(items), Text(judged, True)]
-        )
+        told = [Text(each) for each in machines.told(results, lambda each: [disturbance(each.disturbance)])]
+        yield Section("Disturbed rounds", "disturbed", [*told, Items(items), Text(judged, True)])
 
 
 def _disturbed(each: DisturbedRound) -> str:
@@ -141,7 +140,7 @@ def _by_time(results: Results) -> str:
     warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
     measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
     pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""
-    if results.turns:
+    if any(each.turns for each in results.each_machine.values()):
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
             f"{planned_.sample_seconds} s in each turn, and some alone in the end"

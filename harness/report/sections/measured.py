@@ -48,10 +48,14 @@ def _blocks(results: Results) -> Iterator[Block]:
     subjects = [subject(results, each) for each in run.scenarios if results.found.cells_of(each.name)]
     told = {
         "Rounds": course.told(results),
-        "Sampling": f"{course.sampling(results)}; {course.pinning(run)}",
+        "Sampling": f"{course.sampling(results)}{f'; {course.pinning(run)}' if not run.machines else ''}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
         "Checks of the turns": turns.checks(results),
-        "Machine": machine(run),
+        "Machine": "" if run.machines else machine(run),
+        **{
+            f"Machine {name}": f"{machine(each.run)}; launches {course.pinning(each.run)}"
+            for name, each in results.machines.items()
+        },
         "GPUs used": used_gpus(results),
         "GPU code": run.plan.compiled_code,
         "GPU clocks": locked_clocks(results),
@@ -157,6 +161,12 @@ def _card(told: Mapping[str, Any]) -> str:
 def facts(run: Run) -> list[tuple[str, str, str]]:
     """All that was recorded of the machine and of the backend: of which of them, what it is called, and as text."""
     of = {"machine": run.host, "backend": run.backend.told()}
+    if run.machines:
+        of = {
+            name: known
+            for each in run.machines
+            for name, known in ((each.label, each.host), (f"{each.label}: backend", each.backend.told()))
+        }
     return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
 
 

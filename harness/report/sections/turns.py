@@ -14,6 +14,8 @@ from harness.report.comparisons import lines
 
 def told(results: Results) -> str:
     """Which way it was: `the cells of a round took 20 turns on the same core; up to 3 were alive together`."""
+    if results.machines:
+        return "; ".join(f"on {machine}, {told(each)}" for machine, each in results.machines.items())
     found = results.turns
     if found is None:
         # before there are numbers, what is planned: those of scenarios that fix their calls take none all the same
@@ -29,6 +31,8 @@ def told(results: Results) -> str:
 
 def checks(results: Results) -> str:
     """What was looked for in the turns, and what was found; empty where none were taken."""
+    if results.machines:
+        return ". ".join(f"On {name}: {said}" for name, each in results.machines.items() if (said := checks(each)))
     found = results.turns
     if found is None:
         return ""

@@ -1,0 +1,53 @@
+"""Whether machines agree on what each of them measured by itself. Their numbers are never pooled, nor set in ratio."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.columns import ScenarioColumn
+from harness.analysis.comparisons import Compared
+from harness.analysis.tables import Row, ScenarioTable
+from harness.analysis.verdicts import Verdict
+from harness.model.scenario import MACHINE
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One comparison of a table as several machines have it, by what they are called; `row` is that of the first."""
+
+    table: ScenarioTable
+    column: ScenarioColumn
+    row: Row
+    compared: Mapping[str, Compared]
+
+    @property
+    def verdicts(self) -> dict[str, Verdict | None]:
+        """What is said of the comparison on each machine."""
+        return {machine: each.verdict for machine, each in self.compared.items()}
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all verdicts are one; None where too few of them are clear to tell."""
+        given = self.verdicts.values()
+        clear = {each for each in given if each not in (None, Verdict.UNCLEAR)}
+        if len(clear) > 1:
+            return False
+        return True if clear and all(each in clear for each in given) else None
+
+
+def agreements(table: ScenarioTable) -> list[Agreement]:
+    """The comparisons of a table that several machines have, in its order."""
+    found: list[Agreement] = []
+    for index, head in enumerate(table.columns):
+        alike: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+        for row in table.rows:
+            if row.machine and row.values[index].compared:
+                shared = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
+                alike[row.device, *shared].append(row)
+        found += [_agreement(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
+    return found
+
+
+def _agreement(table: ScenarioTable, head: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
+    compared = {row.machine: each for row in rows if (each := row.values[index].compared)}
+    return Agreement(table, head, rows[0], compared)

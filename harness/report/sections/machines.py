@@ -1,0 +1,99 @@
+"""The machines of a merged run: what each measured by itself, and whether those agree that measured the same."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from harness.analysis.agreement import Agreement
+from harness.analysis.results import Results
+from harness.model.run import MachineFacts
+from harness.model.scenario import MACHINE
+from harness.model.texts import counted, joined
+from harness.report import names
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Column, Items, Section, Text, tabulate
+from harness.report.comparisons import NO_VERDICT
+
+#: So many comparisons on which machines differ are told.
+LISTED = 10
+
+
+def told(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
+    """What is said of a run; of a merged one, of each of its machines, which the sentences then begin with."""
+    return [
+        f"{machine}: {sentence}" if machine else sentence
+        for machine, each in results.each_machine.items()
+        for sentence in of(each)
+        if sentence
+    ]
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The machines, and each comparison on which they differ."""
+    machines = results.run.machines
+    if not machines:
+        return
+    # what is under way there must not be looked up by each of them
+    groups = Counter(group.machine for group in results.run.plan.groups)
+    columns = [
+        Column[MachineFacts]("machine", lambda each: each.label, is_label=True),
+        Column[MachineFacts]("model", model),
+        Column[MachineFacts]("groups", lambda each: str(groups[each.machine.id]), is_number=True),
+        Column[MachineFacts]("id", lambda each: each.machine.id),
+        Column[MachineFacts]("runs", lambda each: ", ".join(each.runs)),
+    ]
+    differing = [each for each in results.agreements if each.agrees is False]
+    lines = [difference(each) for each in differing[:LISTED]]
+    more = [f"and {counted(len(differing) - LISTED, 'more comparison')}"] if len(differing) > LISTED else []
+    yield Section(
+        "Machines",
+        "machines",
+        [
+            tabulate("Machines", columns, machines, where=FILES),
+            Text(apart(machines), where=REPORT),
+            *([Items([*lines, *more], where=EVERYWHERE)] if lines else []),
+        ],
+    )
+
+
+def model(each: MachineFacts) -> str:
+    """The models of a machine's CPU and GPUs."""
+    cards = each.host.get("gpus")
+    known = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+    cpu = each.backend.told().get("architecture") if each.backend.is_remote else each.host.get("cpu")
+    return ", ".join(str(part) for part in (cpu, *known) if part)
+
+
+def apart(machines: Sequence[MachineFacts]) -> str:
+    """That machines' numbers are never taken together, and of which models they are."""
+    models = {model(each) for each in machines}
+    of = "are of different models" if len(models) > 1 else "are of one model, and not one machine"
+    return (
+        f"The machines {of}. Each row has the numbers of one: no interval, control or variance is learnt of two, "
+        "and none is compared with another."
+    )
+
+
+def sentences(results: Results) -> list[str]:
+    """Whether the machines agree on what several of them measured; nothing where none did."""
+    found = Counter(each.agrees for each in results.agreements)
+    if not found:
+        return []
+    on = joined(list(dict.fromkeys(name for each in results.agreements for name in each.compared)))
+    parts = [
+        f"they agree on {found[True]}" if found[True] else "",
+        f"they differ on {found[False]}" if found[False] else "",
+        f"on {found[None]} some have no clear verdict" if found[None] else "",
+    ]
+    return [f"{on} measured {counted(found.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."]
+
+
+def what(each: Agreement) -> str:
+    """What is compared, and in which rows: `graph vs eager, tf1.14 (fit)`."""
+    axes = [axis for axis in names.varying(each.table) if axis != MACHINE]
+    place = names.place(each.table, each.row, axes)
+    return f"{names.what(each.table, each.column)}{f' ({place})' if place else ''}"
+
+
+def difference(each: Agreement) -> str:
+    """What each machine says of a comparison on which they differ."""
+    said = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in each.verdicts.items()]
+    return f"{names.title(each.table)}: {what(each)} is {joined(said)}."
