@@ -27,6 +27,7 @@ COMMANDS = (
     "profile",
     "report",
     "compare",
+    "merge",
     "bundle",
     "doctor",
     "clean",

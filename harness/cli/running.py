@@ -37,7 +37,7 @@ def run(
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = _measured(planned, heard, wait=wait)
-        return _show(ended, json=json, fail_on=fail_on)
+        return show(ended, json=json, fail_on=fail_on)
 
 
 def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> session.Ended:
@@ -57,7 +57,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
-        code = _show(ended, json=json, fail_on=None, only=("answer", "claims"))
+        code = show(ended, json=json, fail_on=None, only=("answer", "claims"))
         left = upstream.unfinished(ended.results)
         if left:
             say(f"Without an outcome: {', '.join(left)}. The report says why.")
@@ -73,10 +73,11 @@ def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailO
     heard = Heard()
     with interruptible(heard.interrupted):
         ended = session.resume(folder, heard, backend=backend, wait=wait)
-        return _show(ended, json=json, fail_on=fail_on)
+        return show(ended, json=json, fail_on=fail_on)
 
 
-def _show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
+def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
+    """Print what a run found. Returns the exit code."""
     if json:
         sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
     report.show(ended.written, tables=not json, only=only)

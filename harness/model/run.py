@@ -249,7 +249,8 @@ class Run:
     to how it ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are
     older than machines' ids, or of one that cannot keep an id. A run that was merged from those of several machines has
     these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
-    `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made of.
+    `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made
+    of, and `absent` the groups of each shard, such as 3/5, of which there was none.
     """
 
     id: str
@@ -276,6 +277,7 @@ class Run:
     machine: Machine | None = None
     machines: Sequence[MachineFacts] = ()
     merged: Sequence[str] = ()
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     schema: int = SCHEMA
 
     def of_machine(self, facts: MachineFacts) -> "Run":

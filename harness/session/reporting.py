@@ -88,6 +88,12 @@ def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool =
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
         raise UsageError(f"{first} and {second} are the same run.", "Name two runs.")
+    for path, each in ((first, one), (second, other)):
+        if each.run.machines:
+            raise UsageError(
+                f"{path} has the numbers of several machines: launches of different days are compared on one.",
+                f"Compare the runs that it was merged from: {', '.join(each.run.merged)}.",
+            )
     if one.run.plan.clock is not other.run.plan.clock:
         raise UsageError(
             f"{first} measured {one.run.plan.clock.time}, and {second} {other.run.plan.clock.time}: they cannot be "

@@ -328,6 +328,8 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
+    if begun.merged:
+        raise UsageError(f"{path} was merged of other runs.", "Go on with one of those, and merge them again.")
     if not folder.is_from_here():
         raise UsageError(
             f"{path} was not begun by this user on this machine, or its run.json was changed since: going on with it "

@@ -38,7 +38,7 @@ def sections(results: Results) -> Iterator[Section]:
     """Claims of upstream issues, what stands in for what, and the answer. The title says what was measured where."""
     taken = stood_in(results.run.plan.stand_ins)
     told = [*([taken] if taken else []), *(sentences(results) or ([] if results.claims else [no_answer(results)]))]
-    told += machines.sentences(results)
+    told = [*machines.absent(results), *told, *machines.sentences(results)]
     blocks = [*claims.head(results), *(Text(each, where=EVERYWHERE) for each in told)]
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):

@@ -1,0 +1,35 @@
+"""`harness merge`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import completion, options
+from harness.cli.messages import say
+from harness.model.errors import Exit
+
+
+def merge(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of runs of one plan.", autocompletion=completion.runs),
+    ],
+    results: Annotated[Path, typer.Option(help="The folder that the merged run's is made in.")] = Path("results"),
+    fail_on: Annotated[
+        options.FailOn | None,
+        typer.Option(
+            "--fail-on", help="Exit with 5 if an environment is slower than the reference, with 1 if a cell failed."
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the launches as JSON on stdout.")] = False,
+) -> None:
+    """Make one run of runs of one plan: shards, or the same plan on several machines, whose numbers stay apart."""
+    from harness.cli import running  # noqa: PLC0415 - help needs none of what reports
+    from harness.fleet import merge as fleet  # noqa: PLC0415
+
+    merged = fleet.merge(folders, results)
+    code = running.show(merged.ended, json=json, fail_on=fail_on)
+    for sentence in merged.lacks:
+        say(sentence)
+    raise typer.Exit(Exit.CELLS_FAILED if merged.lacks else code)

@@ -1,0 +1,354 @@
+"""Runs of one plan, each from one machine, as one run: a group's numbers stay those of one machine."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.analysis.results import Results
+from harness.backends import registry
+from harness.files import read
+from harness.machine.lock import is_held
+from harness.model.errors import UsageError
+from harness.model.launch import Launch
+from harness.model.run import Group, MachineFacts, Run, Shard, Stop, StopReason, Unavailable
+from harness.model.scenario import MACHINE, Cell, Scenario
+from harness.model.texts import counted, joined
+from harness.plan import shards
+from harness.plan.groups import name_of
+from harness.session.reporting import report
+from harness.session.running import Ended
+from harness.store.folder import RunFolder, uncollected
+
+#: The most bytes of an artifact that are taken over.
+ARTIFACT_MOST = 1024**3
+
+#: What a merged run is not asked with, and whether the option takes a value.
+_OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--wait": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A run that was merged, and what it lacks.
+
+    `left_out` are sentences on folders that could not be taken, `unfinished` on runs that were interrupted; `missing`
+    maps each shard of which there is no run to its groups.
+    """
+
+    ended: Ended
+    left_out: Sequence[str]
+    unfinished: Sequence[str]
+    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def lacks(self) -> list[str]:
+        """A sentence for each thing that it lacks."""
+        absent = [
+            f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}."
+            for shard, groups in self.missing.items()
+        ]
+        return [*self.left_out, *self.unfinished, *absent]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A run that is merged, with its launches; `label` is what its machine is called, empty where all are of one."""
+
+    path: Path
+    run: Run
+    launches: Sequence[Launch]
+    label: str = ""
+
+    @property
+    def machine(self) -> str:
+        assert self.run.machine, "a run without a machine is left out"
+        return self.run.machine.id
+
+
+def merge(folders: Sequence[Path], results: Path) -> Merged:
+    """One run, in a folder of its own in `results`, of the runs in `folders`, and its report.
+
+    A folder that is damaged, of a newer harness, still being measured, or that does not say whose it is, is left out.
+    Raises UsageError for runs of different plans, and what differs; for one that was merged before; for rounds of a
+    group that were measured twice on a machine; and where nothing is left.
+    """
+    found, left_out = [], []
+    for path in dict.fromkeys(folders):
+        try:
+            found.append(_read(path))
+        except UsageError as error:
+            left_out.append(f"Left out: {error.message}")
+    if not found:
+        raise UsageError("\n".join(["There is no run to merge.", *left_out]), "Name folders of runs that have ended.")
+    parts = _labelled(found)
+    for each in parts:
+        _refuse_other(parts[0], each)
+    _refuse_twice(parts)
+    missing = _missing(parts)
+    now = datetime.now(UTC)
+    identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    merged = replace(_merged(parts), id=identity, absent=missing)
+    folder = RunFolder.create(results, identity)
+    merged = replace(merged, folder=str(folder.path))
+    folder.write_run(merged)
+    groups = _groups(parts)
+    both = [(part, launch) for part in parts for launch in part.launches]
+    launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda each: each[1].started)]
+    for launch in launches:
+        folder.append(launch)
+    made = Results(merged, launches, registry.by_hand)
+    ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
+    return Merged(ended, left_out, _unfinished(parts), missing)
+
+
+def _read(path: Path) -> _Part:
+    """A run that can be merged. Raises UsageError for any other."""
+    folder = RunFolder.open(path)
+    if is_held(path / ".lock"):
+        raise UsageError(f"{path} is being measured.")
+    with uncollected():
+        run, launches = folder.read_run(), folder.read_launches()
+    if run.plan.profile_calls:
+        raise UsageError(f"{path} holds profiles, and no measurement.")
+    if run.merged:
+        raise UsageError(f"{path} was merged itself. Name the runs that it was made of: {joined(list(run.merged))}.")
+    if not run.machine:
+        raise UsageError(
+            f"{path} does not say which machine measured it: it is older than that, or of another version."
+        )
+    return _Part(path, run, launches)
+
+
+def _labelled(found: Sequence[_Part]) -> list[_Part]:
+    """The runs, each with what its machine is called: its name, and its id where another one has that name."""
+    machines = {part.machine: part.run.machine for part in found if part.run.machine}
+    if len(machines) == 1:
+        return list(found)
+    shown = [machine.shown for machine in machines.values()]
+    labels = {
+        identity: machine.shown if shown.count(machine.shown) == 1 else f"{machine.shown} ({identity})"
+        for identity, machine in machines.items()
+    }
+    return [replace(part, label=labels[part.machine]) for part in found]
+
+
+def _refuse_other(first: _Part, other: _Part) -> None:
+    """Raises UsageError where two runs are not of one plan, with what differs."""
+    digests = [part.run.plan.shard.plan for part in (first, other) if part.run.plan.shard]
+    if len(digests) == 2 and digests[0] == digests[1]:
+        return
+    one, two = (_aspects(part.run) for part in (first, other))
+    told = [f"{name} ({_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
+    counts = {part.run.plan.shard.of for part in (first, other) if part.run.plan.shard}
+    if len(counts) > 1:
+        told.append(f"the number of shards ({joined([str(each) for each in sorted(counts)])})")
+    if not told and _names(first.run) != _names(other.run):
+        apart = sorted(_names(first.run) ^ _names(other.run))
+        told.append(f"the groups ({joined(apart[:3])}{f' and {len(apart) - 3} more' if len(apart) > 3 else ''})")
+    if not told and len(digests) == 2:
+        told.append("the cells of a group")
+    if told:
+        raise UsageError(
+            f"{first.path} and {other.path} are of different plans: {joined(told)}.",
+            "Merge runs of one plan: the same command on each machine, but for --shard, and the same --seed.",
+        )
+
+
+def _aspects(run: Run) -> dict[str, Any]:
+    found = shards.aspects(
+        run.plan, harness=run.harness, reference=run.reference, sources=run.sources, packages=run.pins
+    )
+    # as they come from JSON: a tuple is a list
+    return dict(json.loads(json.dumps(found)))
+
+
+def _difference(one: Any, other: Any) -> str:
+    """`1 and 2`; of mappings the first names whose values differ, and those where they are short."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
+        inner = [f"{name}: {_difference(one.get(name), other.get(name))}" for name in names[:3]]
+        return "; ".join([*inner, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+    told = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_text, (one, other))]
+    return f"{told[0]} and {told[1]}"
+
+
+def _text(value: Any) -> str:
+    return "none" if value in (None, "", [], {}) else "some" if isinstance(value, dict) else str(value)
+
+
+def _names(run: Run) -> set[str]:
+    """The groups of the whole plan, with those of which the run's machine could measure nothing."""
+    known = {scenario.name: scenario for scenario in run.scenarios}
+    absent = {
+        name_of(each.cell, known[each.cell.scenario]) for each in run.plan.unavailable if each.cell.scenario in known
+    }
+    elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
+    return {group.name for group in run.plan.groups} | absent | set(elsewhere)
+
+
+def _refuse_twice(parts: Sequence[_Part]) -> None:
+    """Raises UsageError where two runs have the same round of a group on one machine."""
+    owner: dict[tuple[str, str, int], _Part] = {}
+    for part in parts:
+        for at in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
+            other = owner.setdefault(at, part)
+            if other is not part:
+                raise UsageError(
+                    f"{other.path} and {part.path} both have round {at[2]} of {at[1]}, from one machine.",
+                    "Leave one of them out.",
+                )
+
+
+def _missing(parts: Sequence[_Part]) -> dict[str, list[str]]:
+    """The groups that no run has, by the shard that should have measured them."""
+    there = {group.name for part in parts for group in part.run.plan.groups}
+    found: dict[str, list[str]] = {}
+    sharded = [part.run.plan.shard for part in parts if part.run.plan.shard]
+    places = {group: (number, each.of) for each in sharded for group, number in each.elsewhere.items()}
+    for group, (number, of) in sorted(places.items(), key=lambda each: (each[1], each[0])):
+        if group not in there:
+            found.setdefault(str(Shard(number, of)), []).append(group)
+    return found
+
+
+def _unfinished(parts: Sequence[_Part]) -> list[str]:
+    """Sentences on runs of which some group was interrupted, or never ended."""
+    told = []
+    for part in parts:
+        stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
+        left = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
+        if left:
+            told.append(f"{part.path} was interrupted: {counted(left, 'group')} of it may have fewer rounds.")
+    return told
+
+
+# What is merged.
+
+
+def _merged(parts: Sequence[_Part]) -> Run:
+    first, groups = min(parts, key=lambda part: part.run.started).run, _groups(parts)
+    scenarios = [_with_machines(scenario, parts) for scenario in first.scenarios]
+    plans = [part.run.plan for part in parts]
+    known = {scenario.name: scenario for scenario in scenarios}
+    together: dict[str, Group] = {}
+    for part in parts:
+        for group in part.run.plan.groups:
+            made = groups[part.machine, group.name]
+            joint = together.setdefault(made.name, made)
+            cells = list(dict.fromkeys([*joint.cells, *made.cells]))
+            together[made.name] = replace(joint, cells=cells, piloted=joint.piloted or made.piloted)
+    unavailable = {
+        (cell := _on(each.cell, part)): Unavailable(cell, each.reason, each.advice)
+        for part in parts
+        for each in part.run.plan.unavailable
+    }
+    plan = replace(
+        first.plan,
+        groups=sorted(together.values(), key=lambda group: _place(group, known)),
+        unavailable=list(unavailable.values()),
+        shard=None,
+        stand_ins=list({each.role: each for each in (each for plan in plans for each in plan.stand_ins)}.values()),
+        compiled={name: way for plan in plans for name, way in plan.compiled.items()},
+    )
+    machines = _machines(parts)
+    return replace(
+        first,
+        command=_command(first.command),
+        plan=plan,
+        scenarios=scenarios,
+        images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
+        stops=_stops(parts, groups),
+        machine=None if machines else first.machine,
+        machines=machines,
+        host={} if machines else first.host,
+        merged=[part.run.id for part in parts],
+    )
+
+
+def _on(cell: Cell, part: _Part) -> Cell:
+    return replace(cell, axes={MACHINE: part.label, **cell.axes}) if part.label else cell
+
+
+def _with_machines(scenario: Scenario, parts: Sequence[_Part]) -> Scenario:
+    labels = list(dict.fromkeys(part.label for part in parts if part.label))
+    return replace(scenario, axes={MACHINE: labels, **scenario.axes}) if labels else scenario
+
+
+def _groups(parts: Sequence[_Part]) -> dict[tuple[str, str], Group]:
+    """By machine and the group's own name, what each group is in the merged run."""
+    found = {}
+    for part in parts:
+        known = {scenario.name: _with_machines(scenario, parts) for scenario in part.run.scenarios}
+        for group in part.run.plan.groups:
+            made = group
+            if part.label:
+                cells = [_on(cell, part) for cell in group.cells]
+                made = replace(
+                    group,
+                    name=name_of(cells[0], known[group.scenario]),
+                    axes={MACHINE: part.label, **group.axes},
+                    cells=cells,
+                    control=_on(group.control, part) if group.control else None,
+                    machine=part.machine,
+                )
+            found[part.machine, group.name] = made
+    return found
+
+
+def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
+    """Where a group stands: in the header's order of scenarios and values, those of one cell beside each other."""
+    axes = scenarios[group.scenario].axes
+    at = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
+    return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")
+
+
+def _machines(parts: Sequence[_Part]) -> list[MachineFacts]:
+    found: dict[str, MachineFacts] = {}
+    for part in parts:
+        run = part.run
+        if part.label and run.machine:
+            facts = MachineFacts(run.machine, part.label, run.host, run.backend, run.plan.limits)
+            known = found.setdefault(part.machine, facts)
+            found[part.machine] = replace(known, runs=[*known.runs, run.id])
+    return list(found.values())
+
+
+def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
+    """How each group ended: of rounds from several runs, as the last says, with all of the rounds."""
+    found: dict[str, Stop] = {}
+    for part in parts:
+        for name, stop in part.run.stops.items():
+            if (part.machine, name) in groups:
+                merged = groups[part.machine, name].name
+                before = found.get(merged)
+                found[merged] = replace(stop, rounds=stop.rounds + (before.rounds if before else 0))
+    return found
+
+
+def _command(typed: Sequence[str]) -> list[str]:
+    """What asks for the whole plan, of what asked for a shard of it."""
+    words, rest = list[str](), iter(typed)
+    for word in rest:
+        name, is_one, _ = word.partition("=")
+        if name not in _OPTIONS:
+            words.append(word)
+        elif _OPTIONS[name] and not is_one:
+            next(rest, None)
+    return words
+
+
+def _taken(folder: RunFolder, part: _Part, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
+    """A launch as the merged run has it, its artifacts in that one's folder."""
+    group = groups.get((part.machine, launch.group))
+    kept = []
+    for name in launch.artifacts:
+        try:
+            data = read(Path(name), within=part.path, most=ARTIFACT_MOST)
+        except OSError:  # it is told of in the run that it is from
+            continue
+        place, *inner = Path(name).parts[1:]
+        kept += folder.write_artifacts(f"{part.run.id}-{place}", {"/".join(inner): data})
+    return replace(launch, group=group.name if group else launch.group, cell=_on(launch.cell, part), artifacts=kept)
