@@ -1,11 +1,6 @@
 """Untrusted bytes as text that is safe to keep and to show."""
 
-
-def escaped(text: str, keep: str = "") -> str:
-    r"""The text with each control character that is not in `keep`, and what is no character, written like `\x1b`."""
-    return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+from harness.model.texts import escaped
 
 
 def one_line(text: str, limit: int = 500) -> str:

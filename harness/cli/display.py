@@ -19,7 +19,7 @@ from harness.model.backend import Stage, Step
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
-from harness.model.texts import counted
+from harness.model.texts import counted, escaped
 from harness.runner.walk import WalkListener, pilot_sampling
 
 
@@ -69,7 +69,7 @@ class LivePreparation:
         self._steps.pop(step.environment, None)
         self._begun.pop(step.environment, None)
         self.live.refresh()
-        self._console.print(Text(str(step)))
+        self._console.print(Text(escaped(str(step))))
 
     def _table(self) -> Table:
         """What is worked on, then what waits, as far as the terminal has lines."""
@@ -83,7 +83,7 @@ class LivePreparation:
         waiting = [step for step in steps if step.stage is Stage.WAITING]
         for step in working:
             seconds = self._clock() - self._begun.get(step.environment, self._clock())
-            words = Text(step.words, no_wrap=True, overflow="ellipsis")
+            words = Text(escaped(step.words), no_wrap=True, overflow="ellipsis")
             table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
         room = max(0, self._console.height - len(working) - 2)
         for step in waiting[:room]:
@@ -193,7 +193,8 @@ class PlainLaunches(Count):
         """A launch was stored."""
         super().end(launch)
         name = f"round {launch.round}" if launch.round else launch.role.value
-        say(f"[{self.done}/{self.total}] {name}: {launch.cell}: {self.described(launch)} ({self.left()})")
+        told = f"{name}: {launch.cell}: {self.described(launch)}"
+        say(escaped(f"[{self.done}/{self.total}] {told} ({self.left()})"))
 
 
 class LiveLaunches(Count):
@@ -232,7 +233,7 @@ class LiveLaunches(Count):
         """A launch begins."""
         super().begin(cell, number)
         self._name = f"round {number} of {self._rounds}" if number else self._first.value
-        self.live.update(self._task, description=f"{self._name}: {cell}")
+        self.live.update(self._task, description=escaped(f"{self._name}: {cell}"))
 
     def turn(self, number: int, turns: int) -> None:
         """Launches take a turn."""
@@ -257,4 +258,4 @@ class LiveLaunches(Count):
 
     def tell(self, line: str) -> None:
         """Print a line above."""
-        self.live.console.print(Text(line))
+        self.live.console.print(Text(escaped(line)))

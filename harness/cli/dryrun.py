@@ -10,7 +10,7 @@ from harness import session
 from harness.cli.messages import say_refused
 from harness.model.errors import Exit
 from harness.model.run import Shard, stood_in
-from harness.model.texts import counted
+from harness.model.texts import counted, escaped
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
@@ -21,7 +21,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     if json:
         typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:
-        typer.echo("\n".join(_lines(planned, outlook)))
+        typer.echo("\n".join(map(escaped, _lines(planned, outlook))))
     planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 

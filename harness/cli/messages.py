@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness import session
 from harness.model.errors import Exit, FileError, Problem
+from harness.model.texts import escaped
 
 if TYPE_CHECKING:
     from harness.session import Gate
@@ -26,8 +27,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def say(line: object) -> None:
-    """Print a line on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    """Print a line, or several, on stderr; what a terminal would do something else with than show it is escaped."""
+    print(escaped(str(line), keep="\n\t"), file=sys.stderr, flush=True)
 
 
 def say_defect(error: Exception) -> None:
@@ -57,7 +58,8 @@ def say_problems(problems: Iterable[Problem]) -> None:
     """
     here = Path.cwd()
     for each in problems:
-        say(replace(each, path=each.path.relative_to(here)) if each.path.is_relative_to(here) else each)
+        shown = replace(each, path=each.path.relative_to(here)) if each.path.is_relative_to(here) else each
+        say(escaped(str(shown), keep="\t"))
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:

@@ -13,7 +13,7 @@ from harness.cli.messages import columns, say_broken
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
-from harness.model.texts import counted
+from harness.model.texts import counted, escaped
 
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Claim, Comparison, Scenario
@@ -26,9 +26,9 @@ def list_scenarios() -> None:
     """List the scenarios and the suites."""
     found, suites = session.scenarios.listed()
     for scenario in found.scenarios.values():
-        typer.echo(f"{scenario.name}: {scenario.title}")
+        typer.echo(escaped(f"{scenario.name}: {scenario.title}"))
     for suite in suites.values():
-        typer.echo(f"--suite {suite.name}: {suite.title}")
+        typer.echo(escaped(f"--suite {suite.name}: {suite.title}"))
     say_broken(found.broken)
 
 
@@ -43,7 +43,9 @@ def show(
     if json:
         typer.echo(codec.dumps(described, indent=2))
     else:
-        told = ["\n".join(_lines(*each)) for each in zip(found.scenarios.values(), described, strict=True)]
+        told = [
+            "\n".join(map(escaped, _lines(*each))) for each in zip(found.scenarios.values(), described, strict=True)
+        ]
         typer.echo("\n\n".join(told), nl=bool(told))
     say_broken(found.broken)
     if found.broken:

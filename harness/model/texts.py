@@ -9,6 +9,19 @@ _LONGEST = 8192
 _PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
 
 
+def escaped(text: str, keep: str = "") -> str:
+    r"""The text with each control character that is not in `keep`, and what is no character, written like `\x1b`.
+
+    So is what changes the direction of the text around it. Every string that is not ours, such as an axis value, a
+    title or an error, is shown in a terminal by this function; then no such string is a line of its own.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+
+
 def counted(count: int, noun: str, verb: str = "") -> str:
     """`1 round`, `2 launches`, `1,200 cells`; with a verb, given in the singular: `1 cell is`, `2 cells are`."""
     if count != 1:

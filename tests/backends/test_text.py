@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.text import Tail, escaped, one_line
+from harness.backends.text import Tail, one_line
+from harness.model.texts import escaped
 
 
 @given(st.text(max_size=3000), st.integers(1, 50))

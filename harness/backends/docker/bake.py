@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from harness.backends.text import escaped, one_line
+from harness.backends.text import one_line
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import escaped
 
 #: How many of a failed step's last lines an error shows, and how many characters of each.
 LINES = 15
