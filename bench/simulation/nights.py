@@ -1,0 +1,358 @@
+"""Nights of which the truth is known: what our change points say of them, and other tools' rules beside them.
+
+A night is `ROUNDS` paired rounds of a cell and its reference on one machine. What the machine does to both (it gets
+slower, it swings, it is another host) moves their times, and their ratio only by a tenth of that: no two pieces of work
+are slowed by quite the same.
+"""
+
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from bench.simulation.machine import Floats
+from harness.analysis.statistics import student
+from harness.history.confirm import verdict
+from harness.history.index import History
+from harness.history.states import State, findings, judged
+from harness.model.history import (
+    CellPoint,
+    Decision,
+    Key,
+    Measured,
+    Measurer,
+    Origin,
+    Point,
+    Series,
+    Software,
+    Summary,
+)
+from harness.model.launch import Status
+from harness.model.run import Machine
+
+NIGHTS, ROUNDS = 100, 5
+#: No rule is asked before so many nights.
+FIRST = 10
+#: The spread of one paired round's log ratio, and of what a whole night does to the ratio.
+ROUND, NIGHT = 0.02, 0.005
+#: A change is found if its night is missed by no more.
+NEAR = 5
+
+
+class Kind(StrEnum):
+    """What a machine does over the nights."""
+
+    STILL = "still"
+    DRIFT = "drift"
+    SPIKES = "spikes"
+    HOSTS = "random hosts"
+    REPLACED = "machine replaced"
+    DRIVER = "new driver"
+
+
+@dataclass(frozen=True, slots=True)
+class Nights:
+    """Log times and log ratios of nights, with the ratios' standard errors; another machine or driver from `cut` on."""
+
+    kind: Kind
+    times: Floats
+    ratios: Floats
+    errors: Floats
+    cut: int
+
+    def series(self, count: int) -> list[Series]:
+        """What a history has of the first nights."""
+        points = [self._point(night) for night in range(count)]
+        key = Key("m-1", "step", "cpu", (), "tf2.1", "tf1.14")
+        if self.kind is Kind.REPLACED and count > self.cut:
+            return [Series(key, points[: self.cut]), Series(replace(key, machine="m-2"), points[self.cut :])]
+        return [Series(key, points)]
+
+    def _point(self, night: int) -> Point:
+        ratio, half = float(self.ratios[night]), float(self.errors[night]) * student(ROUNDS - 1)
+        driver = "new" if self.kind is Kind.DRIVER and night >= self.cut else "old"
+        origin = Origin(driver, "kit", "file", "lock", "image", "lock")
+        seconds = math.exp(float(self.times[night]))
+        ends = (ratio - half, ratio + half)
+        return Point(f"run-{night}", _day(night), ratio, *ends, ROUNDS, seconds, None, None, "ok", origin)
+
+
+def nights(kind: Kind, draw: np.random.Generator, *, step: float = 0.0, at: int = 0, noise: float = 1.0) -> Nights:
+    """Nights with a step (log scale) of the cell's time from night `at` on; `noise` times as noisy as usual."""
+    moved = draw.normal(size=NIGHTS) * 0.01  # the machine's own
+    apart = np.zeros(NIGHTS)
+    cut = NIGHTS // 2 + int(draw.integers(-15, 15))
+    if kind is not Kind.STILL:
+        day = np.arange(NIGHTS)
+        moved = moved + 0.10 * day / NIGHTS + 0.03 * np.sin(2.0 * np.pi * day / 30.0 + draw.uniform(0.0, 6.3))
+    if kind is Kind.SPIKES:
+        # one night in thirty is disturbed, and the cell by more than its reference
+        struck = draw.random(NIGHTS) < 1.0 / 30.0
+        moved = moved + struck * draw.exponential(0.3, NIGHTS)
+        apart = apart + struck * draw.exponential(0.2, NIGHTS)
+    if kind is Kind.HOSTS:
+        moved = moved + (draw.normal(size=4) * 0.10)[draw.integers(4, size=NIGHTS)]
+    if kind in (Kind.REPLACED, Kind.DRIVER):
+        later = np.arange(NIGHTS) >= cut
+        moved, apart = moved - 0.3 * later, apart + 0.05 * later
+    truth = 0.1 * moved + apart + step * (np.arange(NIGHTS) >= at) + draw.normal(size=NIGHTS) * NIGHT * noise
+    rounds = truth + draw.normal(size=(ROUNDS, NIGHTS)) * ROUND * noise
+    errors = rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS)
+    ratios = rounds.mean(axis=0)
+    return Nights(kind, moved + ratios, ratios, errors, cut)
+
+
+#: A rule says at which nights it sees the time change, once it has the nights before each count: (count, index) pairs.
+Rule = Callable[[Nights, Floats], list[tuple[int, int]]]
+
+
+def ours(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    """What is suspected, by the history's own states."""
+    told = []
+    for count in range(FIRST, NIGHTS + 1):
+        for series in of.series(count):
+            first = int(series.points[0].run.removeprefix("run-"))
+            said = judged(series)
+            told += [
+                (count, first + change.index)
+                for change, finding in zip(said.changes, said.findings, strict=True)
+                if finding.state is State.SUSPECTED
+            ]
+    return told
+
+
+def otava(p: float, least: float) -> Rule:
+    """apache-otava, with a significance and a least change."""
+
+    def rule(of: Nights, values: Floats) -> list[tuple[int, int]]:
+        from otava.analysis import compute_change_points
+
+        times = np.exp(values).tolist()
+        told = []
+        for count in range(FIRST, NIGHTS + 1):
+            found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
+            told += [(count, int(each.index)) for each in found]
+        return told
+
+    return rule
+
+
+def asv(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    """asv's regressions of 5 %: levels by the least sum of distances, of as many as its criterion says.
+
+    After asv/step_detect.py: k levels minimise ln(sum) + 4 k ln n / n; here by the exact search, of at most five, of
+    two nights at least, with even weights. A change is told where the last level is more than 5 % off the one before.
+    """
+    n, most, fewest = values.size, 5, 2
+    levels = np.unique(values)
+    sums = np.vstack([np.zeros(levels.size), np.abs(values[:, None] - levels).cumsum(axis=0)])
+    lost = np.full((n + 1, n + 1), np.inf)
+    for a in range(n):
+        lost[a, a + fewest :] = (sums[a + fewest :] - sums[a]).min(axis=1)
+    best = [lost[0]]
+    begun = []
+    for _ in range(1, most):
+        whole = best[-1][:, None] + lost
+        begun.append(whole.argmin(axis=0))
+        best.append(whole.min(axis=0))
+    told = []
+    for count in range(FIRST, n + 1):
+        scores = [math.log(max(each[count], 1e-12)) + 4.0 * k * math.log(count) / count for k, each in enumerate(best)]
+        k = int(np.argmin(scores))
+        if k:
+            last = int(begun[k - 1][count])
+            before = int(begun[k - 2][last]) if k > 1 else 0
+            if abs(np.median(values[last:count]) - np.median(values[before:last])) > math.log(1.05):
+                told.append((count, last))
+    return told
+
+
+def perfherder(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    """Perfherder's: t above 7 and a change of 2 %, of the 12 to 24 nights before and the 12 from a night on.
+
+    After treeherder's perfalert: the nights weigh less the farther they are, and a neighbour's t is not larger.
+    """
+    back, fore = 24, 12
+
+    def t(at: int, end: int) -> tuple[float, float]:
+        sides = values[max(0, at - back) : at][::-1], values[at : min(end, at + fore)]
+        means, parts = [], []
+        for side in sides:
+            mean = float(np.average(side, weights=1.0 - np.arange(side.size) / side.size))
+            means.append(mean)
+            parts.append(float(((side - mean) ** 2).sum()) / max(1, side.size - 1) / side.size)
+        return abs(means[1] - means[0]) / math.sqrt(sum(parts)), abs(means[1] - means[0])
+
+    told = []
+    for at in range(fore, NIGHTS - fore + 1):
+        here, size = t(at, at + fore)
+        if here > 7.0 and size > math.log(1.02) and t(at - 1, at + fore)[0] <= here >= t(at + 1, at + fore)[0]:
+            told.append((at + fore, at))
+    return told
+
+
+def one_night(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    """A night that is 5 % slower than the one before."""
+    return [(night + 1, night) for night in range(FIRST, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)]
+
+
+def one_of_week(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    """A night that is 5 % slower than the median of the seven before."""
+    return [
+        (night + 1, night)
+        for night in range(FIRST, NIGHTS)
+        if values[night] - float(np.median(values[night - 7 : night])) > math.log(1.05)
+    ]
+
+
+RULES: dict[str, Rule] = {
+    "harness": ours,
+    "otava, its defaults": otava(0.001, 0.0),
+    "otava, p < 1e-5 and 3 %": otava(1e-5, 0.03),
+    "asv, 5 %": asv,
+    "Perfherder, t > 7 and 2 %": perfherder,
+    "5 % slower than the night before": one_night,
+    "5 % slower than the week's median": one_of_week,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Of one series: how many changes that are none a rule told, and after how many nights the one that is (None)."""
+
+    false: int
+    delay: int | None
+
+
+def said(rule: Rule, of: Nights, values: Floats, at: int | None = None) -> Said:
+    """What a rule tells of a series whose time changes at `at`, if at all. One change told twice counts once."""
+    found: list[int] = []
+    delay = None
+    for count, index in sorted(rule(of, values)):
+        if at is not None and abs(index - at) <= NEAR and count > at:
+            delay = count - at if delay is None else delay
+        elif all(abs(index - each) > NEAR for each in found):
+            found.append(index)
+    return Said(len(found), delay)
+
+
+def night_shares(name: str, kind: Kind, times: bool, trials: int, seed: int) -> float:  # noqa: FBT001
+    """How many false alarms a rule gives a series in a year, of times or of ratios."""
+    draw = np.random.default_rng(seed)
+    made = [nights(kind, draw) for _ in range(trials)]
+    false = sum(said(RULES[name], each, each.times if times else each.ratios).false for each in made)
+    return false / trials * 365.0 / (NIGHTS - FIRST)
+
+
+def found_share(
+    name: str, kind: Kind, step: float, trials: int, seed: int, noise: float = 1.0
+) -> tuple[float, float, float]:
+    """Of ratios: the shares of changes that a rule tells within five nights and at all, and the nights it takes."""
+    draw = np.random.default_rng(seed)
+    delays = []
+    for _ in range(trials):
+        at = int(draw.integers(30, 80))
+        made = nights(kind, draw, step=math.log1p(step), at=at, noise=noise)
+        delays.append(said(RULES[name], made, made.ratios, at).delay)
+    told = [each for each in delays if each is not None]
+    soon = sum(each <= 5 for each in told)
+    return soon / trials, len(told) / trials, float(np.median(told)) if told else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Of many histories: false suspicions and false alarms in all, and of what did change, the shares suspected within
+    five nights and confirmed.
+    """
+
+    years: float
+    false_suspicions: int
+    false_alarms: int
+    suspected: float
+    confirmed: float
+
+
+def whole(kind: Kind, histories: int, seed: int, *, cells: int = 8) -> Whole:
+    """The whole way, night after night: added to a history, detected, confirmed side by side, alarmed.
+
+    Half of the histories' cells become 5 % slower at some night. Each night up to three suspicions are measured again:
+    ten paired rounds of both sides.
+    """
+    draw = np.random.default_rng(seed)
+    false_suspicions = false_alarms = changed = soon = right = 0
+    for _ in range(histories):
+        ats = [int(draw.integers(30, 80)) if cell % 2 else None for cell in range(cells)]
+        made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0) for at in ats]
+        # every cell of a machine is on that machine
+        made = [replace(each, cut=made[0].cut) for each in made] if kind is not Kind.REPLACED else made
+        suspected: dict[tuple[int, int], int] = {}
+        alarms: dict[tuple[int, int], int] = {}
+        with tempfile.TemporaryDirectory() as folder:
+            where = str(Path(folder) / "history.duckdb")
+            for night in range(NIGHTS):
+                with History.open(where, writing=True) as history:
+                    history.add(_summary(made, ats, night))
+                    if night + 1 < FIRST:
+                        continue
+                    decided = 0
+                    for finding in findings(history.series(), history.decisions()):
+                        cell, since = int(finding.key.scenario[1:]), int(finding.since[4:])
+                        is_true = ats[cell] is not None and abs(since - (ats[cell] or 0)) <= NEAR
+                        place = (cell, ats[cell] or 0) if is_true else (cell, 1000 + since // NEAR)
+                        if finding.state is State.SUSPECTED:
+                            suspected.setdefault(place, night + 1)
+                            if decided < 3:
+                                decided += 1
+                                _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
+                        if finding.state is State.CONFIRMED:
+                            alarms.setdefault(place, night + 1)
+        false_suspicions += sum(at >= 1000 for _, at in suspected)
+        false_alarms += sum(at >= 1000 for _, at in alarms)
+        for cell, at in enumerate(ats):
+            if at is not None:
+                changed += 1
+                soon += suspected.get((cell, at), NIGHTS) - at <= 5
+                right += (cell, at) in alarms
+    years = histories * cells * (NIGHTS - FIRST) / 365.0
+    return Whole(years, false_suspicions, false_alarms, soon / changed, right / changed)
+
+
+def _confirm(history: History, finding: "object", truth: float, draw: np.random.Generator, night: int) -> None:
+    """Both sides again, and what is decided."""
+    logs = truth + draw.normal(size=10) * ROUND
+    mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
+    told = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)  # type: ignore[attr-defined]
+    if told is not None:
+        ends = (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+        key, since, suspects = finding.key, finding.since, finding.suspects  # type: ignore[attr-defined]
+        history.decide(Decision(key, since, list(suspects), told, f"confirm-{night}", _day(night), *ends))
+
+
+def _summary(made: Sequence[Nights], ats: Sequence[int | None], night: int) -> Summary:
+    """One night's run of all cells, each a scenario of its own, whose file changes when its time does."""
+    points, scenarios = [], {}
+    machine = Machine("m-2" if made[0].kind is Kind.REPLACED and night >= made[0].cut else "m-1")
+    driver = "new" if made[0].kind is Kind.DRIVER and night >= made[0].cut else "old"
+    for cell, (each, at) in enumerate(zip(made, ats, strict=True)):
+        point = each._point(night)
+        name = f"s{cell}"
+        scenarios[name] = Measured("new" if at is not None and night >= at else "old", name)
+        ends = (point.log_ratio, point.low, point.high)
+        points.append(
+            CellPoint(machine.id, name, "cpu", {}, "tf2.1", Status.OK, "tf1.14", {}, "step", *ends, ROUNDS, 0.01)
+        )
+    software = {name: Software("lock", "image", {}) for name in ("tf1.14", "tf2.1")}
+    measurer = Measurer(machine, driver=driver)
+    return Summary(
+        f"run-{night}", _day(night), "1", "", "", 0.03, "1 CPU", "tf1.14", "kit", [measurer], software, scenarios, points
+    )
+
+
+def _day(night: int) -> str:
+    return (datetime(2026, 1, 1, 4, tzinfo=UTC) + timedelta(days=night)).isoformat()
