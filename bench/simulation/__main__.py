@@ -12,6 +12,7 @@ from typing import Protocol
 from bench.simulation.bisection import search
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
+from bench.simulation.nights import RULES, Kind, Whole, false_a_year, found_share, whole
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
@@ -58,6 +59,7 @@ def main() -> None:
         _claims(simulate)
         _power(simulate)
         _mixtures(simulate)
+        _nights(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
@@ -308,6 +310,52 @@ def _searches(trials: int, seed: int) -> None:
             [str(count), shown, f"{spread:.0%}", _percent(found.right), _percent(found.wrong), *taken, *bisected]
         )
     _print([*heads, *(f"plain, rounds a probe: {each}" for each in plain)], rows)
+
+
+def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    print("\n## Nights\n")
+    trials = {name: tables // 2 if name == "harness" else tables // 12 for name in RULES}
+    rows = []
+    for name in RULES:
+        for of in ("ratios",) if name == "harness" else ("times", "ratios"):
+            false = pool.map(partial(false_a_year, name, of == "times", trials[name], seed), Kind)
+            rows.append([name, of, *(f"{each:.2f}" for each in false)])
+    _print(["rule", "of", *Kind], rows)
+    print()
+    kinds = [(Kind.DRIFT, 0.05, 1.0), (Kind.SPIKES, 0.05, 1.0), (Kind.HOSTS, 0.05, 1.0), (Kind.DRIFT, 0.05, 2.0)]
+    kinds += [(Kind.DRIFT, 0.10, 2.0), (Kind.DRIFT, 0.03, 1.0)]
+    rows = []
+    for name in RULES:
+        found = pool.map(partial(_found_cell, name, trials[name], seed), kinds)
+        rows.append([name, *found])
+    heads = [f"{step:.0%}, {kind}{', twice the noise' if noise > 1.0 else ''}" for kind, step, noise in kinds]
+    _print(["rule", *heads], rows)
+    print()
+    wholes = pool.map(partial(_whole, tables // 40, seed), Kind)
+    _print(
+        ["nights", "years of series", "false suspicions", "false alarms", "suspected within 5 nights", "confirmed"],
+        (
+            [
+                kind,
+                f"{each.years:.0f}",
+                str(each.false_suspicions),
+                str(each.false_alarms),
+                _percent(each.suspected),
+                _percent(each.confirmed),
+            ]
+            for kind, each in zip(Kind, wholes, strict=True)
+        ),
+    )
+
+
+def _found_cell(name: str, trials: int, seed: int, of: tuple[Kind, float, float]) -> str:
+    kind, step, noise = of
+    soon, ever, nights = found_share(name, kind, step, trials, seed=seed, noise=noise)
+    return f"{_percent(soon)}, {_percent(ever)} ({nights:g})"
+
+
+def _whole(histories: int, seed: int, kind: Kind) -> Whole:
+    return whole(kind, max(1, histories), seed)
 
 
 def _percent(share: float) -> str:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from otava.analysis import compute_change_points
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
 from harness.history.confirm import verdict
 from harness.history.index import History
-from harness.history.states import State, findings, judged
+from harness.history.states import Finding, State, findings, judged
 from harness.model.history import (
     CellPoint,
     Decision,
@@ -68,13 +68,14 @@ class Nights:
 
     def series(self, count: int) -> list[Series]:
         """What a history has of the first nights."""
-        points = [self._point(night) for night in range(count)]
+        points = [self.point(night) for night in range(count)]
         key = Key("m-1", "step", "cpu", (), "tf2.1", "tf1.14")
         if self.kind is Kind.REPLACED and count > self.cut:
             return [Series(key, points[: self.cut]), Series(replace(key, machine="m-2"), points[self.cut :])]
         return [Series(key, points)]
 
-    def _point(self, night: int) -> Point:
+    def point(self, night: int) -> Point:
+        """What a history has of a night."""
         ratio, half = float(self.ratios[night]), float(self.errors[night]) * student(ROUNDS - 1)
         driver = "new" if self.kind is Kind.DRIVER and night >= self.cut else "old"
         origin = Origin(driver, "kit", "file", "lock", "image", "lock")
@@ -83,11 +84,13 @@ class Nights:
         return Point(f"run-{night}", _day(night), ratio, *ends, ROUNDS, seconds, None, None, "ok", origin)
 
 
-def nights(kind: Kind, draw: np.random.Generator, *, step: float = 0.0, at: int = 0, noise: float = 1.0) -> Nights:
+def nights(
+    kind: Kind, draw: np.random.Generator, *, step: float = 0.0, at: int = 0, noise: float = 1.0, cut: int | None = None
+) -> Nights:
     """Nights with a step (log scale) of the cell's time from night `at` on; `noise` times as noisy as usual."""
     moved = draw.normal(size=NIGHTS) * 0.01  # the machine's own
     apart = np.zeros(NIGHTS)
-    cut = NIGHTS // 2 + int(draw.integers(-15, 15))
+    cut = NIGHTS // 2 + int(draw.integers(-15, 15)) if cut is None else cut
     if kind is not Kind.STILL:
         day = np.arange(NIGHTS)
         moved = moved + 0.10 * day / NIGHTS + 0.03 * np.sin(2.0 * np.pi * day / 30.0 + draw.uniform(0.0, 6.3))
@@ -131,8 +134,6 @@ def otava(p: float, least: float) -> Rule:
     """apache-otava, with a significance and a least change."""
 
     def rule(of: Nights, values: Floats) -> list[tuple[int, int]]:
-        from otava.analysis import compute_change_points
-
         times = np.exp(values).tolist()
         told = []
         for count in range(FIRST, NIGHTS + 1):
@@ -242,7 +243,7 @@ def said(rule: Rule, of: Nights, values: Floats, at: int | None = None) -> Said:
     return Said(len(found), delay)
 
 
-def night_shares(name: str, kind: Kind, times: bool, trials: int, seed: int) -> float:  # noqa: FBT001
+def false_a_year(name: str, times: bool, trials: int, seed: int, kind: Kind) -> float:
     """How many false alarms a rule gives a series in a year, of times or of ratios."""
     draw = np.random.default_rng(seed)
     made = [nights(kind, draw) for _ in range(trials)]
@@ -251,7 +252,7 @@ def night_shares(name: str, kind: Kind, times: bool, trials: int, seed: int) -> 
 
 
 def found_share(
-    name: str, kind: Kind, step: float, trials: int, seed: int, noise: float = 1.0
+    name: str, kind: Kind, step: float, trials: int, *, seed: int, noise: float = 1.0
 ) -> tuple[float, float, float]:
     """Of ratios: the shares of changes that a rule tells within five nights and at all, and the nights it takes."""
     draw = np.random.default_rng(seed)
@@ -288,9 +289,8 @@ def whole(kind: Kind, histories: int, seed: int, *, cells: int = 8) -> Whole:
     false_suspicions = false_alarms = changed = soon = right = 0
     for _ in range(histories):
         ats = [int(draw.integers(30, 80)) if cell % 2 else None for cell in range(cells)]
-        made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0) for at in ats]
-        # every cell of a machine is on that machine
-        made = [replace(each, cut=made[0].cut) for each in made] if kind is not Kind.REPLACED else made
+        cut = NIGHTS // 2 + int(draw.integers(-15, 15))
+        made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
         suspected: dict[tuple[int, int], int] = {}
         alarms: dict[tuple[int, int], int] = {}
         with tempfile.TemporaryDirectory() as folder:
@@ -323,14 +323,14 @@ def whole(kind: Kind, histories: int, seed: int, *, cells: int = 8) -> Whole:
     return Whole(years, false_suspicions, false_alarms, soon / changed, right / changed)
 
 
-def _confirm(history: History, finding: "object", truth: float, draw: np.random.Generator, night: int) -> None:
+def _confirm(history: History, finding: Finding, truth: float, draw: np.random.Generator, night: int) -> None:
     """Both sides again, and what is decided."""
     logs = truth + draw.normal(size=10) * ROUND
     mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
-    told = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)  # type: ignore[attr-defined]
+    told = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)
     if told is not None:
         ends = (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
-        key, since, suspects = finding.key, finding.since, finding.suspects  # type: ignore[attr-defined]
+        key, since, suspects = finding.key, finding.since, finding.suspects
         history.decide(Decision(key, since, list(suspects), told, f"confirm-{night}", _day(night), *ends))
 
 
@@ -340,7 +340,7 @@ def _summary(made: Sequence[Nights], ats: Sequence[int | None], night: int) -> S
     machine = Machine("m-2" if made[0].kind is Kind.REPLACED and night >= made[0].cut else "m-1")
     driver = "new" if made[0].kind is Kind.DRIVER and night >= made[0].cut else "old"
     for cell, (each, at) in enumerate(zip(made, ats, strict=True)):
-        point = each._point(night)
+        point = each.point(night)
         name = f"s{cell}"
         scenarios[name] = Measured("new" if at is not None and night >= at else "old", name)
         ends = (point.log_ratio, point.low, point.high)
@@ -350,7 +350,19 @@ def _summary(made: Sequence[Nights], ats: Sequence[int | None], night: int) -> S
     software = {name: Software("lock", "image", {}) for name in ("tf1.14", "tf2.1")}
     measurer = Measurer(machine, driver=driver)
     return Summary(
-        f"run-{night}", _day(night), "1", "", "", 0.03, "1 CPU", "tf1.14", "kit", [measurer], software, scenarios, points
+        f"run-{night}",
+        _day(night),
+        "1",
+        "",
+        "",
+        0.03,
+        "1 CPU",
+        "tf1.14",
+        "kit",
+        [measurer],
+        software,
+        scenarios,
+        points,
     )
 
 
