@@ -78,8 +78,8 @@ def kit_files(project: Project) -> dict[str, bytes]:
 
 def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
     """All files of a scenario by relative name, with the kit's. Raises UsageError for one that is gone."""
-    paths = [scenario.path, *(scenario.path.parent / name for name in scenario.files)]
-    return {path.name: _read(path) for path in paths} | dict(kit)
+    own = {name: _read(scenario.path.parent / name) for name in scenario.files}
+    return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
 
 
 def _read(path: Path) -> bytes:

@@ -5,7 +5,15 @@ import pytest
 
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenarios, fingerprint, kit_files, load_scenario, load_suites, scenario_files
+from harness.catalog.scenarios import (
+    files_of,
+    find_scenarios,
+    fingerprint,
+    kit_files,
+    load_scenario,
+    load_suites,
+    scenario_files,
+)
 from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
 from harness.model.scenario import SuitePart
@@ -36,6 +44,20 @@ def test_every_suite_selects_cells_that_exist(project: Project) -> None:
 
 def test_the_kit_goes_in_beside_the_script(project: Project) -> None:
     assert {"kit/__init__.py", "kit/__main__.py"} <= set(kit_files(project))
+
+
+def test_files_keep_their_folders(project: Project, tmp_path: Path) -> None:
+    for name in ("mine.py", "base/mine.py", "head/mine.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    scenario = next(iter(find_scenarios(project).scenarios.values()))
+    scenario = replace(scenario, path=tmp_path / "mine.py", files=["base/mine.py", "head/mine.py"])
+    assert files_of(scenario, {"kit/a.py": b""}) == {
+        "mine.py": b"mine.py",
+        "base/mine.py": b"base/mine.py",
+        "head/mine.py": b"head/mine.py",
+        "kit/a.py": b"",
+    }
 
 
 def test_a_fingerprint_tells_names_and_contents_apart() -> None:
