@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli import completion
+from harness.cli import completion, options
 from harness.cli.messages import columns, say
 from harness.cli.report import save
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
@@ -219,6 +219,42 @@ def alarm(
         typer.echo(f"{step.what} {step.alarm.title}{f': {done.address}' if done else ''}")
     if dry_run and not github:
         say("Without GITHUB_REPOSITORY and GITHUB_TOKEN no issues are looked at that are there already.")
+
+
+@app.command()
+def confirm(  # noqa: PLR0917 - the command's options
+    scenarios: Scenarios = None,
+    environments: Environments = None,
+    axes: Axes = None,
+    all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Whatever is suspected.")] = False,
+    rounds: Annotated[int | None, typer.Option(min=2, help="How often to measure both sides. Default: 10.")] = None,
+    budget: Annotated[str, typer.Option(help="Start no round of a run that would end later than this.")] = "",
+    backend: Annotated[str, typer.Option(help="What executes the launches: auto, docker or local.")] = "auto",
+    margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
+    results: Results = Path("results"),
+    wait: options.Wait = False,
+) -> None:
+    """Measure both sides of what is suspected again, side by side, and remember what that says."""
+    from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
+    from harness.history.index import History  # noqa: PLC0415
+    from harness.session.request import Request, read_seconds, read_share  # noqa: PLC0415
+
+    typed = names(scenarios or [], "-s")
+    files = [Path(each) for each in typed if each.endswith(".py")]
+    usual = Request(
+        rounds=rounds,
+        budget=read_seconds(budget, "--budget") if budget else None,
+        backend=backend,
+        margin=read_share(margin, "--margin"),
+        results=results,
+    )
+    with History.open(told=say) as history:
+        stems = [Path(each).stem if each.endswith(".py") else each for each in typed]
+        found = _found(history, stems, environments, axes)
+        asked = confirming.Asked.of(history, found)
+    if not (all_suspected or typed or environments or axes):
+        asked.refuse()
+    raise typer.Exit(confirming.confirm(asked, usual, files, wait=wait))
 
 
 @app.command()

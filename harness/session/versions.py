@@ -49,6 +49,13 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
     return replace(asked, scenarios=made), told
 
 
+def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
+    """The files of a scenario by their names, as the git commit `ref` has them, else as they lie here; empty where it
+    has none. Raises UsageError for no repository or a commit that git does not know, FileError for a wrong header.
+    """
+    return (_Repository.of(path) if ref else _Repository(Path.cwd())).scenario(path, ref)
+
+
 def _files(typed: Sequence[str]) -> list[Path]:
     """The files of names, globs and files. Raises UsageError for a name that is none."""
     known = {path.stem: path for path in scenario_files(Project.find())}

@@ -1,0 +1,102 @@
+"""What `harness history confirm` measures, prints and remembers."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from harness import session
+from harness.cli.messages import interruptible, say
+from harness.cli.running import Heard
+from harness.history import confirm as confirming
+from harness.history.index import History
+from harness.history.states import Finding, State, findings
+from harness.machine.identity import machine
+from harness.model.errors import Exit, HarnessError, UsageError
+from harness.model.history import Decision, Series, Summary
+from harness.model.texts import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is suspected, and the runs on either side of each: the last with a number before it, and the first after."""
+
+    suspected: Sequence[Finding]
+    sides: Mapping[str, tuple[Summary, Summary]]
+
+    @classmethod
+    def of(cls, history: History, found: Sequence[Series]) -> "Asked":
+        """Of these series."""
+        suspected = [each for each in findings(found, history.decisions()) if each.state is State.SUSPECTED]
+        series = {each.key: each for each in found}
+        sides = {}
+        for each in suspected:
+            points = series[each.key].points
+            at = next(place for place, point in enumerate(points) if point.run == each.since)
+            # where a night gave no number, what changed in it counts
+            before = next(points[place] for place in range(at - 1, -1, -1) if points[place].log_ratio is not None)
+            after = next(point for point in points[at:] if point.log_ratio is not None)
+            of_runs = [history.summary(point.run) for point in (before, after)]
+            if of_runs[0] and of_runs[1]:
+                sides[_place(each)] = of_runs[0], of_runs[1]
+        return cls(suspected, sides)
+
+    def refuse(self) -> None:
+        """Raises UsageError with what could be confirmed, where something could."""
+        if self.suspected:
+            told = "\n".join(f"  {each.key.cell} since {each.since}: {each.ratio:.3f}×" for each in self.suspected)
+            raise UsageError(
+                f"{counted(len(self.suspected), 'change')} can be measured again:\n{told}",
+                "Choose with -s, -e and -a, or type --all-suspected.",
+            )
+
+
+def confirm(asked: Asked, usual: session.Request, scripts: Sequence[Path], *, wait: bool) -> Exit:
+    """Measure, print and remember. Returns 5 where something is confirmed to take longer, 1 where something is open."""
+    if not asked.suspected:
+        say("Nothing is suspected.")
+        return Exit.OK
+    here, code = machine(), Exit.OK
+    for some in confirming.together(asked.suspected):
+        try:
+            if some[0].key.machine != here.id:
+                raise UsageError(f"{some[0].key.cell} was measured on another machine: {some[0].key.machine}.")
+            before, after = asked.sides[_place(some[0])]
+            of = confirming.question(some, before, after, usual, scripts)
+            planned = session.plan(of.request)
+        except HarnessError as error:
+            say(f"Not confirmed: {error}")
+            code = Exit.CELLS_FAILED
+            continue
+        say(f"Measuring both sides of {counted(len(some), 'change')} since {some[0].since}: {some[0].key.cell}")
+        heard = Heard()
+        with interruptible(heard.interrupted):
+            ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+        if ended.interrupted:
+            return Exit.INTERRUPTED
+        for finding, decision in confirming.decisions(of, ended.results, usual.margin):
+            if decision is None:
+                code = Exit.CELLS_FAILED
+                typer.echo(
+                    f"Still suspected: {finding.key.cell}. {ended.folder} does not settle it: take more --rounds."
+                )
+                continue
+            with History.open(told=say) as history:
+                history.decide(decision)
+            typer.echo(_told(finding, decision, ended.folder))
+            if decision.confirmed and decision.ratio > 1.0 and code is Exit.OK:
+                code = Exit.SLOWER
+    return code
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.key} {finding.since}"
+
+
+def _told(finding: Finding, decision: Decision, folder: Path) -> str:
+    said = "Confirmed" if decision.confirmed else "Refuted"
+    interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
+    since = f"suspected {finding.ratio:.3f}× since {finding.since}"
+    return f"{said}: {finding.key.cell} takes {interval} side by side; {since}. See {folder}"

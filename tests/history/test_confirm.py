@@ -1,0 +1,185 @@
+"""What decides on a change, how both sides of it are made again, and what their run says."""
+
+import math
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.catalog.project import Project
+from harness.catalog.scenarios import fingerprint
+from harness.history.confirm import Question, decisions, question, together, verdict
+from harness.history.states import Finding, State
+from harness.model.errors import UsageError
+from harness.model.history import Key, Measured, Software, Summary
+from harness.session.request import Request
+from tests.factories import cells, rounds, run
+
+KEY = Key("m-1", "keras_step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14", way="1 CPU in turns")
+
+
+def finding(ratio=1.08, key=KEY, cause="one"):
+    return Finding(key, State.SUSPECTED, "run-040", "2026", ratio, 0.99 * ratio, 1.01 * ratio, ["a lock"], cause)
+
+
+def summary(pins, *, commit="", name="keras_step", digest="h"):
+    software = {"tf2.1": Software("", "", pins), "tf1.14": Software("", "", {})}
+    return Summary(
+        "run-1", "2026", "1", commit, "", 0.03, "1 CPU", "tf1.14", "kit", [], software, {name: Measured(digest, "")}
+    )
+
+
+@pytest.mark.parametrize(
+    ("percent", "half", "ratio", "said"),
+    [
+        (5.0, 1.5, 1.05, True),
+        (2.5, 1.0, 1.05, None),
+        (1.0, 1.0, 1.05, False),
+        (0.0, 1.0, 1.05, False),
+        (0.0, 9.0, 1.05, None),
+        (5.0, 9.0, 1.05, None),
+        (-5.0, 1.0, 1.05, False),
+        (-5.0, 1.5, 0.95, True),
+        (5.0, 1.0, 0.95, False),
+    ],
+)
+def test_a_change_is_there_or_not_or_open(percent, half, ratio, said):
+    log, wide = math.log1p(percent / 100.0), half / 100.0
+    if said is None and percent == 2.5:
+        wide = 0.03
+    assert verdict(log, log - wide, log + wide, ratio, 0.03) is said
+
+
+def test_one_run_decides_on_the_findings_of_one_cause_and_scenario():
+    other = replace(KEY, axes=(("call", "train_on_batch"),))
+    found = [finding(), finding(key=other), finding(key=replace(KEY, scenario="gather")), finding(cause="two")]
+    assert [len(each) for each in together(found)] == [2, 1, 1]
+
+
+def pins(project: Project):
+    from harness.catalog.environments import load_environments
+    from harness.catalog.locks import load_lock
+    from harness.model.environment import Device
+
+    return dict(load_lock(project, load_environments(project)["tf2.1"], Device.CPU).lock.pins)
+
+
+def test_another_lock_is_the_environment_with_the_packages_of_then(project):
+    now = pins(project)
+    before = {**now, "numpy": "1.17.5"}
+    of = question([finding()], summary(before), summary(now), Request())
+    assert of.sides == ("tf2.1+numpy==1.17.5", "tf2.1")
+    assert of.request.environments == list(of.sides)
+    assert (of.request.scenarios, of.request.axes) == (["keras_step"], {"call": ["fit"]})
+    assert (of.request.rounds, of.request.cpus, of.request.gpu, of.is_file) == (10, "1", False, False)
+
+
+def test_all_cells_of_a_cause_are_in_one_run(project):
+    now = pins(project)
+    found = [finding(), finding(key=replace(KEY, axes=(("call", "train_on_batch"),)))]
+    of = question(found, summary({**now, "numpy": "1.17.5"}), summary(now), Request(rounds=4, cpus="all"))
+    assert of.request.axes == {"call": ["fit", "train_on_batch"]}
+    assert (of.request.rounds, of.request.cpus) == (4, "all")
+
+
+def test_sides_that_are_the_same_are_refused():
+    with pytest.raises(UsageError, match="nothing that is measured changed"):
+        question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), Request())
+
+
+def test_an_environment_that_is_not_in_the_catalogue_is_refused():
+    of = finding(key=replace(KEY, environment="tf-of-mine"))
+    one, other = (replace(summary({}), software={"tf-of-mine": Software("", "", {"numpy": each})}) for each in "12")
+    with pytest.raises(UsageError, match="not in the catalogue"):
+        question([of], one, other, Request())
+
+
+HEADER = """# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title = "mine"
+#
+# [tool.harness.axes]
+# size = ["small", "large"]
+# ///
+EXTRA = {extra}
+
+
+def scenario(bench, size):
+    bench.measure(lambda: None)
+"""
+
+
+@pytest.fixture
+def versions(tmp_path, monkeypatch):
+    """A scenario in a repository, with the summaries of a run before and after its last commit."""
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "mine.py"
+
+    def git(*words):
+        user = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        done = subprocess.run(["git", "-C", str(tmp_path), *user, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    made = []
+    git("init", "-q")
+    for extra in (0, 1):
+        text = HEADER.format(extra=extra)
+        path.write_text(text)
+        git("add", "mine.py")
+        git("commit", "-qm", "one")
+        digest = fingerprint({"mine.py": text.encode()})[:16]
+        made.append(summary({}, commit=git("rev-parse", "HEAD"), name="mine", digest=digest))
+    return path, *made
+
+
+MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
+
+
+def test_another_file_is_measured_beside_that_of_now_in_both_environments(versions):
+    path, before, after = versions
+    of = question([finding(key=MINE)], before, after, Request(), [path])
+    (made,) = map(Path, of.request.scenarios)
+    assert made.name == "mine_side_by_side.py"
+    assert "EXTRA = 0" in (made.parent / "base" / "mine.py").read_text()
+    assert "EXTRA = 1" in (made.parent / "head" / "mine.py").read_text()
+    assert (of.request.environments, of.is_file) == (["tf2.1", "tf1.14"], True)
+
+
+def test_a_file_that_is_nowhere_is_refused(versions):
+    path, before, after = versions
+    gone = replace(before, scenarios={"mine": Measured("0" * 16, "")})
+    with pytest.raises(UsageError, match=r"The file of mine, as run-1 had it, is not here"):
+        question([finding(key=MINE)], gone, after, Request(), [path])
+
+
+def results(slower, count=6, noise=0.002):
+    """A run of cells in tf1.14 and tf2.0, in which one of tf2.0 takes so much longer."""
+    planned = cells()
+    seconds = {each: 0.01 * (slower if each.environment == "tf2.0" else 1.0) for each in planned}
+    return Results(run(planned, controlled=True), rounds(seconds, count, noise, 1)), planned
+
+
+def decide(slower, ratio, count=6):
+    of_run, planned = results(slower, count)
+    cell = next(each for each in planned if each.environment == "tf2.0")
+    key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
+    asked = Question([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
+    ((of, decision),) = decisions(asked, of_run, 0.03)
+    assert of.key == key
+    return decision
+
+
+def test_a_run_confirms_refutes_or_leaves_open():
+    confirmed, refuted = decide(1.08, 1.08), decide(1.0, 1.08)
+    assert confirmed is not None
+    assert confirmed.confirmed
+    assert confirmed.low < 1.08 < confirmed.high
+    assert (confirmed.since, confirmed.suspects, confirmed.run) == ("run-040", ["a lock"], results(1.0)[0].run.id)
+    assert refuted is not None
+    assert not refuted.confirmed
+    assert decide(1.08, 1.08, count=1) is None
