@@ -18,6 +18,7 @@ from harness.analysis import sizing
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.files import write_atomically
+from harness.fleet.merge import together
 from harness.fleet.unit import Message, Unit, packed
 from harness.model.errors import CannotRunHereError, HarnessError, UnavailableError
 from harness.model.launch import Launch
@@ -147,7 +148,9 @@ class _Coordinator:
                     self._engine.forget(self._id)
         folder, whole = self._folder, self._whole()
         launches = folder.read_launches()
-        ended = replace(whole, stops=self._stops(whole, launches, interrupted=interrupted))
+        ended = replace(whole, stops=self._stops(whole, launches))
+        if len({run.machine for run in self._runs.values()}) > 1:
+            ended, launches = self._by_machine(folder, ended, launches)
         folder.write_run(ended, signed=True)
         results = Results(ended, launches, registry.by_hand)
         return Ended(folder.path, results, report(folder, results), interrupted, self._planned.refused)
@@ -346,7 +349,6 @@ class _Coordinator:
         """The whole run, as far as its units have told of it."""
         told = list(self._runs.values())
         first, plan, planned = told[0], self._planned.plan, self._planned
-        pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in told})
         assert self._folder is not None
         return replace(
             first,
@@ -354,7 +356,7 @@ class _Coordinator:
             started=self._started.isoformat(timespec="seconds"),
             command=self._command,
             plan=replace(plan, limits=first.plan.limits),
-            host={**first.host, "slots": pinned} if len(pinned) > 1 else first.host,
+            host=_host(told),
             folder=str(self._folder.path),
             scenarios=[replace(each, path=planned.scenarios[each.name].path) for each in planned.scenarios.values()],
             images={name: image for each in reversed(told) for name, image in each.images.items()},
@@ -364,11 +366,43 @@ class _Coordinator:
             stops={},
         )
 
-    def _stops(self, whole: Run, launches: Sequence[Launch], *, interrupted: bool) -> dict[str, Any]:
+    def _by_machine(self, folder: RunFolder, whole: Run, launches: Sequence[Launch]) -> tuple[Run, list[Launch]]:
+        """The run as `harness merge` makes it of several machines': in analysis, each is by itself."""
+        first, *_ = self._runs.values()
+        of = {group.name: self._runs.get(group.name, first) for group in whole.plan.groups}
+        parts = []
+        for machine in dict.fromkeys(run.machine for run in of.values()):
+            theirs = [run for run in of.values() if run.machine == machine]
+            names = {name for name, run in of.items() if run.machine == machine}
+            plan = replace(whole.plan, groups=[group for group in whole.plan.groups if group.name in names])
+            part = replace(
+                whole,
+                id=theirs[0].id,
+                plan=replace(plan, limits=theirs[0].plan.limits),
+                stops={name: stop for name, stop in whole.stops.items() if name in names},
+                machine=machine,
+                host=_host(theirs),
+                backend=theirs[0].backend,
+            )
+            parts.append((part, [launch for launch in launches if launch.group in names]))
+        merged, found = together(folder.path, parts)
+        write_atomically(
+            folder.path / "launches.jsonl", b"".join(codec.dump(each) + b"\n" for each in found), synced=True
+        )
+        units = [run.id for run in self._runs.values()]
+        return replace(merged, id=whole.id, command=whole.command, folder=whole.folder, merged=units), found
+
+    def _stops(self, whole: Run, launches: Sequence[Launch]) -> dict[str, Any]:
         """How each group ended: as its unit says, else as an interrupted one."""
         widths = partial(sizing.widths, whole)
         found = stops(whole.plan, Ledger(whole.plan, launches), widths, interrupted=True)
         return {**found, **{name: stop for run in self._runs.values() for name, stop in run.stops.items()}}
+
+
+def _host(runs: Sequence[Run]) -> Mapping[str, Any]:
+    """The facts of a machine, with what launches of its slots were pinned to where there were several."""
+    pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in runs})
+    return {**runs[0].host, "slots": pinned} if len(pinned) > 1 else runs[0].host
 
 
 def _group(unit: Unit) -> str:

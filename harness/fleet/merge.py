@@ -104,6 +104,18 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
     return Merged(ended, left_out, _unfinished(parts), missing)
 
 
+def together(folder: Path, runs: Sequence[tuple[Run, Sequence[Launch]]]) -> tuple[Run, list[Launch]]:
+    """As one run, those that several machines have made of one plan in one folder, where all artifacts are."""
+    parts = _labelled([_Part(folder, run, launches) for run, launches in runs])
+    groups = _groups(parts)
+    launches = [
+        replace(launch, group=groups[part.machine, launch.group].name, cell=_on(launch.cell, part))
+        for part in parts
+        for launch in part.launches
+    ]
+    return _merged(parts), sorted(launches, key=lambda launch: launch.started)
+
+
 def _read(path: Path) -> _Part:
     """A run that can be merged. Raises UsageError for any other."""
     folder = RunFolder.open(path)

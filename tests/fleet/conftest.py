@@ -12,14 +12,14 @@ from harness.fleet.coordinator import Place
 from harness.fleet.unit import Message, Unit
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Launch, Role
-from harness.model.run import Run, Stop, StopReason
+from harness.model.run import Machine, Run, Stop, StopReason
 from tests import factories
 from tests.cli.conftest import Harness, _environments, harness, write_scenario
 
 __all__ = ["_environments", "harness", "write_scenario"]
 
 
-def run_of(unit: Unit) -> Run:
+def run_of(unit: Unit, machine: str) -> Run:
     """What a unit says of its run when its launches begin."""
     plan = unit.planned.plan
     return replace(
@@ -32,6 +32,7 @@ def run_of(unit: Unit) -> Run:
         folder=f"/kept/{unit.name}",
         images={each.name: "sha256:" + "ab" * 32 for each in unit.planned.environments},
         pins={},
+        machine=Machine(machine),
     )
 
 
@@ -91,7 +92,7 @@ class Pretence:
             self._measure(place, unit)
 
     def _measure(self, place: Place, unit: Unit) -> None:
-        run, number = run_of(unit), self._numbers[place]
+        run, number = run_of(unit, place.machine), self._numbers[place]
         self._tell(place, "said", "Backend: pretence.")
         self._tell(place, "opened", run)
         seconds = 0.01 if place.machine == self.machines[0] else 0.02

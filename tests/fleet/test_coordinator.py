@@ -6,7 +6,7 @@ import pytest
 
 from harness import session
 from harness.fleet import coordinator
-from harness.model.errors import CannotRunHereError
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
 from harness.model.run import StopReason
 from harness.store import codec
@@ -84,6 +84,20 @@ def test_a_group_is_of_one_machine_so_that_it_begins_again_where_its_machine_is_
     lost = [codec.load(Launch, line, "") for line in (ended.folder / coordinator.LOST).read_bytes().splitlines()]
     assert [each.centre for each in lost] == [0.01] * 3
     assert f"3 launches of it that the lost one had finished are in {coordinator.LOST}." in ears.said[-1]
+
+
+def test_groups_of_several_machines_are_a_merged_run(planned: session.Planned) -> None:
+    ended = coordinator.run(planned, Pretence(["a", "b"]), Ears())
+    run = session.read(ended.folder).run
+    assert [facts.machine.id for facts in run.machines] == ["a", "b"]
+    assert [group.machine for group in run.plan.groups] == ["a", "b"]
+    assert [group.axes["on machine"] for group in run.plan.groups] == ["a", "b"]
+    assert set(run.stops) == {group.name for group in run.plan.groups}
+    for group in run.plan.groups:
+        assert rounds_of(ended.results.launches, group.name) == WHOLE
+    assert len(session.read(ended.folder).launches) == 16
+    with pytest.raises(UsageError, match="was merged of other runs"):
+        session.resume(ended.folder)
 
 
 def test_a_unit_that_is_lost_again_and_again_is_left_and_without_a_slot_there_is_no_run(
