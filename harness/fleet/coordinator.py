@@ -84,12 +84,13 @@ class Engine(Protocol):
 
 @dataclass
 class _Work:
-    """What is left of one group: its launches so far, the machine that made them, and how often it was lost."""
+    """What is left of one group: its launches so far, and the machine and the last unit that made them."""
 
     group: Group
     number: int
     machine: str = ""
     launches: list[Launch] = field(default_factory=list)
+    unit: str = ""
     lost: int = 0
     attempts: int = 0
 
@@ -221,7 +222,8 @@ class _Coordinator:
             plan = replace(plan, budget_seconds=plan.budget_seconds * len(self._usable()) * share)
         planned = replace(planned, plan=replace(plan, shard=shard))
         name = f"{self._id}-{work.number}" + (f"-again{work.attempts}" if work.attempts else "")
-        return self._unit(planned, name, place, finished=list(work.launches))
+        before, work.unit = work.unit if work.launches else "", name
+        return self._unit(planned, name, place, finished=list(work.launches), replaces=before)
 
     def _unit(self, planned: Planned, name: str, place: Place, **more: Any) -> Unit:
         files = {name: self._files[name] for name in planned.scenarios}

@@ -7,6 +7,7 @@ when it is told to stop, it ends as Ctrl-C ends a run.
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +64,7 @@ class Unit:
     slot: int | None = None
     command: Sequence[str] = ()
     finished: Sequence[Launch] = ()
+    replaces: str = ""
     to_prepare: bool = False
     wait: bool = True
     version: str = __version__
@@ -132,6 +134,7 @@ class _Teller(Listener):
         self._connection = connection
         self._folder = Path()
         self.slot: Slot | None = None
+        self.replaced: Path | None = None
 
     def tell(self, name: str, *arguments: object) -> None:
         """Something happened."""
@@ -163,6 +166,8 @@ class _Teller(Listener):
         """The launches begin."""
         self._folder = Path(run.folder)
         self.tell("opened", run)
+        if self.replaced:  # this run has its launches; a merge would find them twice
+            shutil.rmtree(self.replaced, ignore_errors=True)
         # other slots' CPUs are what they measure on; of a slot of one CPU, this process waits while its launch works
         own = set(self.slot.cpus) if self.slot else set()
         with cpus.running_on(own & os.sched_getaffinity(0) or own):
@@ -181,6 +186,7 @@ def run_unit(unit: Unit, teller: _Teller) -> None:
             slots = slots if unit.slot is None else [slots[unit.slot]]
             with slot_to_itself([slot.names for slot in slots], teller.say if unit.wait else None) as place:
                 teller.slot = slots[place]
+                teller.replaced = kept(unit.run) / unit.replaces if unit.replaces else None
                 planned = _in_slot(planned, slots[place], unit.slots)
                 run = measure(
                     planned, teller, unit.name, command=unit.command, slots=unit.slots, finished=unit.finished

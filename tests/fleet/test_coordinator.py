@@ -62,7 +62,7 @@ def test_what_a_lost_slot_did_not_finish_goes_on_in_another_one_of_its_machine(p
     assert lost.endswith("on a's: the node has died. It is begun again.")
     again = engine.started[-1][1]
     assert len(again.finished) == 3
-    assert again.name.endswith("-again1")
+    assert again.name == f"{again.replaces}-again1"
     for group in planned.plan.groups:
         assert rounds_of(ended.results.launches, group.name) == WHOLE
     (name,) = [group.name for group in again.planned.plan.groups]
@@ -75,7 +75,7 @@ def test_a_group_is_of_one_machine_so_that_it_begins_again_where_its_machine_is_
     engine, ears = Pretence(["a", "b"], dies={0: 3}), Ears()
     ended = coordinator.run(planned, engine, ears)
     machine, again = engine.started[-1]
-    assert (machine, again.finished) == ("b", [])
+    assert (machine, again.finished, again.replaces) == ("b", [], "")
     (group,) = again.planned.plan.groups
     own = [each for each in ended.results.launches if each.group == group.name]
     assert {each.attempt for each in own} == {0}

@@ -16,6 +16,7 @@ import pytest
 
 from harness import session
 from harness.fleet import coordinator, engines
+from harness.fleet.merge import merge
 from harness.fleet.ray import RayCluster
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Status
@@ -174,7 +175,9 @@ def test_a_node_that_dies_in_mid_round_costs_a_new_attempt_and_an_interruption_s
     ended = coordinator.run(planned, RayCluster(nodes.address), ears)
     assert not ended.interrupted
     assert [sentence for sentence in ears.said if sentence.startswith("Lost the group")]
-    for group in planned.plan.groups:
+    groups = ended.results.run.plan.groups
+    assert len(groups) == len(planned.plan.groups)
+    for group in groups:
         assert whole(list(ended.results.launches), group.name) == Counter({0: 2, 1: 3, 2: 3, 3: 3})
     assert not (nodes.data("two") / "fleet" / ended.folder.name).exists()
     nodes.add("one")
@@ -205,8 +208,10 @@ def test_a_coordinator_that_is_killed_loses_nothing(planned: session.Planned, no
     launches = [json.loads(line) for folder in kept for line in (folder / "launches.jsonl").read_text().splitlines()]
     there = {(each["group"], each["round"], each["order"]) for each in launches}
     assert {(each["group"], each["round"], each["order"]) for each in stored} <= there
-    for folder in kept:
-        assert session.read(folder).launches
+    merged = merge(kept, tmp_path / "merged")
+    assert not merged.left_out
+    assert merged.unfinished
+    assert len(merged.ended.results.launches) == len(launches)
 
 
 def test_what_on_means(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +16,8 @@ from harness.fleet.slots import LocalSlots
 from harness.fleet.unit import Started, Unit, packed
 from harness.machine.lock import machine_to_itself
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Status
+from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
 
 CORES = len(os.sched_getaffinity(0))
@@ -80,20 +82,29 @@ def test_a_unit_of_another_version_is_refused_and_one_that_nobody_listens_to_end
     def told(started: Started) -> list[str]:
         names = []
         while not names or names[-1] not in ("over", "lost"):
-            for name, arguments in started.take(10.0):
-                names.append(name)
-                assert name != "over" or arguments[1] is not None
+            names += [name for name, _ in started.take(10.0)]
         return names
 
     with ExitStack() as stack:
         other = Started(unit(version="9.9"))
         stack.callback(other.close)
-        assert told(other) == ["over"]
+        ((name, (run, error, _)),) = other.take(60.0)
+        assert (name, run) == ("over", None)
+        assert "and the plan was made by 9.9" in error.message
     alone = Started(unit())
     while not any(name == "end" for name, _ in alone.take(10.0)):
         pass
     alone.close()
     folder = data_dir() / "fleet" / "run" / "run-1"
-    stored = (folder / "launches.jsonl").read_text().splitlines()
-    assert stored
-    assert json.loads((folder / "run.json").read_text())["stops"]
+    kept = RunFolder.open(folder)
+    finished = [each for each in kept.read_launches() if each.status is Status.OK]
+    assert finished
+    assert kept.read_run().stops
+    # another unit goes on with what it has finished, and takes its place
+    again = Started(replace(unit(finished=finished, replaces="run-1"), name="run-1-again1"))
+    assert told(again)[-1] == "over"
+    again.close()
+    assert not folder.exists()
+    whole = RunFolder.open(folder.with_name("run-1-again1")).read_launches()
+    assert [each.started for each in whole[: len(finished)]] == [each.started for each in finished]
+    assert len([each for each in whole if each.status is Status.OK]) >= 2 + 2 * 3
