@@ -12,7 +12,7 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench gpu-check simulate schema examples clean help
+.PHONY: matrix test lint format bench gpu-check campaign simulate schema examples clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,6 +40,9 @@ bench: $(READY) ## the figures of docs/performance.md, on this machine
 
 gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for an issue
 	@$(BIN)/python -m bench.gpu_check $(ARGS)
+
+campaign: $(READY) ## a million mangled inputs, and faults by the thousand, where CI tries some; hours
+	HARNESS_FUZZ=50 $(BIN)/pytest tests/fuzz $(ARGS)
 
 simulate: $(READY) ## the tables of docs/simulation.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)

@@ -116,14 +116,15 @@ def _known(what: str, names: Iterable[str], known: Collection[str]) -> None:
 def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
     if problem := wrong(facts, depth):
         raise ValueError(problem)
+    cards = facts.get("gpus")
+    if isinstance(cards, list) and not all(isinstance(card, Mapping) for card in cards):
+        raise ValueError("gpus has an entry that is no object")
     for name, value in facts.items():
-        if isinstance(value, Mapping):
-            _facts(value, depth - 1)
-        elif isinstance(value, list):
-            for each in (each for each in value if isinstance(each, Mapping)):
+        if _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
+            raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which is no number that it can be")
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping):
                 _facts(each, depth - 1)
-        elif _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
-            raise ValueError(f"{name} is {str(value)[:100]!r}, which is no number that it can be")
 
 
 def _is_number(value: object) -> bool:

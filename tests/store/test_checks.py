@@ -67,6 +67,8 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (put("host", "cores", value="two"), "cores is 'two', which is no number"),
         (put("host", "memory_bytes", value=10**60), "memory_bytes is .*, which is no number"),
         (put("host", "gpus", value=[{"pcie_width": "x"}]), "pcie_width is 'x', which is no number"),
+        (put("host", "gpus", value=[{"pcie_width": []}]), r"pcie_width is '\[\]', which is no number"),
+        (put("host", "gpus", value=[{}, 3]), "gpus has an entry that is no object"),
         (put("host", "odd", value=1e300), "a number is not within"),
         (put("backend", "odd", value=10**400), "a number is not within"),
         (lambda run: run["plan"]["groups"][0]["cells"][0]["axes"].pop("mode"), "has not one value of each axis"),

@@ -1,0 +1,154 @@
+"""Whatever a file holds, reading it ends in a sentence: no other exception, and in a campaign no input over a second.
+
+`HARNESS_FUZZ=50` tries as many times as many inputs as CI does, and `HARNESS_FUZZ_SEED` draws others. An input that
+broke something is written to the test's folder; it belongs into corpus/TARGET/, whose files are tried first.
+"""
+
+import hashlib
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from harness import session
+from harness.backends.events import Events
+from harness.catalog.environments import load_environments, parse
+from harness.catalog.project import Project
+from harness.catalog.scenarios import load_scenario, load_suites
+from harness.files import cache_dir
+from harness.model.errors import HarnessError
+from harness.report import sections
+from harness.store.codec import dump
+from tests import factories
+from tests.backends.test_events import WELL_FORMED
+from tests.cli.conftest import BAKE
+from tests.fuzz import mutants
+
+ROOT = Path(__file__).parents[2]
+CORPUS = Path(__file__).parent / "corpus"
+TIMES, SEED = int(os.environ.get("HARNESS_FUZZ", "1")), os.environ.get("HARNESS_FUZZ_SEED", "0")
+
+#: One passing run of so many has its report made too: that takes a hundred times as long as reading it.
+REPORTED = 20
+
+
+def header(data: bytes, folder: Path) -> None:
+    path = folder / "x.py"
+    path.write_bytes(data)
+    load_scenario(path)
+
+
+def suites(data: bytes, folder: Path) -> None:
+    (folder / "scenarios").mkdir(exist_ok=True)
+    (folder / "scenarios" / "suites.toml").write_bytes(data)
+    load_suites(Project(folder))
+
+
+def bake(data: bytes, folder: Path) -> None:
+    (folder / "docker-bake.hcl").write_bytes(data)
+    load_environments(Project(folder))
+
+
+def cached(data: bytes, folder: Path) -> None:
+    (folder / "docker-bake.hcl").write_text(BAKE)
+    entry = cache_dir() / "catalog" / f"{hashlib.sha256(BAKE.encode()).hexdigest()}.json"
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    entry.write_bytes(data)
+    load_environments(Project(folder))
+
+
+def events(data: bytes, folder: Path) -> None:
+    Events().feed(data)
+
+
+def run_json(data: bytes, folder: Path) -> None:
+    report(data, _launches(), folder)
+
+
+def launches(data: bytes, folder: Path) -> None:
+    report(_run(), data, folder)
+
+
+def report(run: bytes, launches: bytes, folder: Path) -> None:
+    (folder / "run.json").write_bytes(run)
+    (folder / "launches.jsonl").write_bytes(launches)
+    results = session.read(folder)
+    if hashlib.sha256(run + launches).digest()[0] % REPORTED == 0:
+        sections.build(results)
+
+
+@cache
+def _run() -> bytes:
+    card = {"index": 0, "name": "A", "memory_bytes": 1, "power_limit_watts": 300.0, "pcie_width": 8, "mig": ["1g.5gb"]}
+    host = {"cpu": "x", "cores": 2, "memory_bytes": 8 * 2**30, "gpus": [card]}
+    return dump(factories.run(controlled=True, scripts={"step": "print()"}, host=host))
+
+
+@cache
+def _launches() -> bytes:
+    seen = {"observations": {"traces": 2, "losses": [1, 2.5]}, "fingerprint": {"parameters": 3, "out": [0.5]}}
+    whole = {"phases": factories.PHASES, "resources": factories.RESOURCES, "memory": [(1, 100)], "pins": {"numpy": "1"}}
+    made = factories.rounds(dict.fromkeys(factories.cells(), 0.01), 2, **seen, **whole)
+    return b"".join(dump(each) + b"\n" for each in made)
+
+
+def _scenarios() -> Sequence[bytes]:
+    return [(ROOT / "scenarios" / name).read_bytes() for name in ("matmul_loop.py", "function_power.py")]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is read, what is mutated, whether lines of it are JSON, and how many inputs CI tries."""
+
+    read: Callable[[bytes, Path], None]
+    whole: Callable[[], Sequence[bytes]]
+    inputs: int
+    is_json: bool = False
+
+
+TARGETS = {
+    "header": Target(header, _scenarios, 1_500),
+    "suites": Target(suites, lambda: [(ROOT / "scenarios" / "suites.toml").read_bytes()], 200),
+    "bake": Target(bake, lambda: [BAKE.encode()], 1_500),
+    "cached": Target(
+        cached, lambda: [json.dumps([asdict(each) for each in parse(BAKE, "x")]).encode()], 300, is_json=True
+    ),
+    "events": Target(events, lambda: [b"".join(WELL_FORMED)], 14_500, is_json=True),
+    "run": Target(run_json, lambda: [_run()], 1_000, is_json=True),
+    "launches": Target(launches, lambda: [_launches()], 1_000, is_json=True),
+}
+
+
+def mutant(target: Target, draw: random.Random) -> bytes:
+    data = draw.choice(target.whole())
+    if not target.is_json or draw.random() < 0.2:
+        return mutants.of_bytes(data, draw)
+    lines = data.splitlines()
+    number = draw.randrange(len(lines))
+    return b"\n".join([*lines[:number], mutants.of_json(lines[number], draw), *lines[number + 1 :], b""])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_almost_right_ends_in_a_sentence(name: str, tmp_path: Path) -> None:
+    target, slowest = TARGETS[name], 0.0
+    saved = [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+    for number in range(-len(saved), target.inputs * TIMES):
+        data = saved[number] if number < 0 else mutant(target, random.Random(f"{SEED} {name} {number}"))
+        began = time.process_time()
+        try:
+            target.read(data, tmp_path)
+        except HarnessError:
+            pass
+        except Exception:
+            (tmp_path / "input").write_bytes(data)
+            print(f"The input that broke it: {tmp_path / 'input'}")
+            raise
+        slowest = max(slowest, time.process_time() - began)
+    if TIMES > 1:
+        assert slowest < 1.0
