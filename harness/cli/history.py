@@ -158,7 +158,6 @@ def report(  # noqa: PLR0917 - the command's options
     axes: Axes = None,
 ) -> None:
     """Write the history as one page, or print what changed since an earlier run as Markdown."""
-    from harness.cli.report import save  # noqa: PLC0415 - nothing else here needs it
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.detection import LEAST  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415

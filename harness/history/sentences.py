@@ -166,7 +166,7 @@ def standing(of: Judged) -> str:
 
 
 def answer(of: Sequence[Judged]) -> str:
-    """How many series stand how, in a sentence: `Of 17 series, 1 is confirmed to have changed and 16 are as before.`"""
+    """How many series stand how, in a sentence: `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`"""
     compared = [each for each in of if each.series.key.reference]
     states = [found.state if (found := newest(each)) else None for each in compared]
     counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
@@ -179,10 +179,10 @@ def answer(of: Sequence[Judged]) -> str:
 #: What the series of each state are.
 _TOLD = {
     State.CONFIRMED: "confirmed to have changed",
-    State.SUSPECTED: "suspected of it",
+    State.SUSPECTED: "suspected to have changed",
     State.WATCH: "watched",
     State.REFUTED: "refuted",
-    None: "as they were",
+    None: "unchanged",
 }
 
 

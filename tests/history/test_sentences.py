@@ -47,7 +47,8 @@ def test_every_name_is_one_series(of: list[tuple[str, str]]) -> None:
 def test_the_answer_counts_each_state() -> None:
     of, *_ = season()
     assert sentences.answer(of) == (
-        "Of 17 series, 1 is confirmed to have changed, 2 are suspected of it, 1 is refuted and 13 are as they were."
+        "Of 17 series, 1 is confirmed to have changed, 2 are suspected to have changed, 1 is refuted and "
+        "13 are unchanged."
     )
     assert sentences.answer(of[4:]) == "No change stands in 13 series."
 

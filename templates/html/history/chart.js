@@ -411,7 +411,7 @@ function flag(picture, flagged, frame) {
  */
 function ratioTicks(low, high) {
   const [least, most] = [Math.exp(low / LOG), Math.exp(high / LOG)];
-  if (most / least > 6) {
+  if (most / least > 12) {
     const found = [];
     for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); power += 1) {
       for (const digit of most / least > 1e3 ? [1] : [1, 2, 5]) {

@@ -28,11 +28,20 @@ function indexRow(series) {
     name,
     drawn,
     element("td", value === null ? "–" : times(value), "number"),
-    element("td", series.size === null ? "" : `${percents.format(100 * Math.expm1(series.size / LOG))} %`, "number"),
+    element("td", series.size === null ? "" : changing(series.size), "number"),
     element("td", series.since === null ? "" : dated(nights.runs[series.since][1] * 1000, "day")),
     state,
   );
   return row;
+}
+
+/**
+ * A change as it is told elsewhere: in percent, a large one as a factor.
+ *
+ * @param {number} size
+ */
+function changing(size) {
+  return Math.abs(size) < Math.log(3) * LOG ? `${percents.format(100 * Math.expm1(size / LOG))} %` : times(size);
 }
 
 /** @param {Series} series its last ratio */
