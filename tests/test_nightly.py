@@ -1,0 +1,281 @@
+"""The workflows, run here in their order: a bare git repository is the remote, a stub GitHub's API."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.history.alarm import LABEL
+from harness.history.index import History
+from harness.history.states import findings
+from harness.history.summary import of as summary_of
+from harness.model.history import Decision
+from harness.model.run import Machine, Stop, StopReason
+from tests.cli.conftest import BAKE, SCENARIO, stored
+from tests.factories import cells, rounds, run
+from tests.github import REPOSITORY, serving
+from tests.workflow import Runner
+
+ROOT = Path(__file__).parents[1]
+SHORT = "-s ways -a way=fine -e old,new --backend local --rounds 1 --warmup 1ms --measure 5ms"
+
+NIGHTS = f"""
+[[night]]
+name = "cpu"
+arguments = "{SHORT}"
+machines = [{{ name = "hosted", runs-on = ["ubuntu-24.04"] }}]
+"""
+
+
+@pytest.fixture
+def stub():
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A fork: the real workflows, and scenarios that need no TensorFlow."""
+    root = tmp_path / "fork"
+    shutil.copytree(ROOT / ".github", root / ".github")
+    shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
+    shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
+    (root / "docker-bake.hcl").write_text(BAKE)
+    (root / "scenarios" / "ways.py").write_text(SCENARIO)
+    (root / "images" / "locks").mkdir()
+    for name in ("old", "new"):
+        (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+    (root / ".github" / "nightly.toml").write_text(NIGHTS)
+    return root
+
+
+@pytest.fixture
+def remote(tmp_path):
+    """The repository on GitHub's side, still without a history."""
+    bare = tmp_path / "remote" / f"{REPOSITORY}.git"
+    bare.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    return bare
+
+
+@pytest.fixture
+def night(tmp_path, project, remote, stub, monkeypatch):
+    """Run a workflow as the night of that number."""
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+
+    def installed(temporary: Path) -> None:
+        # what `install` would put there
+        place = temporary / "harness" / "bin"
+        place.mkdir(parents=True)
+        (place / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+        (place / "harness").chmod(0o755)
+
+    def ran(number, workflow="nightly.yml", **inputs):
+        environ = {
+            **{key: value for key, value in stub.environ.items() if key != "GITHUB_TOKEN"},
+            "GITHUB_RUN_ID": str(number), "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
+            "HARNESS_DATA_DIR": str(tmp_path / "data"), "HARNESS_MACHINE_LOCK": str(tmp_path / "lock"),
+            "PYTHONPATH": str(ROOT),
+        }  # fmt: skip
+        return Runner(project, tmp_path / f"night-{number}", environ, installed).run(workflow, inputs)
+
+    return ran
+
+
+def git(where, *arguments):
+    done = subprocess.run(["git", "-C", where, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def listed(remote):
+    return git(remote, "ls-tree", "-r", "--name-only", "harness-history").splitlines()
+
+
+def results(ran):
+    return {name: job.result for name, job in ran.items()}
+
+
+def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, stub):
+    first = night(1)
+    assert results(first) == {
+        "plan": "success", "measure: cpu hosted": "success", "merge": "success", "history": "success",
+        "alarm": "success",
+    }, "\n".join(each.log for each in first.values())  # fmt: skip
+    assert "| cpu | hosted | `-s ways" in first["plan"].summary
+    assert "harness report" in first["measure: cpu hosted"].summary
+    kept = [name for name in listed(remote) if name.endswith(".json")]
+    assert len(kept) == 1
+    document = json.loads(git(remote, "show", f"harness-history:{kept[0]}"))
+    assert [each["machine"] for each in document["machines"]] == [{"id": "hosted-hosted", "name": "hosted"}]
+
+    night(2)
+    assert len([name for name in listed(remote) if name.endswith(".json")]) == 2
+    assert kept[0] in listed(remote)
+    assert git(remote, "rev-list", "--count", "harness-history").strip() == "2"
+    # an orphan: it shares nothing with the project
+    assert not [name for name in listed(remote) if name.startswith("harness/")]
+    assert stub.issues == []
+    # what the night adds is what a night adds: the token is in no file
+    assert (
+        "a-token"
+        not in subprocess.run(
+            ["git", "-C", remote, "log", "-p", "--all"], capture_output=True, text=True, check=True
+        ).stdout
+    )
+
+
+def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project):
+    (project / ".github" / "nightly.toml").write_text(
+        NIGHTS + f'[[night]]\nname = "gpu"\narguments = "{SHORT} --gpu"\n'
+        'machines = [{ name = "rack", runs-on = ["self-hosted", "gpu"] }]\n'
+    )
+    ran = night(1)
+    assert results(ran) == {
+        "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "merge": "failure",
+        "history": "success", "alarm": "success",
+    }, "\n".join(each.log for each in ran.values())  # fmt: skip
+    assert "**rack sent no run of the night gpu.**" in ran["merge"].summary
+    assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
+
+
+def test_a_confirmed_change_becomes_one_issue(night, remote, stub, tmp_path, monkeypatch):
+    seed(tmp_path / "seed", remote, monkeypatch)
+    assert night(1, **{"dry-run": True})["alarm"].result == "success"
+    assert stub.issues == []
+    for number in (2, 3):
+        ran = night(number)
+        assert ran["alarm"].result == "success", ran["alarm"].log
+    (issue,) = stub.issues
+    assert issue["title"].startswith("Slower since 2026-")
+    assert issue["labels"] == [LABEL]
+    assert stub.writes == [f"POST /repos/{REPOSITORY}/issues"]
+    assert "### Alarm" in ran["alarm"].summary
+
+
+def seed(place, remote, monkeypatch):
+    """Push a history in which a change of another machine was confirmed."""
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HARNESS_HISTORY", str(place / "history.duckdb"))
+    planned = cells()
+    folders = []
+    for number in range(1, 21):
+        seconds = {each: 0.01 * (1.1 if number > 12 and each == planned[-1] else 1.0) for each in planned}
+        made = run(
+            planned, controlled=True, id=f"2026-10-{number:02}T04-10-00Z-aaaa",
+            started=f"2026-10-{number:02}T04:10:00+00:00", machine=Machine("m-00000001", "lab"),
+            stops={"step": Stop(StopReason.ROUNDS, 5)},
+        )  # fmt: skip
+        folders.append(stored(Path("results"), made, rounds(seconds, 5, 0.002, number)))
+    with History.open(writing=True) as history:
+        history.add_all(map(summary_of, folders))
+        (found,) = [each for each in findings(history.series()) if each.ratio > 1.0]
+        when = "2026-10-21T04:10:00+00:00"
+        history.decide(Decision(found.key, found.since, found.suspects, True, "run-c", when, 1.1, 1.09, 1.11))
+    subprocess.run([sys.executable, "-m", "harness", "history", "export", "--git", "branch"], check=True,
+                   env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    monkeypatch.delenv("HARNESS_HISTORY")
+    git("branch", "init", "-q", "-b", "harness-history")
+    git("branch", "add", ".")
+    git("branch", "-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "seed")
+    git("branch", "push", "-q", remote, "harness-history")
+
+
+def test_two_nights_that_push_at_once_are_both_kept(project, remote, tmp_path, night):
+    ran = night(1)
+    assert ran["history"].result == "success", ran["history"].log
+    # a second writer pushes between this one's fetch and its push
+    work = tmp_path / "night-1" / "jobs" / "history" / "work"
+    git(work / "history", "reset", "-q", "--hard", "HEAD")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", "-b", "harness-history", str(remote), str(other))
+    (other / "words.txt").write_text("another night")
+    git(other, "add", ".")
+    git(other, "-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "another")
+    git(other, "push", "-q")
+    fresh = night(2)
+    assert fresh["history"].result == "success"
+    assert "words.txt" in listed(remote)
+    # the first one's folder is behind by two commits now; it has a run to add that nobody has
+    (run_,) = (work / "runs").iterdir()
+    renamed = json.loads((run_ / "run.json").read_text())
+    renamed["id"] = renamed["id"][:-4] + "beef"
+    (run_ / "run.json").write_text(json.dumps(renamed))
+    run_.rename(run_.with_name(renamed["id"]))
+    environ = {
+        **os.environ, "HISTORY_BRANCH": "harness-history", "GITHUB_STEP_SUMMARY": str(tmp_path / "page"),
+        "RUNNER_TEMP": str(work.parent / "temp"), "PYTHONPATH": str(ROOT),
+        "PATH": f"{work.parent / 'temp' / 'harness' / 'bin'}:{os.environ['PATH']}",
+    }  # fmt: skip
+    done = subprocess.run(
+        [".github/nightly/history", "history"], cwd=work, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    names = listed(remote)
+    assert "words.txt" in names
+    assert sum(name.endswith("beef.json") for name in names) == 1
+    assert sum(name.endswith(".json") for name in names) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[[night]]", "it has no 'machines'"),
+        ("night = 3", "is wrong"),
+        ("x = = 1", "is wrong"),
+        (NIGHTS + NIGHTS, "two nights have one name"),
+        (NIGHTS.replace('"cpu"', '"a b"'), "'a b' is no name"),
+        (NIGHTS.replace('"hosted"', '"../x"'), "'../x' is no name"),
+        (NIGHTS.replace("machines = [", "machines = [{ name = 'hosted', runs-on = [] }, "), "one machine twice"),
+    ],
+)
+def test_a_file_of_machines_that_is_wrong_is_told(project, night, text, told):
+    (project / ".github" / "nightly.toml").write_text(text)
+    ran = night(1)
+    assert results(ran)["plan"] == "failure"
+    assert told in ran["plan"].log
+    assert results(ran)["measure"] == "skipped"
+
+
+def test_machines_of_one_night_share_a_plan(project, night, tmp_path):
+    shared = NIGHTS.replace("machines = [", "machines = [{ name = 'a', runs-on = ['a'] }, ")
+    (project / ".github" / "nightly.toml").write_text(shared)
+    jobs = tmp_path / "output"
+    environ = {**os.environ, "GITHUB_OUTPUT": str(jobs), "GITHUB_STEP_SUMMARY": os.devnull, "GITHUB_RUN_ID": "77"}
+    subprocess.run([".github/nightly/plan"], cwd=project, env=environ, check=True)
+    first, second = json.loads(jobs.read_text().removeprefix("jobs="))
+    assert first["arguments"] == f"{SHORT} --seed 77 --shard 1/2"
+    assert second["arguments"] == f"{SHORT} --seed 77 --shard 2/2"
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+STEPS = [
+    (path.name, step["run"])
+    for path in [*WORKFLOWS, *sorted((ROOT / ".github" / "actions").rglob("action.yml"))]
+    for job in (yaml.safe_load(path.read_text()).get("jobs") or {"": yaml.safe_load(path.read_text())["runs"]}).values()
+    for step in job["steps"]
+    if "run" in step
+]
+
+
+@pytest.mark.parametrize(("workflow", "script"), [each for each in STEPS if each[0] != "ci.yml"])
+def test_every_step_is_a_script_of_the_repository(workflow, script):
+    name = script.strip('"').replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()[0]
+    assert os.access(ROOT / name, os.X_OK), f"{workflow}: {script}"
+
+
+def test_no_pull_request_starts_what_runs_on_ones_own_machine():
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text())
+        starts = workflow[True]  # `on`, as YAML 1.1 reads it
+        assert "pull_request_target" not in starts
+        if "pull_request" in starts:
+            for job in workflow["jobs"].values():
+                assert job["runs-on"] == "ubuntu-24.04"
+                assert "write" not in json.dumps(job.get("permissions", {}))

@@ -1,0 +1,186 @@
+"""Runs a workflow of GitHub Actions here: its jobs in their order, each step's own script, artifacts as folders.
+
+What comes from a marketplace (checkout, setup, artifacts) is done by copying; a `uses: ./` is read and its steps run.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Context = Mapping[str, Any]
+
+
+@dataclass
+class Ran:
+    """A job as it went: `result` as GitHub says it, the summary page, what its steps printed, and its outputs."""
+
+    result: str
+    summary: str = ""
+    log: str = ""
+    outputs: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Runner:
+    """Where jobs run: `project` is what is checked out, `place` a folder for all that jobs make.
+
+    `environ` is what every step has besides; `prepare` gets the temporary folder of each job before its first step.
+    """
+
+    project: Path
+    place: Path
+    environ: Mapping[str, str]
+    prepare: Callable[[Path], None]
+    jobs: dict[str, Ran] = field(default_factory=dict)
+
+    @property
+    def artifacts(self) -> Path:
+        return self.place / "artifacts"
+
+    def run(self, name: str, inputs: Context | None = None) -> dict[str, Ran]:
+        """Run a workflow of the project; returns its jobs by name, those of a matrix as `measure: MACHINE`."""
+        workflow = yaml.safe_load((self.project / ".github" / "workflows" / name).read_text())
+        self.artifacts.mkdir(parents=True, exist_ok=True)
+        needs: dict[str, Any] = {}
+        for job, asked in workflow["jobs"].items():
+            wanted = [asked["needs"]] if isinstance(asked.get("needs"), str) else asked.get("needs", [])
+            context = {"inputs": inputs or {}, "needs": {each: needs[each] for each in wanted}, "github": GITHUB}
+            if not _is_true(asked.get("if", "success()"), context):
+                self.jobs[job], needs[job] = Ran("skipped"), {"result": "skipped", "outputs": {}}
+                continue
+            matrix = asked.get("strategy", {}).get("matrix", {}).get("include")
+            rows = _value(matrix, context) if matrix else [None]
+            ran = []
+            for row in rows:
+                told = f"{job}: {row['night']} {row['machine']}" if row else job
+                self.jobs[told] = self._job(told, asked, {**context, "matrix": row or {}}, workflow.get("env", {}))
+                ran.append(self.jobs[told])
+            results = [each.result for each in ran]
+            needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": ran[-1].outputs}
+        return self.jobs
+
+    def _job(self, name: str, asked: Context, context: Context, environ: Mapping[str, str]) -> Ran:
+        place = self.place / "jobs" / re.sub(r"\W+", "-", name)
+        workspace, temporary = place / "work", place / "temp"
+        for folder in (workspace, temporary):
+            folder.mkdir(parents=True)
+        self.prepare(temporary)
+        files = {each: place / each for each in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+        for path in files.values():
+            path.touch()
+        labels = _value(asked["runs-on"], context)
+        hosted = "self-hosted" not in labels
+        shared = {
+            **os.environ, **self.environ, **environ, **{key: str(path) for key, path in files.items()},
+            "RUNNER_TEMP": str(temporary), "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
+        }  # fmt: skip
+        ran = Ran("success")
+        steps: dict[str, Any] = {}
+        for step in asked["steps"]:
+            if ran.result == "failure" and not _is_true(step.get("if", "success()"), {**context, "failed": True}):
+                continue
+            if not self._step(step, {**context, "steps": steps}, workspace, shared, ran):
+                ran.result = "failure"
+            if "id" in step:
+                lines = files["GITHUB_OUTPUT"].read_text().splitlines()
+                steps[step["id"]] = {"outputs": dict(line.split("=", 1) for line in lines)}
+        ran.summary = files["GITHUB_STEP_SUMMARY"].read_text()
+        ran.outputs = {key: _value(text, {"steps": steps}) for key, text in asked.get("outputs", {}).items()}
+        return ran
+
+    def _step(self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran) -> bool:
+        given = {key: _value(value, context) for key, value in step.get("with", {}).items()}
+        own = {key: _text(_value(value, context)) for key, value in step.get("env", {}).items()}
+        uses = step.get("uses", "")
+        if "run" in step:
+            path = [*Path(environ["GITHUB_PATH"]).read_text().splitlines(), environ["PATH"]]
+            done = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+                cwd=workspace, env={**environ, "PATH": ":".join(path), **own}, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
+            )  # fmt: skip
+            ran.log += done.stdout
+            return done.returncode == 0
+        if uses.startswith("actions/checkout@"):
+            shutil.copytree(self.project, workspace, dirs_exist_ok=True, symlinks=True)
+        elif uses.startswith("actions/upload-artifact@"):
+            found = workspace / given["path"]
+            if found.exists():
+                kept = self.artifacts / given["name"]
+                (shutil.copytree if found.is_dir() else _copy_into)(found, kept)
+        elif uses.startswith("actions/download-artifact@"):
+            for kept in sorted(self.artifacts.iterdir()):
+                if fnmatchcase(kept.name, given["pattern"]):
+                    shutil.copytree(kept, workspace / given["path"] / kept.name, dirs_exist_ok=True)
+        elif uses.startswith("./"):
+            action = yaml.safe_load((workspace / uses / "action.yml").read_text())
+            defaults = {key: each.get("default", "") for key, each in action["inputs"].items()}
+            within = {**context, "inputs": {**defaults, **given}}
+            here = {**environ, "GITHUB_ACTION_PATH": str(workspace / uses)}
+            fine = True
+            for each in action["runs"]["steps"]:
+                if fine or "if" in each:
+                    fine = self._step(each, within, workspace, here, ran) and fine
+            return fine
+        else:
+            raise AssertionError(f"no stand-in for {uses}")
+        return True
+
+
+GITHUB = {"token": "a-token", "ref": "refs/heads/main"}
+
+
+def _copy_into(file: Path, folder: Path) -> None:
+    folder.mkdir()
+    shutil.copy(file, folder)
+
+
+def _text(value: Any) -> str:
+    return {True: "true", False: "false", None: ""}.get(value, value) if not isinstance(value, str) else value
+
+
+def _value(value: Any, context: Context) -> Any:
+    """A value of a workflow with its expressions resolved; one that is a whole expression is what that is."""
+    if not isinstance(value, str):
+        return [_value(each, context) for each in value] if isinstance(value, list) else value
+    whole = re.fullmatch(r"\$\{\{\s*(.+?)\s*\}\}", value)
+    if whole:
+        return _look_up(whole[1], context)
+    return re.sub(r"\$\{\{\s*(.+?)\s*\}\}", lambda found: _text(_look_up(found[1], context)), value)
+
+
+def _look_up(expression: str, context: Context) -> Any:
+    call = re.fullmatch(r"fromJSON\((.+)\)", expression)
+    if call:
+        return json.loads(_look_up(call[1], context))
+    found: Any = context
+    for part in expression.split("."):
+        found = found.get(part, "")
+    return found
+
+
+def _is_true(condition: str, context: Context) -> bool:
+    """Whether an `if` holds: terms that are joined by `&&`. Nothing here is cancelled."""
+    inner = re.sub(r"^\$\{\{\s*|\s*\}\}$", "", condition)
+    for term in inner.split("&&"):
+        match term.strip():
+            case "!cancelled()" | "always()":
+                continue
+            case "success()":
+                results = [each["result"] for each in context.get("needs", {}).values()]
+                if context.get("failed") or any(each != "success" for each in results):
+                    return False
+            case other:
+                name, sign, literal = re.fullmatch(r"(\S+) (==|!=) '(.*)'", other).groups()  # type: ignore[union-attr]
+                if (_look_up(name, context) == literal) is not (sign == "=="):
+                    return False
+    return True
