@@ -1,0 +1,112 @@
+"""docs/nightly.md: every command runs, every file of machines is one, and the workflow for others fits the action."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.test_nightly import seed
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "nightly.md").read_text()
+
+MINE = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+# [tool.harness]
+# title = "Mine"
+# ///
+
+
+def scenario(bench):
+    bench.measure(lambda: sum(range(1000)))
+"""
+
+
+def blocks(language):
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    return [re.sub(r"(?m)^   ", "", block) if block.startswith("   ") else block for block in found]
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+
+
+@pytest.fixture
+def environ(tmp_path, monkeypatch):
+    """A shell with `harness`, in which nothing of this user's is touched."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+    (tmp_path / "bin" / "harness").chmod(0o755)
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+    return {
+        **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+        "HARNESS_DATA_DIR": str(tmp_path / "data"),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone of the fork with a scenario of one's own, whose remote has a history."""
+    remote, folder = tmp_path / "remote.git", tmp_path / "clone"
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
+    seed(tmp_path / "seed", remote, monkeypatch)
+
+    def git(*arguments):
+        who = ("-c", "user.name=N", "-c", "user.email=n@example.org")
+        subprocess.run(["git", "-C", folder, *who, *arguments], check=True)
+
+    subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True)
+    for name in (".github", "docker-bake.hcl", "images", "scenarios"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "scenarios").unlink()
+    (folder / "scenarios").mkdir()
+    for path in (ROOT / "scenarios").iterdir():
+        (folder / "scenarios" / path.name).symlink_to(path)
+    (folder / "scenarios" / "mine.py").write_text(MINE)
+    git("add", "scenarios/mine.py")
+    git("commit", "-qm", "mine")
+    git("remote", "add", "origin", str(remote))
+    (folder / "scenarios" / "mine.py").write_text(MINE.replace("1000", "1001"))
+    return folder
+
+
+def test_every_command_runs_in_the_order_of_the_guide(clone, environ):
+    assert len(COMMANDS) > 10
+    for command in COMMANDS:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=clone, env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("block", blocks("toml"))
+def test_every_file_of_machines_is_one(block, tmp_path):
+    (tmp_path / "nightly.toml").write_text(block)
+    environ = {
+        **os.environ, "NIGHTLY_FILE": str(tmp_path / "nightly.toml"), "GITHUB_RUN_ID": "1",
+        "GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": os.devnull,
+    }  # fmt: skip
+    subprocess.run([ROOT / ".github" / "nightly" / "plan"], env=environ, check=True)
+    assert (tmp_path / "output").read_text().startswith('jobs=[{"night": ')
+
+
+def test_the_workflow_for_others_gives_the_action_what_it_takes():
+    (block,) = blocks("yaml")
+    (job,) = yaml.safe_load(block)["jobs"].values()
+    checkout, measure = job["steps"]
+    ours = yaml.safe_load((ROOT / ".github" / "workflows" / "pull-request.yml").read_text())["jobs"]["compare"]["steps"]
+    assert checkout["uses"] == ours[0]["uses"]
+    assert measure["with"] == ours[1]["with"]
+    inputs = yaml.safe_load((ROOT / ".github" / "actions" / "measure" / "action.yml").read_text())["inputs"]
+    assert {name for name, each in inputs.items() if each.get("required")} <= measure["with"].keys() <= inputs.keys()
+
+
+def test_what_the_guide_names_is_there():
+    for name in re.findall(r"`(\.(?:github|ci)/[^`]+)`", GUIDE):
+        assert (ROOT / shlex.split(name)[0]).exists(), name
