@@ -19,6 +19,7 @@ from harness.model.history import Decision
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import BAKE, SCENARIO, stored
 from tests.factories import cells, rounds, run
+from tests.fleet import test_merge as merging
 from tests.github import REPOSITORY, serving
 from tests.workflow import Runner
 
@@ -275,3 +276,32 @@ def test_no_pull_request_starts_what_runs_on_ones_own_machine():
             for job in workflow["jobs"].values():
                 assert job["runs-on"] == "ubuntu-24.04"
                 assert "write" not in json.dumps(job.get("permissions", {}))
+
+
+def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_path, project):
+    whole, parts = merging.run(), [merging.run(calls=(call,)) for call in merging.CALLS]
+    names = [group.name for group in whole.plan.groups]
+    jobs = [{"night": "shared", "machine": name} for name in ("a", "b", "c")]
+    for number, (part, elsewhere) in enumerate(zip(parts, reversed(names), strict=True), 1):
+        made = merging.sharded(part, number, 2, {elsewhere: 3 - number})
+        artifact = tmp_path / "fork" / "artifacts" / f"shared--{'ab'[number - 1]}"
+        folder = stored(artifact, made, merging.launches(part, seed=number))
+        (artifact / "night").write_text(f"{folder.name}\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
+    (tmp_path / "bin" / "harness").chmod(0o755)
+    environ = {
+        **os.environ, "JOBS": json.dumps(jobs), "GITHUB_STEP_SUMMARY": str(tmp_path / "page"), "PYTHONPATH": str(ROOT),
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HARNESS_DATA_DIR": str(tmp_path / "data"),
+    }  # fmt: skip
+    script = [".github/nightly/merge"]
+    done = subprocess.run(script, cwd=project, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "::error::c sent no run of the night shared." in done.stdout
+    (merged,) = (project / "runs").iterdir()
+    assert {launch["group"] for launch in map(json.loads, (merged / "launches.jsonl").read_text().splitlines())} == set(
+        names
+    )
+    page = (tmp_path / "page").read_text()
+    assert page.startswith("- **c sent no run of the night shared.**")
+    assert "harness report" in page
