@@ -81,6 +81,7 @@ class LocalBackend(RegisteredBackend):
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
         """One launch in a folder of its own, which is removed."""
         python = self._python(requirement)
+        self.environments.check(requirement)
         with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
             command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
 
@@ -95,7 +96,7 @@ class LocalBackend(RegisteredBackend):
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the environment with the lock."""
         done = subprocess.run(
-            [self._python(requirement), "-I", "-c", SCRIPT], capture_output=True, text=True, check=False
+            [self._python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
         if done.returncode:
             name = requirement.environment.name

@@ -1,6 +1,7 @@
 """Local environments: one virtual environment per lock, in the user's cache, made once."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -43,6 +44,25 @@ class Environments:
         """Whether it is whole, and the interpreter that it was made from is still there."""
         return (self.folder(requirement) / _MARKER).exists() and self.python(requirement).exists()
 
+    def check(self, requirement: Requirement) -> None:
+        """Raise CannotRunHereError where a file of the environment was changed since it was made, or came or went.
+
+        A script that runs in it may do that, and what it leaves would run in later launches. It is no longer ready
+        then, so that `make` makes it again.
+        """
+        folder = self.folder(requirement)
+        try:
+            made = json.loads((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
+        except (OSError, ValueError, AttributeError):
+            made = "none"
+        if made and made != _state(folder):
+            (folder / _MARKER).unlink(missing_ok=True)
+            raise CannotRunHereError(
+                f"The environment {requirement.environment.name} was changed since it was made, as a script that ran "
+                "in it can do.",
+                "It is made again when a run needs it next.",
+            )
+
     def make(self, requirement: Requirement, progress: Progress) -> None:
         """Make the environment unless it is there.
 
@@ -64,7 +84,8 @@ class Environments:
                     shutil.rmtree(folder)
                 progress(Step(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
-                (folder / _MARKER).write_text(json.dumps({"lock": requirement.lock.sha256, "python": str(python)}))
+                made = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
+                (folder / _MARKER).write_text(json.dumps(made))
                 progress(Step(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(
@@ -89,3 +110,27 @@ class Environments:
                 f"The environment {requirement.environment.name} could not be installed:\n{last_words(done.stdout)}",
                 "--backend docker needs no local environment.",
             )
+
+
+def _state(folder: Path) -> str:
+    """A hash of the files below a folder, by their names, sizes, times and links; not of the marker."""
+    state = sha256()
+
+    def add(inner: str) -> None:
+        with os.scandir(inner) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.path == str(folder / _MARKER):
+                    continue
+                seen = entry.stat(follow_symlinks=False)
+                kind, size, link = seen.st_mode, seen.st_size, ""
+                if entry.is_symlink():
+                    link = str(Path(entry.path).readlink())
+                is_folder = entry.is_dir(follow_symlinks=False)
+                # a folder's size and time change with what is in it for a while, as the file that installs locks it
+                told = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
+                state.update(repr(told).encode("utf-8", "surrogateescape"))
+                if is_folder:
+                    add(entry.path)
+
+    add(str(folder))
+    return state.hexdigest()

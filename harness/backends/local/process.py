@@ -1,13 +1,17 @@
 """One local process in a session of its own: pinned from its first instruction, read in bounded memory, ended whole."""
 
 import contextlib
+import ctypes
 import os
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from harness.backends.worker import Ending, Read
 from harness.machine.cpus import running_on
@@ -21,6 +25,58 @@ _REST = 1024**2
 
 #: How often to look whether a process has ended, in seconds, where the system has no file descriptor for that.
 _LOOK = 0.05
+
+
+#: prctl(2): who is given the children of processes that have ended, and that it is to be this one.
+_PR_SET_CHILD_SUBREAPER = 36
+
+#: For how long processes that launches left are ended, in seconds; each may have left others.
+_ORPHANS_SECONDS = 5.0
+
+#: The kernel tells a process's start to a hundredth of a second, from a boot time that is known to a second.
+_TICK = 1.0
+
+
+@dataclass
+class _Started:
+    """The processes that were started here and not waited for, and since when there is one, in seconds since 1970."""
+
+    alive: set[int] = field(default_factory=set)
+    since: float = 0.0
+
+
+_STARTED = _Started()
+
+
+def _adopt() -> None:
+    """Have the kernel give this process whatever its launches leave, such as a child in a session of its own."""
+    with contextlib.suppress(OSError, AttributeError):  # no Linux
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_orphans() -> None:
+    """Kill what launches have left, once none is alive whose it may be.
+
+    These are this process's children since then that are in other sessions: what it starts itself is in its own, which
+    nothing that was started in another one can enter.
+    """
+    if _STARTED.alive:
+        return
+    until, own, begun = time.monotonic() + _ORPHANS_SECONDS, os.getsid(0), _STARTED.since - _TICK
+    while time.monotonic() < until:
+        left = []
+        for child in psutil.Process().children():
+            with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
+                if os.getsid(child.pid) != own and child.create_time() >= begun:
+                    left.append(child.pid)
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
 
 class LocalProcess:
@@ -40,6 +96,9 @@ class LocalProcess:
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start it. Raises CannotRunHereError where it may not run on its CPUs."""
+        _adopt()
+        if not _STARTED.alive:
+            _STARTED.since = time.time()
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(running_on(self._limits.cpus or ()))
@@ -56,6 +115,7 @@ class LocalProcess:
                 bufsize=0,
                 start_new_session=True,
             )
+        _STARTED.alive.add(self._process.pid)
         pipes = [(self._process.stdout, stdout), (self._process.stderr, stderr)]
         self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
 
@@ -108,6 +168,8 @@ class LocalProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
             code = process.wait()
+            _STARTED.alive.discard(process.pid)
+            _end_orphans()
             self.catch_up()
             self._readers = []
         if self._passed:

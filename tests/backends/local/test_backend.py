@@ -77,6 +77,32 @@ def test_a_link_in_the_place_of_its_artifacts_is_not_followed(local, requirement
     assert (outcome.status, outcome.artifacts) == (Status.OK, {})
 
 
+def test_a_child_in_a_session_of_its_own_ends_with_the_launch(local, requirement, tmp_path):
+    note = tmp_path / "pid"
+    source = (
+        "if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n"
+        f"    os.close(1); os.close(2); open({str(note)!r}, 'w').write(str(os.getpid()))\n"
+        "    signal.pause()\n  os._exit(0)\n"
+        f"os.wait()\nwhile not os.path.exists({str(note)!r}) or not open({str(note)!r}).read(): time.sleep(0.01)\n"
+        "say('end', status='ok')"
+    )
+    assert local.launch(requirement, job(source)).status is Status.OK
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
+def test_what_a_script_leaves_in_its_environment_reaches_no_later_launch(local, requirement):
+    source = (
+        "import sysconfig; open(sysconfig.get_path('purelib') + '/sitecustomize.py', 'w').write('print(1)')\n"
+        "say('end', status='ok')"
+    )
+    assert local.launch(requirement, job(source)).status is Status.OK
+    with pytest.raises(CannotRunHereError, match="was changed since it was made"):
+        local.launch(requirement, job("say('end', status='ok')"))
+    local.prepare([requirement], lambda step: None)
+    assert local.launch(requirement, job("say('end', status='ok')")).status is Status.OK
+
+
 def test_the_deadline_ends_children_too(local, requirement, tmp_path):
     source = f"pid = os.fork()\nif pid: open({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nsignal.pause()"
     assert local.launch(requirement, job(source, 1.0)).status is Status.TIMEOUT
