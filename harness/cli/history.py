@@ -122,7 +122,8 @@ def note(
     text: Annotated[str, typer.Argument(help="What happened then, in words.")],
 ) -> None:
     """Put words to a date: what is shown of it has them."""
-    from harness.history.index import History, instant  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.summary import instant  # noqa: PLC0415
 
     try:
         datetime.fromisoformat(when)

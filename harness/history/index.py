@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from harness.history.database import Database, Row, connect
 from harness.history.database import where as place
+from harness.history.summary import instant
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import (
     CellPoint,
@@ -38,7 +38,8 @@ VERSION = 1
 _TABLES = (
     "CREATE TABLE version (number INTEGER PRIMARY KEY)",
     "CREATE TABLE runs (run TEXT PRIMARY KEY, started TEXT NOT NULL, harness TEXT NOT NULL, "
-    "commit_ TEXT NOT NULL, kit TEXT NOT NULL, points INTEGER NOT NULL, summary TEXT NOT NULL)",
+    "commit_ TEXT NOT NULL, kit TEXT NOT NULL, points INTEGER NOT NULL, merged TEXT NOT NULL, "
+    "summary TEXT NOT NULL)",
     "CREATE TABLE series (id BIGINT PRIMARY KEY, machine TEXT NOT NULL, scenario TEXT NOT NULL, "
     "device TEXT NOT NULL, axes TEXT NOT NULL, environment TEXT NOT NULL, reference TEXT NOT NULL, "
     "against TEXT NOT NULL, way TEXT NOT NULL, quantity TEXT NOT NULL)",
@@ -108,17 +109,26 @@ class History:
         return bool(self.add_all([summary]))
 
     def add_all(self, summaries: Iterable[Summary]) -> list[str]:
-        """Add runs; returns the ids of those that were not there."""
-        there = {run for (run,) in self._database.rows("SELECT run FROM runs")}
-        new = {each.run: each for each in summaries if each.run not in there}
+        """Add runs; returns the ids of those that were not there.
+
+        What a merged run was made of is there with it, and it is there where its parts are: nothing counts twice.
+        """
+        found = self._database.rows("SELECT run, merged FROM runs")
+        there = {run for run, _ in found}
+        there |= {part for _, merged in found if merged != "[]" for part in json.loads(merged)}
+        new: dict[str, Summary] = {}
+        # merged runs first
+        for each in sorted(summaries, key=lambda each: not each.merged):
+            if each.run not in there and not there.intersection(each.merged):
+                new[each.run] = each
+                there.update([each.run, *each.merged])
         if not new:
             return []
         runs = [
-            (each.run, instant(each.started), each.harness, each.commit, each.kit, len(each.points), _facts(each))
-            for each in new.values()
+            (*_run_row(each), len(each.points), json.dumps(list(each.merged)), _facts(each)) for each in new.values()
         ]
-        texts = ("text", "text", "text", "text", "text", "integer", "text")
-        self._insert("runs (run, started, harness, commit_, kit, points, summary)", texts, runs)
+        texts = ("text", "text", "text", "text", "text", "integer", "text", "text")
+        self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", texts, runs)
         keys: dict[int, Row] = {}
         points: list[Row] = []
         for summary in new.values():
@@ -291,14 +301,12 @@ def _made(kind: type[Kept], document: object, where: object) -> Kept:
     return value
 
 
-def instant(started: str) -> str:
-    """An ISO 8601 instant in UTC, so that texts are in the order of time."""
-    moment = datetime.fromisoformat(started)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
-
-
 def _facts(summary: Summary) -> str:
     return codec.dump(replace(summary, points=())).decode()
+
+
+def _run_row(summary: Summary) -> Row:
+    return summary.run, instant(summary.started), summary.harness, summary.commit, summary.kit
 
 
 def _summary(text: str) -> Summary:

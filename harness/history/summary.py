@@ -3,7 +3,9 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import session
@@ -12,7 +14,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.files import write_atomically
 from harness.machine.lock import is_held
-from harness.model.errors import UsageError
+from harness.model.errors import DamagedError, UsageError
 from harness.model.history import CellPoint, Measured, Measurer, Software, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.run import Machine, Run
@@ -23,6 +25,9 @@ from harness.store import codec
 #: How many characters of a SHA-256 a hash of a history has.
 _LENGTH = 16
 
+#: What the id of a run is, which becomes a file's name.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
 #: How many decimals of a log-ratio are kept: a millionth is no difference that anything could show.
 _DECIMALS = 8
 
@@ -31,12 +36,14 @@ def summarise(results: Results) -> Summary:
     """What a history keeps of a run.
 
     A cell is set against its group's control, by the paired log-ratios of the rounds (`analysis.comparisons.ratios`);
-    where a group has none, its cells have times alone. Raises UsageError for a run of profiles.
+    where a group has none, its cells have times alone. What was merged from several machines' runs is of each. Raises
+    UsageError for a run of profiles.
     """
     run = results.run
     if run.plan.profile_calls:
         raise UsageError(f"{run.id} holds profiles, and no measurement.")
-    measurer = _measurer(run)
+    each_machine = list(results.each_machine.values())
+    measurers = [_measurer(each.run) for each in each_machine]
     return Summary(
         run=run.id,
         started=run.started,
@@ -47,7 +54,7 @@ def summarise(results: Results) -> Summary:
         way=_way(run),
         reference=run.reference,
         kit=run.kit[:_LENGTH],
-        machines=[measurer],
+        machines=measurers,
         software={
             each.name: Software(_hash(run.pins.get(each.name, {})), run.images.get(each.name, ""), pins)
             for each in run.environments
@@ -57,7 +64,12 @@ def summarise(results: Results) -> Summary:
             each.name: Measured((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
             for each in run.scenarios
         },
-        points=_points(results, measurer.machine.id),
+        points=[
+            point
+            for each, measurer in zip(each_machine, measurers, strict=True)
+            for point in _points(each, measurer.machine.id)
+        ],
+        merged=list(run.merged),
     )
 
 
@@ -74,7 +86,7 @@ def of(path: Path) -> Summary:
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
         raise UsageError(f"{path} never ended.", f"Go on with it: harness matrix --resume {path}")
-    return summarise(results)
+    return _checked(summarise(results), path)
 
 
 def read(path: Path) -> Summary:
@@ -83,7 +95,31 @@ def read(path: Path) -> Summary:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
-    return codec.load(Summary, data, path)
+    return _checked(codec.load(Summary, data, path), path)
+
+
+def _checked(summary: Summary, path: Path) -> Summary:
+    """The same. Raises DamagedError for what would be no file's name, no instant or no number, or of no machine."""
+    if not _ID.fullmatch(summary.run):
+        raise DamagedError(path, f"{summary.run!r} is no id of a run")
+    try:
+        datetime.fromisoformat(summary.started)
+    except ValueError:
+        raise DamagedError(path, f"{summary.started!r} is no instant") from None
+    known = {each.machine.id for each in summary.machines}
+    for point in summary.points:
+        if point.machine not in known:
+            raise DamagedError(path, f"a point is of {point.machine!r}, which is none of its machines")
+        logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
+        if not all(value is None or math.isfinite(value) for value in (*logs, *times)):
+            raise DamagedError(path, "a point has a number that is none")
+    return summary
+
+
+def instant(started: str) -> str:
+    """An ISO 8601 instant in UTC, so that texts are in the order of time."""
+    moment = datetime.fromisoformat(started)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
 
 
 def write(summary: Summary, folder: Path) -> bool:
@@ -91,7 +127,7 @@ def write(summary: Summary, folder: Path) -> bool:
 
     Raises OSError.
     """
-    path = folder / summary.started[:7] / f"{summary.run}.json"
+    path = folder / instant(summary.started)[:7] / f"{summary.run}.json"
     if path.exists():
         return False
     write_atomically(path, codec.dump(summary, indent=1) + b"\n")
@@ -107,14 +143,14 @@ def _points(results: Results, machine: str) -> list[CellPoint]:
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
         other = references.get(cell)
-        other = None if other == cell else other
-        ratio = compared[cell, other] if other else None
+        ratio = compared[cell, other] if other and other != cell else None
+        other = None if other is None or other == cell else other.anywhere
         between, spread = _logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,
             scenario=cell.scenario,
             device=cell.device.value,
-            axes=dict(cell.axes),
+            axes=dict(cell.anywhere.axes),
             environment=cell.environment,
             status=status,
             reference=other.environment if other else "",

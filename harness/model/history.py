@@ -80,7 +80,8 @@ class Summary:
 
     `started` is ISO 8601, UTC; `commit` the project's; `reference` the environment that the others are set against;
     `way` says what else makes times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the
-    worker's files. `software` is by environment, `scenarios` by name.
+    worker's files. `software` is by environment, `scenarios` by name; `merged` are the ids of the runs that it was made
+    of, empty where it was measured as one.
     """
 
     run: str
@@ -96,6 +97,7 @@ class Summary:
     software: Mapping[str, Software]
     scenarios: Mapping[str, Measured]
     points: Sequence[CellPoint] = ()
+    merged: Sequence[str] = ()
     schema: int = SCHEMA
 
 

@@ -1,14 +1,20 @@
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.analysis.results import Results
+from harness.fleet.merge import merge
+from harness.history.index import History
+from harness.history.summary import of as of_folder
 from harness.history.summary import read, summarise, write
-from harness.model.errors import UsageError
+from harness.model.errors import DamagedError, UsageError
 from harness.model.history import Summary
 from harness.model.launch import Clock, Interleave, Status
-from harness.model.run import Machine
+from harness.model.run import Machine, Stop, StopReason
+from tests.cli.conftest import stored
 from tests.factories import cells, rounds, run
 
 
@@ -133,3 +139,44 @@ def test_a_file_that_is_no_summary_is_named(text: str, tmp_path: Path) -> None:
         read(path)
     with pytest.raises(UsageError, match=r"y\.json cannot be read"):
         read(tmp_path / "y.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"run": "../x"},
+        {"run": ""},
+        {"started": "yesterday"},
+        {"machines": []},
+        {"points": [{"machine": "m-00000001", "scenario": "s", "device": "cpu", "axes": {}, "environment": "e"}]},
+    ],
+)
+def test_a_summary_that_cannot_be_is_named(changes: dict[str, object], night: Summary, tmp_path: Path) -> None:
+    write(night, tmp_path)
+    path = tmp_path / "2026-11" / f"{night.run}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(DamagedError, match="is damaged"):
+        read(path)
+
+
+def test_what_was_merged_from_two_machines_is_of_each(tmp_path: Path) -> None:
+    planned = cells()
+    paths = []
+    for number, seconds in ((1, 0.01), (2, 0.02)):
+        of = run(planned, controlled=True, id=f"run-{number}", machine=Machine(f"m-{number}"))
+        of = replace(of, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in of.plan.groups})
+        paths.append(stored(tmp_path / "runs", of, rounds(dict.fromkeys(planned, seconds), 5, 0.002, number)))
+    merged = merge(paths, tmp_path / "merged")
+    made = of_folder(merged.ended.folder)
+    assert [each.machine.id for each in made.machines] == ["m-1", "m-2"]
+    assert made.merged == ["run-1", "run-2"]
+    alone = [of_folder(path) for path in paths]
+    for each in alone:
+        mine = [point for point in made.points if point.machine == each.machines[0].machine.id]
+        assert mine == list(each.points)
+    with History.open(str(tmp_path / "x.duckdb"), writing=True) as history:
+        assert history.add_all([*alone, made]) == [made.run]
+        assert not history.add(alone[0])
+    with History.open(str(tmp_path / "y.duckdb"), writing=True) as history:
+        assert history.add(alone[0])
+        assert not history.add(made)
