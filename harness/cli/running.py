@@ -11,7 +11,7 @@ from harness.cli import display, report
 from harness.cli.dryrun import shard_told
 from harness.cli.messages import gate_exit, interruptible, say, say_refused
 from harness.cli.options import FailOn, FailOnClaim
-from harness.fleet import coordinator, engines
+from harness.fleet import coordinator, engines, ssh
 from harness.model.backend import Progress
 from harness.model.errors import Exit
 from harness.model.launch import Status
@@ -27,6 +27,8 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
+    if isinstance(request, session.Request) and request.on.startswith("ssh://"):
+        return _on_hosts(request, json=json, fail_on=fail_on)
     planned = session.plan(request)
     say_refused(planned.refused)
     shard = planned.plan.shard
@@ -38,6 +40,18 @@ def run(
     with interruptible(heard.interrupted):
         ended = _measured(planned, heard, wait=wait)
         return show(ended, json=json, fail_on=fail_on)
+
+
+def _on_hosts(request: session.Request, *, json: bool, fail_on: FailOn | None) -> Exit:
+    """On hosts that ssh reaches, a shard on each."""
+    with interruptible(lambda count: "Stopping: what runs on the hosts is ended, fetched and merged." * (count == 1)):
+        ended = ssh.run(request, say)
+        code = show(ended.merged.ended, json=json, fail_on=fail_on)
+    for sentence in [*ended.failed, *ended.merged.lacks]:
+        say(sentence)
+    if ended.interrupted:
+        return Exit.INTERRUPTED
+    return Exit.CELLS_FAILED if ended.failed or ended.merged.lacks else code
 
 
 def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> session.Ended:

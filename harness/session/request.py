@@ -141,9 +141,11 @@ def read_shard(text: str, option: str) -> Shard:
 
 
 def read_on(text: str, option: str) -> str:
-    """`ray` or `ray://host:10001`. Raises UsageError."""
-    if text != "ray" and not re.fullmatch(r"ray://[^\s/]+", text):
-        raise UsageError(f"{option} {text!r} is no place to measure.", "Type ray, or ray://HOST:10001.")
+    """`ray`, `ray://host:10001` or `ssh://one,user@other:2222`. Raises UsageError."""
+    if text != "ray" and not re.fullmatch(r"ray://[^\s/]+|ssh://[^\s/]+(,(ssh://)?[^\s/]+)*/?", text):
+        raise UsageError(
+            f"{option} {text!r} is no place to measure.", "Type ray, ray://HOST:10001, or ssh://HOST,USER@HOST."
+        )
     return text
 
 
@@ -360,7 +362,7 @@ class Request(LaunchRequest):
         str,
         Option(
             "Measure in all slots of a Ray cluster: ray://HOST:PORT, or ray for that of RAY_ADDRESS, or for one of "
-            "this machine alone.",
+            "this machine alone. Or a shard on each of some hosts: ssh://HOST,USER@HOST.",
             read=read_on,
         ),
     ] = ""
