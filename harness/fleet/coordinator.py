@@ -145,8 +145,8 @@ class _Coordinator:
                     raise
                 if self._folder is None:
                     raise KeyboardInterrupt if interrupted else self._nowhere()
-                if not interrupted:
-                    self._engine.forget(self._id)
+                # every unit has told all, `over` last
+                self._engine.forget(self._id)
         folder, whole = self._folder, self._whole()
         launches = folder.read_launches()
         ended = replace(whole, stops=self._stops(whole, launches))
