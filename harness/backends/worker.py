@@ -43,18 +43,20 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
 class Ending:
     """How the process ended: with an exit code, or killed by `signal` where that is not 0.
 
-    `oom` says that it was killed: out of memory, `seconds` is the time limit where that was passed.
+    `oom` says that it was killed: out of memory, `seconds` is the time limit where that was passed, `disk` what
+    it had written to its disk, in bytes, where it was killed for that.
     """
 
     exit_code: int = 0
     signal: int = 0
     oom: bool = False
     seconds: float | None = None
+    disk: int = 0
 
     @property
     def clean(self) -> bool:
         """Whether the process ended by itself and well."""
-        return not (self.exit_code or self.signal or self.oom or self.seconds is not None)
+        return not (self.exit_code or self.signal or self.oom or self.seconds is not None or self.disk)
 
     def __str__(self) -> str:
         if not self.signal:
@@ -179,6 +181,8 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     if ending.seconds is not None:
         where = "its work was done, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
+    if ending.disk:
+        return Status.FAILED, f"it was killed: it wrote {ending.disk / 1e9:.1f} GB to its disk"
     if ending.oom:
         return Status.OOM, "it was killed: out of memory"
     if events.error:

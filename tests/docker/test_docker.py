@@ -6,6 +6,7 @@ import resource
 
 import pytest
 
+from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -94,6 +95,14 @@ def test_too_much_memory_is_oom(docker, requirement):
     outcome = docker.launch(requirement, job("x = b'x' * 2**28", memory_bytes=2**26))
     assert outcome.status is Status.OOM
     assert outcome.error == "it was killed: out of memory"
+
+
+def test_what_fills_its_disk_is_ended(docker, requirement, monkeypatch):
+    monkeypatch.setattr(container, "DISK_LIMIT", 10_000_000)
+    monkeypatch.setattr(container, "DISK_SECONDS", 0.2)
+    outcome = docker.launch(requirement, job("open('/tmp/x', 'wb').write(b'x' * 50_000_000); signal.pause()"))
+    assert outcome.status is Status.FAILED
+    assert outcome.error.startswith("it was killed: it wrote 0.")
 
 
 def test_a_fork_bomb_stays_in_its_container(docker, requirement):

@@ -49,6 +49,11 @@ _HEADER = struct.Struct(">BxxxL")
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
 
+#: What a container may write to its disk, in bytes, and how often that is looked at, in seconds: an engine limits it
+#: only on few file systems.
+DISK_LIMIT = 4 * 1024**3
+DISK_SECONDS = 5.0
+
 #: For how long an engine is asked to kill a process; it may be silent.
 KILL_SECONDS = 10.0
 
@@ -99,6 +104,8 @@ class Container:
         self._code: int | None = None
         self._passed = False
         self._silent = False
+        self._disk = 0
+        self._look = 0.0
         self.asked = 0.0
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
@@ -118,6 +125,7 @@ class Container:
         with sentences("run a container"):
             self._attach()
             self.asked = time.time()
+            self._look = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
 
     def follow(self, seconds: float) -> bool:
@@ -139,7 +147,7 @@ class Container:
     def _followed(self, seconds: float) -> bool:
         """Read until it has ended; True where a reader has enough. Raises TimeoutError after so many seconds."""
         until = time.monotonic() + seconds
-        while chunk := self._receive(until - time.monotonic()):
+        while chunk := self._next(until):
             if self._read(chunk):
                 return True
         self._wait(until - time.monotonic())
@@ -200,6 +208,30 @@ class Container:
         # of a plain connection the SDK gives a reader, which cannot write; of others what reads and writes
         self._socket = getattr(self._stream, "_sock", self._stream)
 
+    def _next(self, until: float) -> bytes:
+        """What comes next, as `_receive` has it, while the container's disk is watched."""
+        while True:
+            now = time.monotonic()
+            if now >= self._look:
+                self._watch_disk()
+                self._look = time.monotonic() + DISK_SECONDS
+            try:
+                return self._receive(min(until, self._look) - now)
+            except TimeoutError:
+                if time.monotonic() >= until:
+                    raise
+
+    def _watch_disk(self) -> None:
+        """Kill it where it has written too much."""
+        from requests.exceptions import RequestException
+
+        with suppress(RequestException):  # its own time limit is what ends one of an engine that is silent
+            found = self._api.containers(all=True, size=True, filters={"name": self._name})
+            written = max((int(each.get("SizeRw") or 0) for each in found), default=0)
+            if written > DISK_LIMIT and not self._disk:
+                self._disk = written
+                self._kill()
+
     def _receive(self, seconds: float) -> bytes:
         """What comes next; empty at its end. Raises TimeoutError where nothing comes for so many seconds."""
         if seconds <= 0:
@@ -256,6 +288,8 @@ class Container:
         return answers[0] if answers else None
 
     def _ending(self, code: int) -> Ending:
+        if self._disk:
+            return Ending(disk=self._disk)
         if self._passed:
             return Ending(seconds=self._seconds)
         if code == 0:

@@ -1,0 +1,9 @@
+# status: ok
+# kept: x/data.txt y/data.txt
+# It leaves two files of one name in two folders.
+for folder in "xy":
+    os.mkdir("artifacts/" + folder)
+    with open("artifacts/%s/data.txt" % folder, "w") as file:
+        file.write(folder)
+say("artifact", name="x/data.txt", bytes=1)
+say("end", status="ok")
