@@ -69,12 +69,14 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="harness-bench-"))
     try:
         planned = project(folder)
-        one, launches, _ = measured(folder, planned, 1)
-        many, _, cost = measured(folder, planned, count)
+        one, few, _ = measured(folder, planned, 1)
+        many, launches, cost = measured(folder, planned, count)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"launches: {launches}, each asleep for {SECONDS:g} s")
-    print(f"one node: {one:.1f} s; {count} nodes: {many:.1f} s, {many * count / one:.3f} × 1/{count} of it")
+    # a round that other processes disturbed is made twice, in one run or the other
+    ratio = (many / launches) / (one / few) * count
+    print(f"one node: {few} launches, each asleep for {SECONDS:g} s, in {one:.1f} s")
+    print(f"{count} nodes: {launches} launches in {many:.1f} s; {ratio:.3f} × 1/{count} of a launch's time")
     print(f"coordinator: {cost * 1e3:.1f} ms of CPU a launch")
 
 
