@@ -207,10 +207,11 @@ def _too_much(values: dict[str, Any]) -> str:
 def read_file(path: Path) -> str:
     """The text of a file. Raises FileError where it cannot be read."""
     try:
-        path.name.encode()
+        str(path).encode()
         return read_text(path, most=FILE_LIMIT)
     except UnicodeEncodeError:
-        raise FileError([Problem(path, 0, "The name of this file is not UTF-8.", "Give it another name.")]) from None
+        fix = "Give it, or the folder that it is in, another name."
+        raise FileError([Problem(path, 0, "The path of this file is not UTF-8.", fix)]) from None
     except OSError as error:
         raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:

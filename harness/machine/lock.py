@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import platform
+import shlex
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,10 @@ def _locked(
     try:
         handle = _opened(path)
     except OSError as error:
-        raise CannotRunHereError(f"{busy} The lock {path} cannot be opened: {error.strerror}.", advice) from None
+        raise CannotRunHereError(
+            f"The lock {path} cannot be opened: {error.strerror}.",
+            f"Remove it, if it is nobody's: rm {shlex.quote(str(path))}" if path.exists() else "",
+        ) from None
     try:
         try:
             fcntl.flock(handle, how | fcntl.LOCK_NB)

@@ -47,6 +47,10 @@ class RunFolder:
         """Make the folder of a new run, and prove now that it can be written and has room."""
         path = results / run
         try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"The name of the results folder {results} is not UTF-8.", "Choose another.") from None
+        try:
             path.mkdir(parents=True)
             free = shutil.disk_usage(path).free
             if free < ROOM:

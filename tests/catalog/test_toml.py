@@ -191,5 +191,5 @@ def test_a_pipe_and_a_name_that_is_no_utf_8_are_told(tmp_path: Path) -> None:
         read_file(tmp_path / "pipe.py")
     odd = tmp_path / os.fsdecode(b"\xff.py")
     odd.write_text("")
-    with pytest.raises(FileError, match="The name of this file is not UTF-8"):
+    with pytest.raises(FileError, match="The path of this file is not UTF-8"):
         read_file(odd)

@@ -221,3 +221,9 @@ def test_a_run_is_known_as_ones_own_until_it_is_changed(folder: RunFolder) -> No
     path = folder.path / "run.json"
     path.write_text(path.read_text().replace('"docker"', '"local"'))
     assert not folder.is_from_here()
+
+
+def test_a_results_folder_whose_name_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not UTF-8"):
+        RunFolder.create(tmp_path / os.fsdecode(b"\xff"), "run")
+    assert list(tmp_path.iterdir()) == []
