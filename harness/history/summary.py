@@ -12,6 +12,7 @@ from harness import session
 from harness.analysis.comparisons import ratios
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
+from harness.files import read as read_bytes
 from harness.files import write_atomically
 from harness.machine.lock import is_held
 from harness.model.errors import DamagedError, UsageError
@@ -92,7 +93,7 @@ def of(path: Path) -> Summary:
 def read(path: Path) -> Summary:
     """A summary as it lies in a file. Raises UsageError for a file that is none, or of a newer harness."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     return _checked(codec.load(Summary, data, path), path)

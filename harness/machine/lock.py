@@ -5,8 +5,8 @@ import errno
 import fcntl
 import os
 import platform
-import shlex
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

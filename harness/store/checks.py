@@ -30,8 +30,8 @@ _ARTIFACTS = "artifacts"
 
 def check_run(run: Run) -> None:
     """A run.json."""
-    _name("id", run.id)
-    _instant("started", run.started)
+    check_name("id", run.id)
+    check_instant("started", run.started)
     for facts in (run.host, run.backend.more):
         _facts(facts)
     environments = _by_name("environments", run.environments)
@@ -78,19 +78,21 @@ def check_launch(launch: Launch) -> None:
         raise ValueError(problem)
     if launch.places and len(launch.places) != len(launch.samples):
         raise ValueError("places are not as many as samples")
-    _instant("started", launch.started)
+    check_instant("started", launch.started)
     for name in launch.artifacts:
         parts = PurePosixPath(name).parts
         if parts[:1] != (_ARTIFACTS,) or ".." in parts or "\0" in name:
             raise ValueError(f"the artifact {name!r} is not below {_ARTIFACTS}/")
 
 
-def _name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
+    """What becomes the name of a file."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise ValueError(f"{what} is {name[:200]!r}, which is no name")
 
 
-def _instant(what: str, text: str) -> None:
+def check_instant(what: str, text: str) -> None:
+    """A day with a time."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -101,7 +103,7 @@ def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | N
     found: dict[str, Any] = {}
     for entry in entries:
         if check is None:
-            _name(what, entry.name)
+            check_name(what, entry.name)
         if found.setdefault(entry.name, entry) is not entry:
             raise ValueError(f"{what} has {entry.name} twice")
     return found
@@ -147,9 +149,9 @@ def _environment(environment: Environment) -> None:
 
 def _scenario(scenario: Scenario) -> None:
     axes, of = scenario.axes, f"of the scenario {scenario.name}"
-    _name(f"the file {of}", scenario.path.name)
+    check_name(f"the file {of}", scenario.path.name)
     for name in (*scenario.files, *filter(None, [scenario.script])):
-        _name(f"a file {of}", name)
+        check_name(f"a file {of}", name)
     for axis, values in axes.items():
         if not values:
             raise ValueError(f"the axis {axis} {of} has no value")
