@@ -110,7 +110,7 @@ class LocalBackend(RegisteredBackend):
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
-            shutil.rmtree(parent, ignore_errors=True)
+            _remove(parent)
         return count
 
     def _python(self, requirement: Requirement) -> Path:
@@ -133,9 +133,17 @@ class LocalBackend(RegisteredBackend):
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             with suppress(OSError):  # another launch of this run may be there
                 parent.rmdir()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that an untrusted script put into it."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # it is nested deeper than Python removes
+        subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
