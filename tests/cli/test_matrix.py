@@ -28,6 +28,9 @@ def test_one_command_measures_and_reports(harness: Harness) -> None:
     assert "new vs old" in (harness.run / "report.md").read_text()
     assert "ways" in done.stdout
     run = json.loads((harness.run / "run.json").read_text())
+    assert run["machine"] == json.loads((Path(os.environ["HARNESS_DATA_DIR"]) / "machine.json").read_text())
+    assert run["own"].keys() == run["sources"].keys()
+    assert run["kit"] not in ("", *run["own"].values(), *run["sources"].values())
     assert run["command"][:2] == ["harness", "matrix"]
     assert (run["plan"]["seed"], run["reference"], run["backend"]["name"]) == (1, "old", "local")
     assert len(run["plan"]["limits"]["cpus"]) == 1

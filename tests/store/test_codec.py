@@ -3,6 +3,8 @@ import json
 import jsonschema
 import pytest
 
+from harness.analysis.results import Results
+from harness.history.summary import summarise
 from harness.store.codec import dump
 from tests.runs import launch, run
 from tests.schemas import FOLDER, schemas
@@ -14,9 +16,9 @@ def test_the_schemas_in_the_docs_are_those_of_the_dataclasses(name: str) -> None
 
 
 def test_what_is_written_keeps_the_schema() -> None:
+    values = {"run": run(), "launch": launch(), "summary": summarise(Results(run(), [launch()]))}
     for name, document in schemas().items():
-        value = run() if name.startswith("run") else launch()
-        jsonschema.validate(json.loads(dump(value)), document)
+        jsonschema.validate(json.loads(dump(values[name.split(".")[0]])), document)
 
 
 def test_numbers_that_are_not_finite_stay_json() -> None:
