@@ -172,6 +172,7 @@ def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, rem
         "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "merge": "failure",
         "history": "success", "alarm": "success",
     }, "\n".join(each.log for each in ran.values())  # fmt: skip
+    assert ran["measure: gpu rack"].summary == "### rack measured nothing: exit code 2\n"
     assert "**rack sent no run of the night gpu.**" in ran["merge"].summary
     assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
 
@@ -305,3 +306,16 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     page = (tmp_path / "page").read_text()
     assert page.startswith("- **c sent no run of the night shared.**")
     assert "harness report" in page
+
+
+def test_a_pull_request_that_changes_no_scenario_says_so(night, project):
+    def commit():
+        git(project, "add", ".")
+        git(project, "-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "x", "--allow-empty")
+
+    git(project, "init", "-q")
+    commit()
+    commit()
+    ran = night(1, "pull-request.yml")["compare"]
+    assert ran.result == "success", ran.log
+    assert ran.summary == "### No scenario changed: nothing to set side by side\n"
