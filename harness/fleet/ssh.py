@@ -240,6 +240,9 @@ def _parcel(request: Request) -> tuple[_Parcel, Request]:
             archive.add(path, name, filter=_plain)
 
         add(Path(shipped.__file__).parent, "code/harness")
+        if not shipped.IS_INSTALLED:  # else they are in it
+            for name in (*_PROJECT, "requirements.txt"):
+                add(shipped.FOLDER / name, f"code/{name}")
         for name in _PROJECT:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")

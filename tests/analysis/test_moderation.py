@@ -258,3 +258,18 @@ def test_a_variance_moves_towards_the_residual_or_not_at_all(own, expected):
     variances, _ = lent(own, 4.0, Residual(expected, 100.0))
     assert (variances >= np.minimum(own, expected) * (1.0 - 1e-9)).all()
     assert (variances <= np.maximum(own, expected) * (1.0 + 1e-9)).all()
+
+
+@given(st.integers(0, 2**32))
+def test_what_one_machine_measured_learns_nothing_from_another(seed):
+    draw = np.random.default_rng(seed)
+    logs = Logs(draw.normal(size=30), draw.gamma(2.0, 1e-4, 30), np.full(30, 5.0), degrees(np.zeros(30)))
+    weights, residuals = np.full(30, 2.0), [Residual(1e-4, 12.0)] * 30
+    machines = ["a", "b", "b"] * 10
+    together = moderate(logs, weights, residuals, machines)
+    for machine in "ab":
+        own = [at for at, each in enumerate(machines) if each == machine]
+        part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
+        alone = moderate(part, weights[own], residuals[: len(own)])
+        assert together.variance[own].tolist() == alone.variance.tolist()
+        assert together.freedom[own].tolist() == alone.freedom.tolist()

@@ -105,6 +105,7 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_mis
     done = harness.matrix("-s", "mine.py", *axes, "-e", "old", "--rounds", "1", "--on", on)
     assert "127.0.0.1: Shard 1/3 of the plan" in done.stderr, done.stderr
     assert "Connection refused" in done.stderr
+    assert "ended with exit code" not in done.stderr, done.stderr
     assert "Shard 3/3 is missing, with " in done.stderr
     assert done.returncode == 1
     runs = [json.loads(path.read_text()) for path in (harness.root / "results").glob("*/run.json")]

@@ -1,0 +1,61 @@
+"""Whether machines agree: by their verdicts, none of which is of two machines."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.agreement import Agreement, agreements
+from harness.analysis.results import Results
+from harness.analysis.tables import ScenarioTable
+from harness.analysis.verdicts import Verdict
+from harness.model.scenario import MACHINE
+from tests import factories
+
+
+@pytest.fixture(scope="module")
+def table() -> ScenarioTable:
+    """A table of two machines; on the second TF 2 is not slower."""
+    cells = [replace(cell, axes={MACHINE: machine, **cell.axes}) for machine in "ab" for cell in factories.cells()]
+    seconds = {c: 0.02 if c.environment == "tf2.0" and c.axes[MACHINE] == "a" else 0.01 for c in cells}
+    axes = {MACHINE: ["a", "b"], **factories.scenario().axes}
+    made = factories.run(cells, scenarios=[factories.scenario(axes=axes)])
+    (found,) = Results(made, factories.rounds(seconds, spread=0.002)).tables
+    return found
+
+
+def test_a_comparison_that_several_machines_have_is_told_once(table: ScenarioTable) -> None:
+    found = agreements(table)
+    assert len(found) == sum(head.comparison is not None for head in table.columns)
+    assert all(list(each.compared) == ["a", "b"] for each in found)
+    across = [each for each in found if each.column.comparison and each.column.comparison.along == "environment"]
+    assert {tuple(each.verdicts.values()) for each in across} == {(Verdict.SLOWER, Verdict.SAME)}
+    assert {each.agrees for each in across} == {False}
+
+
+def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
+    rows = [
+        replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
+    ]
+    assert agreements(replace(table, rows=rows)) == []
+    assert agreements(replace(table, rows=table.rows[:1])) == []
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "agrees"),
+    [
+        ((Verdict.SLOWER, Verdict.SLOWER), True),
+        ((Verdict.SAME, Verdict.SLOWER), False),
+        ((Verdict.FASTER, Verdict.SLOWER), False),
+        ((Verdict.SLOWER, Verdict.UNCLEAR), None),
+        ((Verdict.SLOWER, None), None),
+        ((None, Verdict.UNCLEAR), None),
+        ((Verdict.SLOWER, Verdict.UNCLEAR, Verdict.SAME), False),
+        ((Verdict.DIFFERENT_WORK, Verdict.DIFFERENT_WORK), True),
+    ],
+)
+def test_machines_agree_where_all_say_the_same(
+    table: ScenarioTable, verdicts: tuple[Verdict | None, ...], agrees: bool | None
+) -> None:
+    (first, *_) = agreements(table)
+    compared = {str(at): replace(first.compared["a"], verdict=each) for at, each in enumerate(verdicts)}
+    assert Agreement(first.table, first.column, first.row, compared).agrees is agrees
