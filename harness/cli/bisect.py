@@ -10,6 +10,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import interruptible, say
 from harness.model.errors import Exit, UsageError
+from harness.model.texts import escaped
 from harness.plan.selection import parse_axes
 from harness.session.request import read_seconds, read_share
 
@@ -87,7 +88,7 @@ def bisect(
     with interruptible(lambda count: f"Stopping. Go on with: {again}" if count == 1 else ""):
         found = bisecting.bisect(request, folder, heard, wait=wait)
     for line in found.told.lines:
-        typer.echo(line)
+        typer.echo(escaped(line, keep="\n\t"))
     say(f"Report: {folder / 'report.md'}")
     raise typer.Exit(Exit.OK if found.is_narrowed else Exit.CELLS_FAILED)
 

@@ -17,7 +17,7 @@ from harness.cli.messages import columns, say
 from harness.cli.report import save
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
-from harness.model.texts import counted
+from harness.model.texts import counted, escaped
 from harness.plan.selection import parse_axes
 from harness.session.request import names
 
@@ -85,7 +85,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
     ]
     points = [counted(each.points, "point") for each in runs]
     for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
-        typer.echo(line)
+        typer.echo(escaped(line, keep="\n\t"))
     for note in notes:
         typer.echo(f"{note.when}: {note.text}")
     for each in decisions:
