@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.model.environment import Environment
 from harness.model.launch import Launch
-from harness.model.numbers import BYTES, DEPTH, is_amount, wrong
+from harness.model.numbers import BYTES, DEPTH, LEAST, wrong
 from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
@@ -69,11 +69,10 @@ def check_launch(launch: Launch) -> None:
     """A launch by itself."""
     for values in (launch.phases, launch.phases_cpu, launch.resources):
         for name, value in values.items():
-            if not is_amount(value):
+            if 0.0 < value < LEAST:  # the ends of the range are the type's
                 raise ValueError(f"{name} is out of range")
-    for sample in (*launch.samples, *launch.alone):
-        if sample.cpu_seconds is not None and not is_amount(sample.cpu_seconds):
-            raise ValueError("the CPU time of a sample is out of range")
+    if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
+        raise ValueError("the CPU time of a sample is out of range")
     if problem := wrong(launch.observations) or wrong(launch.fingerprint):
         raise ValueError(problem)
     if launch.places and len(launch.places) != len(launch.samples):
