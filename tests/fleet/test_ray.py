@@ -1,5 +1,6 @@
 """A Ray cluster of several nodes, as processes of this machine, each of which takes itself for a machine of its own."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from harness import session
@@ -61,6 +63,10 @@ class Nodes:
     @property
     def address(self) -> str:
         return str(self._cluster.address)
+
+    @property
+    def project(self) -> str:
+        return self._environ["HARNESS_PROJECT"]
 
     def data(self, name: str) -> Path:
         return self._folder / name / "data"
@@ -143,10 +149,14 @@ def whole(launches: list[Launch], group: str) -> Counter[int]:
     return Counter(each.round for each in own if each.attempt == newest[each.round])
 
 
-def units_left() -> list[str]:
-    """Processes of units that still run."""
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if "harness.fleet.unit" in line]
+def units_left(nodes: Nodes) -> list[int]:
+    """Processes of units that still run on these nodes: other tests may have units too."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if "harness.fleet.unit" in process.cmdline() and process.environ().get("HARNESS_PROJECT") == nodes.project:
+                found.append(process.pid)
+    return found
 
 
 def until(is_so: Callable[[], object], what: str) -> None:
@@ -169,7 +179,7 @@ def test_a_node_that_dies_in_mid_round_costs_a_new_attempt_and_an_interruption_s
     assert ended.interrupted
     assert len([each for each in ended.results.launches if each.status is Status.OK]) >= 3
     assert (ended.folder / "report.md").exists()
-    until(lambda: not units_left(), "no unit's process is left")
+    until(lambda: not units_left(nodes), "no unit's process is left")
     # a node dies: its group begins again on the other machine
     ears = Ears(lambda: nodes.kill("one"), after=5)
     ended = coordinator.run(planned, RayCluster(nodes.address), ears)
@@ -198,7 +208,7 @@ def test_a_coordinator_that_is_killed_loses_nothing(planned: session.Planned, no
     (run,) = (tmp_path / "results").iterdir()
     stored = [json.loads(line) for line in (run / "launches.jsonl").read_text().splitlines()]
     assert stored
-    until(lambda: not units_left(), "no unit's process is left")
+    until(lambda: not units_left(nodes), "no unit's process is left")
     # the nodes' own folders are runs, each of one group of the same plan, and have at least what was told of
     kept = [
         each.parent for name in ("one", "two") for each in (nodes.data(name) / "fleet" / run.name).rglob("run.json")
