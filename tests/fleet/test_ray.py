@@ -79,9 +79,15 @@ class Nodes:
             "HARNESS_MACHINE_LOCK": str(own / "lock"),
             "HARNESS_DATA_DIR": str(self.data(name)),
         }
-        self.nodes[name] = self._cluster.add_node(
-            num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
-        )
+        for tries_left in (2, 1, 0):
+            try:
+                self.nodes[name] = self._cluster.add_node(
+                    num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
+                )
+                return
+            except Exception:  # Ray gives a node 30 seconds to start, which on a busy machine may be too few
+                if not tries_left:
+                    raise
 
     def kill(self, name: str) -> None:
         self._cluster.remove_node(self.nodes.pop(name), allow_graceful=False)
