@@ -83,7 +83,8 @@ def change_points(
     if y.shape != given.shape or not (np.isfinite(y).all() and np.isfinite(given).all() and (given >= 0.0).all()):
         raise ValueError("change_points takes as many standard errors (0 or more) as values, all of them finite.")
     fewest = max(2, fewest)
-    if y.size < 2 * fewest:
+    # levels are means of values: where these are as close as that, no two levels are farther apart
+    if y.size < 2 * fewest or float(np.ptp(y)) <= least:
         return []
     # a change or a spike moves one difference or two: their median does not mind
     spread = _spreads(given, (_MAD * float(np.median(np.abs(np.diff(y))))) ** 2 / 2.0)
