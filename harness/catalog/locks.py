@@ -4,6 +4,7 @@ A lock has the packages that users had when a release was new.
 """
 
 import hashlib
+import re
 import shlex
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +22,13 @@ from harness.machine.uv import last_words
 from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
+
+#: The lines of a lock: an exact version, with a marker perhaps, and its hashes. Nothing else that pip takes from a
+#: file, such as the address of an index, may come in with one.
+_PIN = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*( ; [^\\]+)?", re.ASCII
+)
+_HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 #: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
 #: `tensorflow` has none, and the GPU's code is a package of its own.
@@ -57,12 +65,30 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
             f"{environment.name} has no lock for the {device.value}: {path} cannot be read.",
             f"Make it: harness images lock {shlex.quote(environment.asked or environment.name)}",
         ) from None
-    found = pins(data.decode("utf-8", "replace"))
+    found = _checked(data, path, environment)
     if environment.gpu_image:
         # its image has a TensorFlow that no lock names
         found = {"tensorflow": environment.tensorflow, **found}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=found)
     return Requirement(environment=environment, device=device, lock=lock)
+
+
+def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
+    """The pins of a lock. Raises UsageError for a line that is no exact version or hash, which pip would follow."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        part = line.strip().removesuffix("\\").rstrip()
+        if not part or part.startswith("#") or (_HASH.fullmatch(part) and found):
+            continue
+        pin = pins(part) if _PIN.fullmatch(part) else {}
+        if not pin or pin.keys() & found.keys():
+            wrong = "there twice" if pin else "neither an exact version nor a hash"
+            raise UsageError(
+                f"{path}:{number}: {line.strip()[:80]!r} is {wrong}.",
+                f"Make the lock again: harness images lock {shlex.quote(environment.asked or environment.name)}",
+            )
+        found |= pin
+    return found
 
 
 def write_lock(project: Project, environment: Environment, device: Device) -> bool:

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,31 @@ def test_a_missing_lock_says_how_to_make_it(project: Project) -> None:
     environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
     with pytest.raises(UsageError, match=r"harness images lock tf9\.9"):
         load_lock(project, environment, Device.CPU)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("numpy>=1.16", "neither an exact version nor a hash"),
+        ("numpy==1.16.4 --index-url x", "neither an exact version nor a hash"),
+        ("--extra-index-url x", "neither an exact version nor a hash"),
+        ("-r other.txt", "neither an exact version nor a hash"),
+        ("numpy @ file:x", "neither an exact version nor a hash"),
+        ("    --hash=sha256:ab", "neither an exact version nor a hash"),
+        ("\xff", "neither an exact version nor a hash"),
+        ("SIX==1.2", "there twice"),
+    ],
+)
+def test_a_line_of_a_lock_that_pins_nothing_is_refused(tmp_path: Path, line: str, told: str) -> None:
+    environment = Environment(name="tf9.9", tensorflow="9.9.0", python="3.11", as_of="2030-01-01T00:00:00Z")
+    lock = lock_file(Project(tmp_path), environment, Device.CPU)
+    lock.parent.mkdir(parents=True)
+    good = f"# a comment\nsix==1.13.0 ; python_version < '4' \\\n    --hash=sha256:{'ab' * 32}\n    # via here\n"
+    lock.write_text(good)
+    assert load_lock(Project(tmp_path), environment, Device.CPU).lock.pins == {"six": "1.13.0"}
+    lock.write_bytes(good.encode() + line.encode("latin-1") + b"\n")
+    with pytest.raises(UsageError, match=rf":5: .*{told}"):
+        load_lock(Project(tmp_path), environment, Device.CPU)
 
 
 def test_no_lock_is_left_of_what_is_no_environment(project: Project) -> None:
