@@ -8,15 +8,18 @@ from harness.analysis.runs import CellChange, Changes, Pair
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.model.scenario import Cell
-from tests.factories import cell, rounds, run
+from tests.factories import cell, rounds, run, scenario
 
 MARGIN = 0.03
 
 #: Six cells: enough for a shift to be told.
 CELLS = [cell(environment, call=call) for call in ("a", "b", "c") for environment in ("tf1.14", "tf2.0")]
 
-#: What a run must tell for its software to be known.
-KNOWN: Mapping[str, Any] = {"sources": {"step": "ab12"}}
+#: What a run must tell for its software to be known, and the scenario of the cells.
+KNOWN: Mapping[str, Any] = {
+    "sources": {"step": "ab12"},
+    "scenarios": [scenario(axes={"call": ["a", "b", "c", "fit"], "dtype": ["float32"], "mode": ["graph", "eager"]})],
+}
 
 Stored = tuple[Run, Sequence[Launch]]
 
