@@ -102,7 +102,7 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
 
 def test_runs_without_a_cell_in_common_select_nothing(compare: Compare) -> None:
     with pytest.raises(NothingSelectedError, match="in both runs; none of the cells asked for are the same"):
-        compare(first({cell("tf2.0"): 0.01}), second({cell("tf2.1"): 0.01}))
+        compare(first({cell("tf2.0"): 0.01}, reference="tf2.0"), second({cell("tf2.1"): 0.01}, reference="tf2.1"))
 
 
 def test_a_scenario_with_another_axis_has_no_cell_in_common_with_itself(compare: Compare) -> None:
