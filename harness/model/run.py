@@ -275,8 +275,8 @@ class Run:
     own: Mapping[str, str] = field(default_factory=dict)
     kit: str = ""
     machine: Machine | None = None
-    machines: Sequence[MachineFacts] = ()
-    merged: Sequence[str] = ()
+    machines: Sequence[MachineFacts] = field(default_factory=list)
+    merged: Sequence[str] = field(default_factory=list)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     schema: int = SCHEMA
 
