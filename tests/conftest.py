@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ ROOT = Path(__file__).parents[1]
 # in a shell's background job Ctrl-C is ignored, and would be by all that a test starts and interrupts
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What a whole session or module runs has a machine lock for each process of the tests, and no user's."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    os.environ["HARNESS_MACHINE_LOCK"] = str(Path(tempfile.gettempdir()) / f"harness-tests-{os.getuid()}-{worker}.lock")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

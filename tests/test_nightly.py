@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,8 +205,8 @@ def seed(place, remote, monkeypatch):
         made = run(
             planned, controlled=True, id=f"2026-10-{number:02}T04-10-00Z-aaaa",
             started=f"2026-10-{number:02}T04:10:00+00:00", machine=Machine("m-00000001", "lab"),
-            stops={"step": Stop(StopReason.ROUNDS, 5)},
         )  # fmt: skip
+        made = replace(made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups})
         folders.append(stored(Path("results"), made, rounds(seconds, 5, 0.002, number)))
     with History.open(writing=True) as history:
         history.add_all(map(summary_of, folders))

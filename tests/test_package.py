@@ -88,8 +88,10 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
 def stored(tmp_path: Path) -> Path:
     """A run's folder."""
     folder = RunFolder.create(tmp_path, "run")
-    folder.write_run(run())
-    folder.append(launch())
+    made = run()
+    folder.write_run(made)
+    group = made.plan.groups[0]
+    folder.append(launch(group=group.name, cell=group.cells[0]))
     return folder.path
 
 

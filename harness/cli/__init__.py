@@ -89,7 +89,8 @@ def main() -> None:
             os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
-        with interruptible(lambda _: ""):
+        # typer itself ends what is interrupted with 130, and says nothing
+        with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
             app()
     except FileError as error:
         say_problems(error.problems)
@@ -97,9 +98,6 @@ def main() -> None:
     except HarnessError as error:
         say(f"harness: {error}")
         sys.exit(error.exit)
-    except KeyboardInterrupt:
-        say("harness: interrupted.")
-        sys.exit(Exit.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - a defect of ours, whatever it is, is told in a sentence
         say_defect(error)
         sys.exit(Exit.DEFECT)

@@ -210,14 +210,14 @@ def test_a_run_that_was_killed_before_it_launched_anything_is_told_and_removed(h
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_a_report_is_answered(
-    how: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    how: signal.Signals, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["harness", "report", "results/run"])
     monkeypatch.setattr("harness.session.report", lambda *_, **__: signal.raise_signal(how), raising=False)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
-    assert capsys.readouterr().err == "harness: interrupted.\n"
+    assert capfd.readouterr().err == "\nharness: interrupted.\n"
 
 
 def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: Harness) -> None:
