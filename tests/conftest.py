@@ -25,16 +25,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What a whole session or module runs has a machine lock for each process of the tests, and no user's."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    os.environ["HARNESS_MACHINE_LOCK"] = str(Path(tempfile.gettempdir()) / f"harness-tests-{os.getuid()}-{worker}.lock")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares an engine, or environments with real TensorFlow, runs in one process; else a file does."""
-    for item in items:
-        shared = next((mark for mark in ("docker", "tensorflow", "browser") if item.get_closest_marker(mark)), "")
-        item.add_marker(pytest.mark.xdist_group(shared or str(item.path.relative_to(ROOT))))
+    """What a whole session or module runs has a machine lock of these tests, and not the user's."""
+    os.environ["HARNESS_MACHINE_LOCK"] = str(Path(tempfile.gettempdir()) / f"harness-tests-{os.getpid()}.lock")
 
 
 @pytest.fixture(autouse=True)
