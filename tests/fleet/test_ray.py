@@ -44,7 +44,7 @@ def scenario(bench, size):
     bench.measure(lambda: time.sleep(0.01))
 """
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Nodes:
