@@ -162,8 +162,10 @@ class DockerBackend(ImageBackend):
 
     def facts(self) -> BackendFacts:
         """What run.json says of the engine, and by what it is asked for images and GPUs."""
-        by = self.access.way.words if self._wanted else ""
-        return replace(self.engine.facts, registry=recipe.registry(), gpus_by=by)
+        facts = replace(self.engine.facts, registry=recipe.registry())
+        if not self._wanted:
+            return facts
+        return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.groups(self.engine))
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Whether each image is built, and how large it is, by one question for all."""

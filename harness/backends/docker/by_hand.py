@@ -47,7 +47,8 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
     if outside:
         words += ["-v", _mount(outside, f"/scenario/{name}"), "-e", f"PYTHONPATH={_FOLDER}"]
     words += ["-w /tmp", *(["--cpuset-cpus", ",".join(map(str, limits.cpus))] if limits.cpus else [])]
-    words += gpus.options(run.backend.gpus_by, limits.gpus)
+    if limits.gpus:
+        words += gpus.options(run.backend.gpus_by, limits.gpus, run.backend.gpu_groups)
     for axis in scenario.environ:
         if cell.axes.get(axis):
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]

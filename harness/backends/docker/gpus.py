@@ -213,19 +213,20 @@ def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups
     return replace(specification, devices=[request], groups=groups)
 
 
-def options(way: str, gpus: Sequence[str]) -> list[str]:
+def options(way: str, gpus: Sequence[str], groups: Sequence[int] = ()) -> list[str]:
     """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell.
 
-    `way` is what run.json calls it, in which runs of earlier versions have another name for the engine's device driver.
+    `way` is what run.json calls it, in which runs of earlier versions have another name for the engine's device driver;
+    `groups` are those that may open the GPUs' device nodes.
     """
-    if not gpus:
-        return []
+    members = [f"--group-add {group}" for group in groups]
     if way == GpuWay.CDI.words:
-        return [f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus]
+        return [*(f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus), *members]
     if way == GpuWay.RUNTIME.words:
         which = shlex.quote(f"NVIDIA_VISIBLE_DEVICES={','.join(gpus)}")
-        return ["--runtime nvidia", f"-e {which}", f"-e NVIDIA_DRIVER_CAPABILITIES={','.join(CAPABILITIES)}"]
-    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"')]
+        capabilities = f"NVIDIA_DRIVER_CAPABILITIES={','.join(CAPABILITIES)}"
+        return ["--runtime nvidia", f"-e {which}", f"-e {capabilities}", *members]
+    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"'), *members]
 
 
 def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:

@@ -104,6 +104,14 @@ def test_gpus_are_given_as_the_engine_gave_them(gpus, by, asked):
     assert read[-2:] == ["--device", "gpu"]
 
 
+def test_groups_that_may_open_the_device_nodes_are_asked_for_again():
+    made = again(
+        backend=BackendFacts("docker", gpus_by="CDI", gpu_groups=[44, 109]), asked={"limits": Limits(gpus=("0",))}
+    )
+    assert "--group-add 44 --group-add 109" in made.cells[0]
+    assert "--group-add" not in again().cells[0]
+
+
 def test_the_sources_iteration_counts_are_asked_for_again():
     assert again(asked={"sampling": Sampling(protocol=Protocol.DOCUMENT)}).cells[0].endswith("--sampling document")
 
