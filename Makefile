@@ -43,6 +43,7 @@ gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for 
 
 campaign: $(READY) ## a million mangled inputs, and faults by the thousand, where CI tries some; hours
 	HARNESS_FUZZ=50 $(BIN)/pytest tests/fuzz $(ARGS)
+	HARNESS_CAMPAIGN=1 $(BIN)/pytest tests/faults $(ARGS)
 
 simulate: $(READY) ## the tables of docs/simulation.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)

@@ -88,12 +88,16 @@ def replacing(path: Path) -> Iterator[Path]:
     as it is. The folder is made. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # a name that nobody can have put a link at, nor does: O_EXCL follows none
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    # a name that nobody can have put a link at, nor does: O_EXCL follows none; names have 255 bytes at most
+    part = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        if error.errno and not error.filename:  # a write does not say to what
+            error.filename = str(path)
+        raise
     finally:
         part.unlink(missing_ok=True)
 
@@ -105,6 +109,32 @@ def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> 
         if synced:
             file.flush()
             os.fsync(file.fileno())
+
+
+def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
+    """Add a line to a file, which is made where there is none, and see it on the disk; `within` as `opened` has it.
+
+    It is there whole or not at all. Raises OSError.
+    """
+    handle = opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=within)
+    try:
+        before = os.fstat(handle).st_size
+        try:
+            with os.fdopen(handle, "ab", closefd=False) as file:
+                file.write(line + b"\n")
+                file.flush()
+                os.fsync(handle)
+        except OSError as error:
+            os.ftruncate(handle, before)
+            error.filename = error.filename or str(path)
+            raise
+    finally:
+        os.close(handle)
+
+
+def remedy(error: OSError) -> str:
+    """What to do about a write that failed: the beginning of a sentence."""
+    return "Make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
 
 
 def cache_dir() -> Path:

@@ -20,6 +20,11 @@ def lacking(reason: str, required: str = ENGINE) -> NoReturn:
     pytest.skip(reason)
 
 
+def campaign() -> bool:
+    """Whether all faults are tried, for hours (`make campaign`), where CI tries some."""
+    return os.environ.get("HARNESS_CAMPAIGN") == "1"
+
+
 def python(version: str, searches: Sequence[Search] | None = None) -> Path:
     """The interpreter of a version."""
     try:

@@ -14,7 +14,7 @@ import typer
 
 from harness import __version__, shipped
 from harness.cli import advice, completion
-from harness.cli.messages import interruptible, say, say_defect, say_problems
+from harness.cli.messages import NO_WRITE, interruptible, say, say_defect, say_not_written, say_problems
 from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
@@ -91,7 +91,11 @@ def main() -> None:
     try:
         # typer itself ends what is interrupted with 130, and says nothing
         with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
-            app()
+            try:
+                app()
+            finally:
+                with suppress(BrokenPipeError):  # the reader has gone
+                    sys.stdout.flush()
     except FileError as error:
         say_problems(error.problems)
         sys.exit(error.exit)
@@ -99,5 +103,8 @@ def main() -> None:
         say(f"harness: {error}")
         sys.exit(error.exit)
     except Exception as error:  # noqa: BLE001 - a defect of ours, whatever it is, is told in a sentence
+        if isinstance(error, OSError) and error.errno in NO_WRITE:
+            say_not_written(error)
+            sys.exit(Exit.CANNOT_RUN_HERE)
         say_defect(error)
         sys.exit(Exit.DEFECT)

@@ -1,5 +1,6 @@
 """What several commands print: lines on stderr, problems of files, what a gate found, what a signal stops; columns."""
 
+import errno
 import math
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import session
+from harness.files import remedy
 from harness.model.errors import Exit, FileError, Problem
 from harness.model.texts import escaped
 
@@ -26,9 +28,23 @@ ECHO_SECONDS = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+#: What makes a write fail that is no defect of ours: a disk that is full, or that is read only.
+NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
 def say(line: object) -> None:
     """Print a line, or several, on stderr; what a terminal would do something else with than show it is escaped."""
     print(escaped(str(line), keep="\n\t"), file=sys.stderr, flush=True)
+
+
+def say_not_written(error: OSError) -> None:
+    """What is said of a write that failed, as no disk has room for ever, and nobody nearer to it said more."""
+    if error.filename is None:  # what waits to be printed would be tried, and fail, again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    say(
+        f"harness: {error.filename or 'What is printed'} cannot be written: {error.strerror}. Launches that were "
+        f"finished are kept.\n{remedy(error)}, then type this again."
+    )
 
 
 def say_defect(error: Exception) -> None:

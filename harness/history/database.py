@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.files import data_dir
+from harness.files import append, data_dir, remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 #: For so many seconds another writer is waited for.
@@ -154,12 +154,11 @@ class _DuckDB:
         path = self._beside(kind)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(document) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            append(path, json.dumps(document).encode())
         except OSError as error:
-            raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
+            raise CannotRunHereError(
+                f"{path} cannot be written: {error.strerror}.", f"{remedy(error)}, then type this again."
+            ) from None
 
     def kept(self, kind: str) -> list[Any]:
         path = self._beside(kind)
@@ -168,13 +167,15 @@ class _DuckDB:
         return list(_lines(path.read_text(encoding="utf-8").splitlines(), path))
 
     def keep(self) -> None:
-        self._connection.execute("COMMIT")
-        self._connection.execute("BEGIN")
+        with self._telling():
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN")
 
     def close(self, *, done: bool) -> None:
         try:
             if self.may_create:
-                self._connection.execute("COMMIT" if done else "ROLLBACK")
+                with self._telling():
+                    self._connection.execute("COMMIT" if done else "ROLLBACK")
         finally:
             self._connection.close()
 

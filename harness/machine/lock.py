@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness.files import data_dir, opened
+from harness.files import data_dir, opened, remedy
 from harness.model.errors import CannotRunHereError
 
 
@@ -35,7 +35,7 @@ def _locked(
     except OSError as error:
         raise CannotRunHereError(
             f"The lock {path} cannot be opened: {error.strerror}.",
-            f"Remove it, if it is nobody's: rm {shlex.quote(str(path))}" if path.exists() else "",
+            _remedy(path, error),
         ) from None
     try:
         try:
@@ -47,11 +47,19 @@ def _locked(
                 raise CannotRunHereError(told, advice) from None
             waiting(f"{told} Waiting for it.")
             fcntl.flock(handle, how)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
+        # on a full disk nobody is told who holds it, and it is held all the same
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
         yield
     finally:
         os.close(handle)
+
+
+def _remedy(path: Path, error: OSError) -> str:
+    if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+        return f"{remedy(error)}, then type this again."
+    return f"Remove it, if it is nobody's: rm {shlex.quote(str(path))}" if path.exists() else ""
 
 
 def _opened(path: Path) -> int:
@@ -112,10 +120,14 @@ def run_to_itself(run: str) -> Iterator[None]:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotRunHereError(f"The folder {path.parent} cannot be written: {error.strerror}.") from None
+        raise CannotRunHereError(
+            f"The folder {path.parent} cannot be written: {error.strerror}.",
+            f"{remedy(error)}, or name another with HARNESS_DATA_DIR.",
+        ) from None
     with exclusive(path, f"The run {run} is going on."):
         yield
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a file that stays says nothing: who holds it is what counts
+            path.unlink(missing_ok=True)
 
 
 #: What is said where the machine, or each of its slots, is held.

@@ -52,6 +52,8 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
 
     `full`: report.md holds everything, however long.
     """
+    # of a run that was just made, more than the report may be missing
+    again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # what draws takes as long to start as launches to read
     Thread(target=warm_up).start()
@@ -59,9 +61,9 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
     if results.run.plan.profile_calls:
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
         made = profiles.ProfileReport(results.run, profiled)
-        return Written(stored.write_reports(files.of_profiles(made)), made.sections())
+        return Written(stored.write_reports(files.of_profiles(made), again), made.sections())
     told = sections.build(results)
-    return Written(stored.write_reports(files.made(results, told, full=full, cache=cache_dir())), told)
+    return Written(stored.write_reports(files.made(results, told, full=full, cache=cache_dir()), again), told)
 
 
 def export(folder: Path, format: str) -> bytes:

@@ -21,6 +21,7 @@ from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import files_of, fingerprint, kit_files
+from harness.files import data_dir
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
@@ -288,35 +289,40 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         planned.refuse_nothing()
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
+        jobs = JobMaker(planned.project, planned.scenarios, limits)
+        facts = backend.facts()
+        begun = Run(
+            id=identity,
+            started=now.isoformat(timespec="seconds"),
+            command=list(command) or planned.request.command(),
+            harness=__version__,
+            plan=planned.plan,
+            reference=planned.reference,
+            environments=planned.environments,
+            scenarios=list(planned.scenarios.values()),
+            backend=replace(facts, why=why),
+            host=_host(limits, planned.cards, planned.gpu_host, clock),
+            folder=str(folder.path),
+            commit="" if planned.project.is_installed else _commit(root),
+            suite=planned.suite,
+            images=made.images,
+            pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
+            sources=jobs.sources(),
+            scripts=jobs.scripts(planned.project.scenario_folders),
+            rules=RULES,
+            own=jobs.own(),
+            kit=fingerprint(jobs.kit),
+            machine=_machine(facts, listener),
+        )
+        folder.write_run(begun, signed=True)
     except BaseException:
         folder.discard()
         raise
-    jobs = JobMaker(planned.project, planned.scenarios, limits)
-    facts = backend.facts()
-    begun = Run(
-        id=identity,
-        started=now.isoformat(timespec="seconds"),
-        command=list(command) or planned.request.command(),
-        harness=__version__,
-        plan=planned.plan,
-        reference=planned.reference,
-        environments=planned.environments,
-        scenarios=list(planned.scenarios.values()),
-        backend=replace(facts, why=why),
-        host=_host(limits, planned.cards, planned.gpu_host, clock),
-        folder=str(folder.path),
-        commit="" if planned.project.is_installed else _commit(root),
-        suite=planned.suite,
-        images=made.images,
-        pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
-        sources=jobs.sources(),
-        scripts=jobs.scripts(planned.project.scenario_folders),
-        rules=RULES,
-        own=jobs.own(),
-        kit=fingerprint(jobs.kit),
-        machine=_machine(facts, listener),
-    )
-    folder.write_run(begun, signed=True)
+    if not folder.is_from_here():
+        listener.say(
+            f"The secret that signs runs cannot be kept in {data_dir()}: once it has ended, this run cannot be gone on "
+            "with (--resume)."
+        )
     watch = gpus.watch(planned.cards)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
 

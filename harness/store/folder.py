@@ -10,10 +10,10 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.files import opened, read, write_atomically
+from harness.files import append, read, remedy, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
@@ -45,13 +45,14 @@ class RunFolder:
     @classmethod
     def create(cls, results: Path, run: str) -> "RunFolder":
         """Make the folder of a new run, and prove now that it can be written and has room."""
-        path = results / run
+        path, is_made = results / run, False
         try:
             str(path).encode()
         except UnicodeEncodeError:
             raise UsageError(f"The name of the results folder {results} is not UTF-8.", "Choose another.") from None
         try:
             path.mkdir(parents=True)
+            is_made = True
             free = shutil.disk_usage(path).free
             if free < ROOM:
                 path.rmdir()
@@ -61,6 +62,8 @@ class RunFolder:
                 )
             write_atomically(path / "launches.jsonl", b"", synced=True)
         except OSError as error:
+            if is_made:
+                shutil.rmtree(path, ignore_errors=True)
             raise CannotRunHereError(
                 f"The results folder {path} cannot be written: {error.strerror}.", "Choose another with --results."
             ) from None
@@ -86,7 +89,7 @@ class RunFolder:
 
     def discard(self) -> bool:
         """Remove the folder of a run that came to nothing before its first launch; False for another one."""
-        if (self.path / "run.json").exists() or self._launches.stat().st_size:
+        if (self.path / "run.json").exists() or (self._launches.exists() and self._launches.stat().st_size):
             return False
         shutil.rmtree(self.path, ignore_errors=True)
         return True
@@ -114,18 +117,7 @@ class RunFolder:
     def append(self, launch: Launch) -> None:
         """Add a finished launch as one line, on the disk when this returns. A write that fails leaves no part."""
         with self._writing("launches.jsonl") as path:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            handle = opened(Path(path.name), flags, within=self.path)
-            before = os.fstat(handle).st_size
-            try:
-                with os.fdopen(handle, "ab") as file:
-                    file.write(codec.dump(launch) + b"\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-            except OSError:
-                # once it is closed: closing writes what is left
-                os.truncate(path, before)
-                raise
+            append(Path(path.name), codec.dump(launch), within=self.path)
 
     def read_launches(self, run: Run | None = None) -> list[Launch]:
         """Every finished launch, in the order in which they ended; a torn last line is passed over.
@@ -150,7 +142,8 @@ class RunFolder:
         whole = sum(len(line) + 1 for line in self._lines())
         torn = self._launches.stat().st_size > whole
         if torn:
-            os.truncate(self._launches, whole)
+            with self._writing("launches.jsonl") as path:
+                os.truncate(path, whole)
         return torn
 
     def _lines(self) -> list[bytes]:
@@ -182,8 +175,7 @@ class RunFolder:
             for name, data in artifacts.items():
                 path = (folder / launch).joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
                 self._refuse_link(path.relative_to(self.path).as_posix())
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+                write_atomically(path, data)
                 kept.append(path.relative_to(self.path).as_posix())
         return kept
 
@@ -197,50 +189,53 @@ class RunFolder:
             if (name := kept.get(f"{part.file}.json"))
         }
 
-    def write_reports(self, texts: Mapping[str, str]) -> list[Path]:
+    def write_reports(self, texts: Mapping[str, str], again: str = "harness matrix --resume") -> list[Path]:
         """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
 
-        Returns the paths of what is no chart.
+        Returns the paths of what is no chart. `again` is the command that is told where the disk refuses.
         """
         charts, paths = {}, []
         for name, text in texts.items():
             if name.startswith("charts/"):
                 charts[Path(name).name] = text
                 continue
-            with self._writing(name) as path:
+            with self._writing(name, again) as path:
                 write_atomically(path, text)
             paths.append(path)
+        self._write_charts(charts, again)
         if "details.md" not in texts:
-            (self.path / "details.md").unlink(missing_ok=True)
-        self._write_charts(charts)
+            with self._writing("details.md", again) as path:
+                path.unlink(missing_ok=True)
         return paths
 
-    def _write_charts(self, charts: Mapping[str, str]) -> None:
+    def _write_charts(self, charts: Mapping[str, str], again: str) -> None:
         """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
-        part = self.path / "charts.part"
-        with self._writing("charts") as path:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
+        with self._writing("charts", again) as path:
             for name, text in charts.items():
-                (part / name).write_text(text, encoding="utf-8")
-            if path.exists():
-                shutil.rmtree(path)
-            if charts:
-                part.rename(path)
-            else:
-                part.rmdir()
+                write_atomically(path / name, text)
+            for old in path.glob("*.svg"):
+                if old.name not in charts:
+                    old.unlink(missing_ok=True)
+            if not charts:
+                with suppress(OSError):  # there is none, or someone has put something else there
+                    path.rmdir()
 
     @contextmanager
-    def _writing(self, name: str) -> Iterator[Path]:
-        """The path to write a file or folder of the run to. An OSError becomes a CannotRunHereError."""
+    def _writing(self, name: str, again: str = "harness matrix --resume") -> Iterator[Path]:
+        """The path to write a file or folder of the run to. An OSError becomes a CannotRunHereError.
+
+        `again` is the command that does again, with the run's folder, what was broken off.
+        """
         self._refuse_link(name)
         path = self.path / name
         try:
             yield path
         except OSError as error:
+            told, first = f"{path} cannot be written: {error.strerror}.", remedy(error)
+            if not (self.path / "run.json").exists():
+                raise CannotRunHereError(told, f"{first}, then start the run again.") from None
             raise CannotRunHereError(
-                f"{path} cannot be written: {error.strerror}. The launches that were finished are kept.",
-                f"Make room, then go on with: harness matrix --resume {self.path}",
+                f"{told} The launches that were finished are kept.", f"{first}, then go on with: {again} {self.path}"
             ) from None
 
 

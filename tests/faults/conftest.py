@@ -1,15 +1,20 @@
-"""A real engine behind a proxy that freezes it, drops it or delays it; the engine itself is never touched."""
+"""A real engine behind a proxy that freezes, drops or delays it, itself never touched; and a small disk."""
 
+import shutil
 import socket
+import subprocess
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import _environments, harness
 from tests.docker.conftest import docker, engine, made, requirement
+from tests.lacking import ALL, lacking
 
-__all__ = ["docker", "engine", "made", "requirement"]
+__all__ = ["_environments", "docker", "engine", "harness", "made", "requirement"]
 
 
 class Proxy:
@@ -87,3 +92,25 @@ def proxy(engine, tmp_path):
     proxy = Proxy(tmp_path / "engine.sock", engine.address.partition("://")[2])
     yield proxy
     proxy.close()
+
+
+@pytest.fixture(scope="session")
+def _disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("disk")
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160m", "harness-test", path], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        lacking(f"a disk of the test's own needs root: {made.stderr.strip()}", ALL)
+    yield path
+    subprocess.run(["umount", "--lazy", path], check=True)
+
+
+@pytest.fixture
+def disk(_disk: Path) -> Iterator[Path]:
+    """A small disk of the tests' own, with nothing on it but a cache that has both environments."""
+    yield _disk
+    for path in _disk.iterdir():
+        if path.name != "cache":
+            shutil.rmtree(path, ignore_errors=True)
+            path.unlink(missing_ok=True)

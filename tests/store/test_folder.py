@@ -139,7 +139,7 @@ def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
 
 
 def test_charts_that_cannot_be_written_get_a_sentence(folder: RunFolder) -> None:
-    (folder.path / "charts.part").write_text("a file")
+    (folder.path / "charts").write_text("a file")
     with pytest.raises(CannotRunHereError, match=r"charts cannot be written"):
         folder.write_reports({"charts/a.svg": "<svg/>"})
 

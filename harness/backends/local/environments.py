@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.backends import wheels
-from harness.files import cache_dir
+from harness.files import cache_dir, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
@@ -85,7 +85,7 @@ class Environments:
                 progress(Step(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
                 made = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
-                (folder / _MARKER).write_text(json.dumps(made))
+                write_atomically(folder / _MARKER, json.dumps(made))
                 progress(Step(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(

@@ -1,0 +1,63 @@
+"""The command, on a disk that is full from one write on: `python full.py DISK WHEN LOG ARGUMENT…`.
+
+Each file that is opened to be written to is a write, `NAME#N` is the Nth of a file's; a name on its own is the first of
+them. At `WHEN` the disk is filled to its last byte, just before the file is opened, and stays full. `LOG` gets a line
+for each write.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+FILLER = ".filler"
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def fill(disk: Path) -> None:
+    """Take all that is left of a disk."""
+    with (disk / FILLER).open("ab", buffering=0) as file:
+        for size in (2**20, 2**12, 1):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                continue
+
+
+def named(name: str) -> str:
+    """A file's name without what a write that is not finished adds; a run's lock is named after the run."""
+    name = re.sub(r"^\.(.+)\.[0-9a-f]{8}\.part$", r"\1", name)
+    return re.sub(r"^[0-9]{4}-.*\.lock$", "RUN.lock", name)
+
+
+def main(disk: Path, when: str, log: Path) -> None:
+    """Listen to what is opened, and run the command."""
+    seen: dict[str, int] = {}
+    wanted = when if "#" in when else f"{when}#1"
+
+    def heard(event: str, arguments: tuple[object, ...]) -> None:
+        if event != "open" or not isinstance(arguments[2], int) or not arguments[2] & WRITES:
+            return
+        if isinstance(arguments[0], int):
+            return
+        path = Path(os.fsdecode(arguments[0]))  # type: ignore[arg-type]
+        # what is opened below a folder's descriptor has no more than a name here
+        if path.name == FILLER or path == log or (path.is_absolute() and not path.is_relative_to(disk)):
+            return
+        name = named(path.name)
+        seen[name] = seen.get(name, 0) + 1
+        with log.open("a") as file:
+            file.write(f"{name}#{seen[name]}\n")
+        if f"{name}#{seen[name]}" == wanted:
+            fill(disk)
+
+    sys.addaudithook(heard)
+    from harness.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    where, moment, told, *sys.argv[1:] = sys.argv[1:]
+    main(Path(where), moment, Path(told))

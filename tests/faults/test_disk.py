@@ -1,0 +1,268 @@
+"""A disk that is full at each write: nothing that was finished is lost, and the run goes on once there is room."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.backends import registry
+from harness.cli.report import save
+from harness.history import summary
+from harness.history.index import History
+from harness.history.summary import summarise
+from harness.machine.identity import machine, name_machine
+from harness.machine.lock import exclusive
+from harness.model.errors import CannotRunHereError
+from harness.store.folder import RunFolder
+from harness.store.signature import is_from_here, sign
+from tests.cli.conftest import Harness
+from tests.faults import full
+from tests.lacking import campaign
+from tests.runs import launch, run
+
+SCENARIO = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+# [tool.harness]
+# title = "A sum, and what it was"
+# [tool.harness.axes]
+# length = ["short"]
+# [[tool.harness.compare]]
+# name = "new against old"
+# along = "environment"
+# ///
+
+
+def scenario(bench, length):
+    with open("sum.txt", "w") as file:
+        file.write("1" * 20000)
+    bench.artifact("sum.txt")
+    bench.measure(lambda: sum(range(1000)))
+"""
+
+#: As short as a run can be that has all kinds of files.
+RUN = (
+    *("matrix", "-s", "kept", "--rounds", "1", "--backend", "local", "--seed", "1"),
+    *("--warmup", "1ms", "--measure", "5ms"),
+)
+
+
+class Command:
+    """The command, with all that it writes on the disk."""
+
+    def __init__(self, harness: Harness, disk: Path, log: Path) -> None:
+        self.disk, self.log, self._harness = disk, log, harness
+        harness.environ |= {"HARNESS_DATA_DIR": str(disk / "data"), "HARNESS_CACHE_DIR": str(disk / "cache")}
+        (harness.root / "scenarios" / "ways.py").unlink()
+        (harness.root / "scenarios" / "kept.py").write_text(SCENARIO)
+
+    def __call__(
+        self, *arguments: str, when: str = "never", stdout: int | BinaryIO = subprocess.PIPE
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it; the disk is full from the write `when` on."""
+        return subprocess.run(
+            [sys.executable, full.__file__, str(self.disk), when, str(self.log), *arguments],
+            cwd=self._harness.root,
+            env=self._harness.environ,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    @property
+    def writes(self) -> list[str]:
+        """All that it wrote."""
+        return self.log.read_text().splitlines()
+
+    def run(self, when: str = "never") -> subprocess.CompletedProcess[str]:
+        """Begin a run."""
+        return self(*RUN, "--results", str(self.disk / "results"), when=when)
+
+    def room(self) -> None:
+        """Make room."""
+        (self.disk / full.FILLER).unlink()
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of runs."""
+        return [*(self.disk / "results").glob("*")]
+
+
+@pytest.fixture
+def command(harness: Harness, disk: Path, tmp_path: Path) -> Command:
+    return Command(harness, disk, tmp_path / "log")
+
+
+ENDS = {".html": "</html>\n", ".svg": "</svg>\n", ".md": "\n", ".json": "}\n", ".jsonl": "\n", ".txt": "1" * 20000}
+
+
+def check_whole(folder: Path) -> list[str]:
+    """No file has a part of what it should have, and none is left that was not finished. Returns the launches."""
+    for path in folder.rglob("*"):
+        assert not path.name.endswith(".part"), path
+        if path.is_file() and path.name != ".lock":
+            text = path.read_text()
+            assert text.endswith(ENDS[path.suffix]) or (not text and path.name == "launches.jsonl"), path
+    lines = (folder / "launches.jsonl").read_text().splitlines()
+    for line in lines:
+        for name in json.loads(line)["artifacts"]:
+            assert (folder / name).read_text() == "1" * 20000
+    return lines
+
+
+def told(done: subprocess.CompletedProcess[str]) -> str:
+    """What was said, by sentences that say what to do."""
+    assert "defect" not in done.stderr, done.stderr
+    assert done.returncode == 4, done.stderr
+    assert "No space left on device" in done.stderr or "MiB free" in done.stderr, done.stderr
+    assert re.search(r"Make room|HARNESS_(DATA|CACHE)_DIR", done.stderr), done.stderr
+    return done.stderr
+
+
+#: More than is left of the page that a file ends in, which is there to be written to on a disk that is full.
+LONG = "x" * 10000
+
+
+def notes(disk: Path) -> None:
+    with History.open(str(disk / "history" / "runs.duckdb")) as history:
+        history.note("2026-01-01", LONG)
+
+
+def summaries(disk: Path) -> None:
+    summary.write(replace(summarise(Results(run(), [], registry.by_hand)), commit=LONG), disk / "kept")
+
+
+#: What writes, by what it writes: a folder, a file, and what was there before, or nothing.
+WRITES: dict[str, Callable[[Path], object]] = {
+    "a record": lambda disk: RunFolder(disk / "run").append(launch(error=LONG)),
+    "run.json": lambda disk: RunFolder(disk / "run").write_run(replace(run(), commit=LONG), signed=True),
+    "artifacts": lambda disk: RunFolder(disk / "run").write_artifacts("launch", {"a": b"1" * 5000, "b/c": b"2" * 5000}),
+    "report.md": lambda disk: RunFolder(disk / "run").write_reports({"report.md": LONG}),
+    "details.md": lambda disk: RunFolder(disk / "run").write_reports({"details.md": LONG}),
+    "charts": lambda disk: RunFolder(disk / "run").write_reports({"charts/a.svg": LONG, "charts/b.svg": LONG}),
+    "a new run's folder": lambda disk: RunFolder.create(disk, "new"),
+    "the machine's name": lambda _: name_machine("name"),
+    "a note": notes,
+    "a summary": summaries,
+    "a file for --output": lambda disk: save(disk / "out.json", LONG.encode()),
+}
+
+
+def files(disk: Path) -> dict[str, bytes]:
+    """All files on the disk, by their paths, and what is in them."""
+    return {str(each): each.read_bytes() for each in disk.rglob("*") if each.is_file() and each.name != full.FILLER}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_write_that_fails_leaves_every_file_as_it_was(disk: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(disk / "data"))
+    before = RunFolder.create(disk, "run")
+    before.write_run(run(), signed=True)
+    before.append(launch())
+    before.write_reports({"report.md": "1", "details.md": "1", "charts/a.svg": "1"})
+    machine()
+    with History.open(str(disk / "history" / "runs.duckdb"), writing=True) as history:
+        history.note("2025-01-01", "before")
+    was = files(disk)
+    full.fill(disk)
+    with pytest.raises((CannotRunHereError, OSError), match=r"No space left on device|MiB free") as failed:
+        WRITES[what](disk)
+    assert files(disk) == was
+    if isinstance(failed.value, CannotRunHereError):
+        assert re.search("Make room|Name another", failed.value.advice)
+    else:
+        assert str(disk) in str(failed.value.filename)
+    (disk / full.FILLER).unlink()
+    WRITES[what](disk)
+    assert files(disk) != was
+    assert len(RunFolder(disk / "run").read_launches()) == 2 if what == "a record" else True
+
+
+def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
+    where = str(disk / "history" / "runs.duckdb")
+    made = summarise(Results(run(), [launch()], registry.by_hand))
+    with History.open(where, writing=True) as history:
+        assert history.add(made)
+    full.fill(disk)
+    many = [replace(made, run=str(number), commit=LONG) for number in range(100)]
+    with pytest.raises(CannotRunHereError, match="cannot be used"), History.open(where, writing=True) as history:
+        history.add_all(many)
+    (disk / full.FILLER).unlink()
+    with History.open(where, writing=True) as history:
+        assert history.add(replace(made, run="later"))
+        assert {made.run, "later"} <= {each.run for each in history.runs()}
+
+
+def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(disk / "data"))
+    full.fill(disk)
+    assert not is_from_here(sign(b"{\n}\n"))
+    assert not files(disk)
+    (disk / full.FILLER).unlink()
+    assert is_from_here(sign(b'{\n  "a": 1\n}\n'))
+
+
+def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
+    full.fill(disk)
+    with (
+        exclusive(disk / "lock", "It is taken."),
+        pytest.raises(CannotRunHereError, match="It is taken"),
+        exclusive(disk / "lock", "It is taken."),
+    ):
+        pass
+
+
+#: The writes at which CI has the disk full; `make campaign` has it full at every one.
+MOMENTS = ("run.json#1", ".lock#1", "launches.jsonl#4", "report.html#1")
+
+
+@pytest.mark.parametrize("when", MOMENTS if not campaign() else ["every"])
+def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command: Command, when: str) -> None:
+    moments = [when]
+    if when == "every":
+        assert command.run().returncode == 0
+        # the files of a launch's scratch folder are many, and alike
+        moments = [each for each in command.writes if ".py#" not in each]
+        assert len(moments) > 30
+    for each in moments:
+        for name in ("data", "results"):
+            shutil.rmtree(command.disk / name, ignore_errors=True)
+        check_run(command, each)
+
+
+def check_run(command: Command, when: str) -> None:
+    done = command.run(when)
+    assert (command.disk / full.FILLER).exists(), f"{when} was never written"
+    if done.returncode:
+        told(done)
+    named = re.search(r"--resume (\S+)", done.stderr)
+    kept = {folder: check_whole(folder) for folder in command.folders}
+    # where there is something to go on with, the line to do so with is told, and no folder is left where there is not
+    assert [str(folder) for folder in kept] == ([named[1]] if named else []), done.stderr
+    command.room()
+    for folder, before in kept.items():
+        resumed = command("matrix", "--resume", str(folder))
+        assert resumed.returncode == 0, (when, resumed.stderr)
+        after = check_whole(folder)
+        assert after[: len(before)] == before
+        statuses = [json.loads(line)["status"] for line in after]
+        assert statuses.count("ok") >= 5
+        assert (folder / "report.html").exists()
+        assert list((folder / "charts").iterdir())
+
+
+def test_output_to_a_full_disk_is_a_sentence(command: Command) -> None:
+    with Path("/dev/full").open("wb") as output:
+        done = command("scenarios", "list", stdout=output)
+    assert "What is printed cannot be written" in told(done)
