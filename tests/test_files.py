@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
@@ -44,12 +45,24 @@ def test_a_link_beside_a_file_is_not_written_through(tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "file"
     victim.write_text("mine")
     path.symlink_to(victim)
-    for number in (os.getpid(), 1):
-        (tmp_path / f".file.{number}.part").symlink_to(victim)
+    for name in ("file.part", ".file.part", f".file.{os.getpid()}.part", ".file.1.part"):
+        (tmp_path / name).symlink_to(victim)
     write_atomically(path, "new")
     assert victim.read_text() == "mine"
     assert not path.is_symlink()
     assert path.read_text() == "new"
+
+
+def test_a_link_in_the_place_of_what_is_written_aside_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    monkeypatch.setattr(secrets, "token_hex", lambda length: "0" * 2 * length)
+    (tmp_path / ".file.00000000.part").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "file", "new")
+    assert victim.read_text() == "mine"
 
 
 def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path: Path) -> None:

@@ -25,10 +25,18 @@ TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
 #: dots nests too, and a list in a list.
 SIZE_LIMIT, DEPTH_LIMIT, KEY_LIMIT = 256 * 1024, 16, 100
 
+#: So many problems of a file are told, and nothing more of it is read.
+PROBLEMS_LIMIT = 100
+
 #: The most bytes of a file that is read.
 FILE_LIMIT = 16 * 1024**2
 
 _WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+#: What a statement's end is told by: strings and comments, which may have brackets in them, brackets, and line feeds.
+_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{}\n]''', re.DOTALL
+)
 
 # the expression of PEP 723 itself
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -39,7 +47,7 @@ class Findings:
     """The problems of one file whose TOML begins in line `first`. Sentences name its keys as from the table `root`."""
 
     def __init__(self, path: Path, toml: str, first: int = 1, root: Key = ()) -> None:
-        self.problems: list[Problem] = []
+        self._problems: dict[Problem, None] = {}
         self._path = path
         self._lines = toml.split("\n")
         self._first = first
@@ -50,10 +58,15 @@ class Findings:
         self.at(self.line(key, value), text, fix)
 
     def at(self, line: int, text: str, fix: str = "") -> None:
-        """Note a problem in a line of the file, once."""
-        problem = Problem(self._path, line, text, fix)
-        if problem not in self.problems:
-            self.problems.append(problem)
+        """Note a problem in a line of the file, once. Raises FileError where there are so many that no more is read."""
+        self._problems.setdefault(Problem(self._path, line, text, fix))
+        if len(self._problems) >= PROBLEMS_LIMIT:
+            self.check()
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Those that were noted."""
+        return list(self._problems)
 
     def check(self) -> None:
         """Raises FileError where there are problems."""
@@ -86,16 +99,39 @@ class Findings:
     def _statements(self) -> dict[Key, tuple[int, int]]:
         """Each key with the range of lines of its statement, counted from 0: with the last of them the key is there."""
         found: dict[Key, tuple[int, int]] = {}
-        begin = 0
-        for end in range(1, len(self._lines) + 1):
-            try:
-                document = tomllib.loads("\n".join(self._lines[:end]))
-            except tomllib.TOMLDecodeError:  # the statement goes on
-                continue
-            for key in _keys(document):
-                found.setdefault(key, (begin, end))
-            begin = end
+        last: dict[Key, int] = {}  # of each list of tables, the number of the entry that is written
+        table: Key = ()
+        for begin, end in _ranges(self._lines):
+            statement = "\n".join(self._lines[begin:end])
+            keys = list(_keys(tomllib.loads(statement)))
+            if statement.lstrip().startswith("["):
+                table = ()
+                parts = [part for part in max(keys, key=len) if isinstance(part, str)]
+                is_list = statement.lstrip().startswith("[[")
+                for number, part in enumerate(parts, 1):
+                    table = (*table, part)
+                    found.setdefault(table, (begin, end))
+                    if is_list and number == len(parts):
+                        last[table] = last.get(table, -1) + 1
+                    if table in last:
+                        table = (*table, last[table])
+                        found.setdefault(table, (begin, end))
+            else:
+                for key in keys:
+                    found.setdefault((*table, *key), (begin, end))
         return found
+
+
+def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines of each statement of valid TOML, counted from 0; a line that says nothing is one."""
+    text = "\n".join([*lines, ""])
+    begin = end = depth = 0
+    for token in _TOKEN.finditer(text):
+        end += token[0].count("\n")
+        depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
+        if token[0] == "\n" and depth == 0:
+            yield begin, end
+            begin = end
 
 
 def _keys(value: Any) -> Iterator[Key]:

@@ -148,7 +148,7 @@ class _Coordinator:
                 # every unit has told all, `over` last
                 self._engine.forget(self._id)
         folder, whole = self._folder, self._whole()
-        launches = folder.read_launches()
+        launches = folder.read_launches(whole)
         ended = replace(whole, stops=self._stops(whole, launches))
         if len({run.machine for run in self._runs.values()}) > 1:
             ended, launches = self._by_machine(folder, ended, launches)
@@ -278,7 +278,8 @@ class _Coordinator:
         """A launch has come: it is in the whole run's folder when this returns."""
         assert self._folder is not None
         for name, data in artifacts.items():
-            self._folder.write_artifacts(Path(name).parent.name, {Path(name).name: data})
+            _, place, *inner = Path(name).parts
+            self._folder.write_artifacts(place, {"/".join(inner): data})
         self._folder.append(launch)
         self._groups[launch.group].launches.append(launch)
         if self._heard:

@@ -122,7 +122,8 @@ def _read(path: Path) -> _Part:
     if is_held(path / ".lock"):
         raise UsageError(f"{path} is being measured.")
     with uncollected():
-        run, launches = folder.read_run(), folder.read_launches()
+        run = folder.read_run()
+        launches = folder.read_launches(run)
     if run.plan.profile_calls:
         raise UsageError(f"{path} holds profiles, and no measurement.")
     if run.merged:
@@ -355,12 +356,14 @@ def _command(typed: Sequence[str]) -> list[str]:
 def _taken(folder: RunFolder, part: _Part, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
     """A launch as the merged run has it, its artifacts in that one's folder."""
     group = groups.get((part.machine, launch.group))
-    kept = []
+    kept, lost = list[str](), list(launch.not_kept)
     for name in launch.artifacts:
         try:
             data = read(Path(name), within=part.path, most=ARTIFACT_MOST)
-        except OSError:  # it is told of in the run that it is from
+        except OSError as error:
+            lost.append(f"{name}: {error.strerror}")
             continue
         place, *inner = Path(name).parts[1:]
         kept += folder.write_artifacts(f"{part.run.id}-{place}", {"/".join(inner): data})
-    return replace(launch, group=group.name if group else launch.group, cell=_on(launch.cell, part), artifacts=kept)
+    named = group.name if group else launch.group
+    return replace(launch, group=named, cell=_on(launch.cell, part), artifacts=kept, not_kept=lost)

@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from harness.files import data_dir, write_atomically
+from harness.files import data_dir, read, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
 
@@ -59,7 +59,7 @@ def _kept(path: Path) -> Machine:
     try:
         if not path.exists():
             _make(path)
-        document = json.loads(path.read_bytes())
+        document = json.loads(read(path))
         identity, name = document["id"], document.get("name", "")
     except OSError as error:
         raise _unkept(path, error) from None

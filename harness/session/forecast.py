@@ -111,7 +111,7 @@ def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
             if run.plan.profile_calls or run.backend.name != backend or not wanted & set(run.plan.cells):
                 continue
             with uncollected():
-                found = _times(folder.read_launches(), wanted)
+                found = _times(folder.read_launches(run), wanted)
         except UsageError:  # a damaged one is no reason not to plan another
             continue
         if len(found) > len(best[1]):

@@ -266,7 +266,8 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
     Raises UsageError where it has none of them.
     """
     with uncollected():
-        launches = RunFolder.open(path).read_launches()
+        folder = RunFolder.open(path)
+        launches = folder.read_launches(folder.read_run())
     seconds = defaultdict(list)
     for launch in launches:
         if launch.status is Status.OK and launch.role is not Role.PILOT:

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.catalog import header, scripts, skeleton
+from harness.catalog import header, scripts, skeleton, toml
 from harness.catalog.asked import is_asked, is_move, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -131,7 +132,7 @@ def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]
             for name, side in (("worse", claim.worse), ("better", claim.better)):
                 if side and (error := _no_environment(side.environment, list(known))):
                     key = ("claim", number, name, ENVIRONMENT)
-                    line = header.line(scenario.path.read_text(encoding="utf-8"), scenario.path, key)
+                    line = header.line(toml.read_file(scenario.path), scenario.path, key)
                     wrong.append(Problem(scenario.path, line, error.message, error.advice))
     return wrong
 
@@ -148,13 +149,14 @@ def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> li
         suites, findings = read_suites(project)
     except FileError as error:
         return error.problems
-    check_suites(Catalog(list(load_environments(project)), found.scenarios, suites), found.broken, findings, only)
-    for suite in suites.values():
-        for key in SUITE_LENGTHS:
-            try:
-                suite_seconds(suite, key)
-            except UsageError as error:
-                findings.add((suite.name, key), error.message)
+    with suppress(FileError):  # there are so many that no more is read
+        check_suites(Catalog(list(load_environments(project)), found.scenarios, suites), found.broken, findings, only)
+        for suite in suites.values():
+            for key in SUITE_LENGTHS:
+                try:
+                    suite_seconds(suite, key)
+                except UsageError as error:
+                    findings.add((suite.name, key), error.message)
     return findings.problems
 
 

@@ -53,8 +53,10 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
         value: Stored = _adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            raise DamagedError(where, f"it is not JSON that can be read: {first['ctx']['error']}") from None
         place = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise DamagedError(where, f"{place[:200]}: {first['msg']}") from None
+        raise DamagedError(where, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}") from None
     if value.schema > _NEWEST[kind]:
         raise UsageError(
             f"{where} has schema {value.schema}; this harness reads up to {_NEWEST[kind]}.",

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from harness.catalog import index
-from harness.files import cache_dir, write_atomically
+from harness.files import cache_dir, read_text, write_atomically
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -146,8 +146,8 @@ def _listed(package: str) -> tuple[list[index.Listed], str]:
     try:
         found = index.listed(package)
     except CannotRunHereError as error:
-        with suppress(OSError, ValueError, TypeError):
-            return [_read(each) for each in json.loads(kept.read_text(encoding="utf-8"))], (
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+            return [_read(each) for each in json.loads(read_text(kept))], (
                 f"The package index does not answer, so {package} is searched as it was listed here before."
             )
         raise CannotRunHereError(

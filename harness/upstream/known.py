@@ -10,9 +10,11 @@ from typing import Any
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
+from harness.files import read_text
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.issues import Issue
+from harness.model.numbers import LENGTH
 from harness.model.scenario import Claim, Scenario
 from harness.model.texts import joined
 from harness.plan import claims
@@ -128,7 +130,8 @@ def library() -> Library:
 def _took(path: Path) -> dict[str, float]:
     """By issue, what the longest of its claims took in seconds, as the living table knows it; empty without that."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        return {row["issue"]: row["seconds"] for row in sorted(rows, key=lambda row: float(row["seconds"]))}
-    except (OSError, ValueError, LookupError, TypeError):
+        rows = json.loads(read_text(path))
+        took = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)
+        return {issue: seconds for seconds, issue in took if seconds in LENGTH}
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return {}

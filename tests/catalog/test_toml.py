@@ -2,13 +2,15 @@ import datetime
 import math
 import os
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.toml import Findings, is_json, is_number, number_text, read, read_file, read_header
+from harness.catalog.toml import Findings, Key, _keys, is_json, is_number, number_text, read, read_file, read_header
 from harness.model.errors import FileError
 
 TOML = '''\
@@ -92,6 +94,59 @@ def test_every_key_of_every_table_is_found(keys: list[str], comments: int) -> No
         for key in keys:
             line = lines[Findings(Path("toml"), "\n".join(lines)).line((table, key)) - 1]
             assert re.fullmatch(f'{key} = "{table}"', line)
+
+
+STATEMENTS = st.lists(
+    st.sampled_from(
+        [
+            *("", "# [one]  \"", "[t]", "[t.u]", "  [[v]] # ]", "[[t.w]]", "[v.x]", "[[v.y]]", '["a.b".c]', "[ z . y ]"),
+            *("a = 1", "b.c = 'b]['", "\"q.r\" = \"\\\"[#\"", "'s [t' = true", "d.e.f = [1,\n # ] c\n 2]"),
+            *('a = """x\n[y]\n\\""" z"""""', "a = '''\n[t]\n''''", "g = [{ a = 1 },\n { b = ']' }] # ["),
+        ]
+    ),
+    max_size=8,
+)
+
+
+@given(STATEMENTS)
+def test_a_key_is_there_with_the_last_line_of_its_statement(statements: list[str]) -> None:
+    toml = "\n".join(statements)
+    try:
+        tomllib.loads(toml)
+    except tomllib.TOMLDecodeError:
+        return
+    lines = toml.split("\n")
+    found: dict[Key, tuple[int, int]] = {}
+    begin = 0
+    for end in range(1, len(lines) + 1):
+        try:
+            document = tomllib.loads("\n".join(lines[:end]))
+        except tomllib.TOMLDecodeError:  # the statement goes on
+            continue
+        found = {**dict.fromkeys(_keys(document), (begin, end)), **found}
+        begin = end
+    assert Findings(Path("toml"), toml)._statements == found
+
+
+@pytest.mark.parametrize("toml", ["k{0} = 1", "[k{0}]", "[[k]]", "#", "k{0} = [\n1,\n2,\n]"])
+def test_no_line_is_parsed_often(monkeypatch: pytest.MonkeyPatch, toml: str) -> None:
+    text = "\n".join(toml.format(number) for number in range(2000))
+    parsed, loads = [], tomllib.loads
+
+    def counting(text: str) -> dict[str, Any]:
+        parsed.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr(tomllib, "loads", counting)
+    Findings(Path("toml"), text).line(("k",))
+    assert sum(parsed) <= len(text)
+
+
+def test_so_many_problems_are_told_and_no_more_is_read() -> None:
+    toml = "\n".join(f"k{number} = 1" for number in range(20_000))
+    with pytest.raises(FileError) as raised:
+        read(toml, Path("x.py")).check_keys(["a"])
+    assert len(raised.value.problems) == 100
 
 
 SCRIPT = """\

@@ -56,11 +56,13 @@ def launches_of(unit: Unit, seconds: float) -> Iterator[Launch]:
 class Pretence:
     """An engine of so many places whose units launch at once, and that loses a place after so many messages.
 
-    `dies` maps a place's number to after how many launches it does; `refuses` a machine to why it cannot measure.
+    `dies` maps a place's number to after how many launches it does; `refuses` a machine to why it cannot measure. Each
+    launch `leaves` files of these names, whose bytes are their names.
     """
 
     machines: Sequence[str]
     dies: dict[int, int] = field(default_factory=dict)
+    leaves: Sequence[str] = ()
     refuses: dict[str, str] = field(default_factory=dict)
     interrupts_after: int | None = None
     started: list[tuple[str, Unit]] = field(default_factory=list)
@@ -103,7 +105,8 @@ class Pretence:
             if number in self.dies:
                 self.dies[number] -= 1
             self._tell(place, "begin", launch.cell, launch.round)
-            self._tell(place, "end", launch, {})
+            kept = {f"artifacts/{unit.name}-{launch.round}-{launch.order}/{name}": name.encode() for name in self.leaves}
+            self._tell(place, "end", replace(launch, artifacts=list(kept)), kept)
         stops = {unit.planned.plan.groups[0].name: Stop(StopReason.ROUNDS, unit.planned.plan.rounds)}
         self._tell(place, "over", replace(run, stops=stops), None, {})
 

@@ -55,6 +55,14 @@ def test_each_group_is_a_unit_and_all_that_comes_back_is_one_run(planned: sessio
     assert (ended.folder / "report.md").exists()
 
 
+def test_one_name_in_two_folders_of_a_launch_stays_two_files(planned: session.Planned) -> None:
+    leaves = ["x/data.txt", "y/data.txt", "data.txt"]
+    ended = coordinator.run(planned, Pretence(["a"], leaves=leaves), Ears())
+    kept = [name for launch in ended.results.launches for name in launch.artifacts]
+    assert len(set(kept)) == len(kept) == 16 * 3
+    assert all((ended.folder / name).read_text() == name.split("/", 2)[2] for name in kept)
+
+
 def test_what_a_lost_slot_did_not_finish_goes_on_in_another_one_of_its_machine(planned: session.Planned) -> None:
     engine, ears = Pretence(["a", "a"], dies={0: 3}), Ears()
     ended = coordinator.run(planned, engine, ears)

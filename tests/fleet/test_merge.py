@@ -295,6 +295,20 @@ def test_artifacts_come_along_and_do_not_meet(tmp_path: Path) -> None:
     assert sorted((ended.folder / name).read_text() for name in kept) == [of.id for of in runs]
 
 
+def test_an_artifact_that_does_not_come_along_is_told(tmp_path: Path) -> None:
+    of = run("m-1", calls=("fit",))
+    made = launches(of)
+    made[0] = replace(made[0], artifacts=["artifacts/ab-round0/gone.txt", "artifacts/ab-round0/link.txt"])
+    folder = stored(tmp_path, of, made)
+    (folder / "artifacts" / "ab-round0").mkdir(parents=True)
+    (folder / "artifacts" / "ab-round0" / "link.txt").symlink_to("/etc/hostname")
+    told = [line for each in merge([folder], tmp_path / "merged").ended.results.launches for line in each.not_kept]
+    assert told == [
+        "artifacts/ab-round0/gone.txt: No such file or directory",
+        "artifacts/ab-round0/link.txt: it is a link",
+    ]
+
+
 def test_the_command_makes_two_shards_one_run(harness: Harness) -> None:
     typed = ("-s", "ways", "-a", "way=fine,exits", "-e", "old", "--rounds", "1")
     for number in (1, 2):

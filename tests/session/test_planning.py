@@ -396,8 +396,19 @@ def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> 
         for group in whole.plan.groups
         for cell in group.cells
     ]
-    folder = stored(tmp_path, factories.run(whole.cells, plan=whole.plan), made)
+    of_run = factories.run(
+        whole.cells,
+        plan=whole.plan,
+        reference=whole.reference,
+        environments=whole.environments,
+        scenarios=list(whole.scenarios.values()),
+        pins={},
+    )
+    folder = stored(tmp_path, of_run, made)
     one, other = shards(plan, 2, balance=folder)
     assert sorted(sum(took[group.name] for group in each.plan.groups) for each in (one, other)) == [9.0, 9.5]
     with pytest.raises(UsageError, match=r"^--balance .* has no launch of the plan's groups\."):
-        shards(plan, 2, balance=stored(tmp_path / "other", factories.run(whole.cells, plan=whole.plan), []))
+        shards(plan, 2, balance=stored(tmp_path / "other", of_run, []))
+    foreign = replace(made[0], cell=replace(made[0].cell, axes={"way": "none", "speed": "fast"}))
+    with pytest.raises(UsageError, match=r"the plan has no cell"):
+        shards(plan, 2, balance=stored(tmp_path / "damaged", of_run, [foreign]))
