@@ -22,6 +22,18 @@ def from_folder(folder, meanwhile=lambda: None):
         os.close(handle)
 
 
+def changed_when_opened(name, change):
+    """Has `change` happen between a look at what is called `name` and its opening."""
+    real = os.open
+
+    def opened(path, flags, **options):
+        if path == name:
+            change()
+        return real(path, flags, **options)
+
+    return patch.object(os, "open", opened)
+
+
 def test_files_come_with_their_folders(tmp_path):
     (tmp_path / "profile").mkdir()
     (tmp_path / "profile" / "trace.json").write_bytes(b"{}")
@@ -117,16 +129,39 @@ def test_reading_ends_at_its_deadline(tmp_path):
 
 def test_a_file_that_became_a_pipe_is_refused_and_not_waited_for(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
-    real = os.open
-
-    def swapped(name, flags, **options):
-        if name == "a":
-            (tmp_path / "a").unlink()
-            os.mkfifo(tmp_path / "a")
-        return real(name, flags, **options)
-
-    with patch.object(os, "open", swapped):
+    with changed_when_opened("a", lambda: [(tmp_path / "a").unlink(), os.mkfifo(tmp_path / "a")]):
         assert from_folder(tmp_path).refused == ["a: no regular file"]
+
+
+def test_what_became_a_link_is_not_followed(tmp_path):
+    secret, folder = tmp_path / "secret", tmp_path / "artifacts"
+    secret.mkdir()
+    (secret / "key").write_text("k")
+    (folder / "inner").mkdir(parents=True)
+    (folder / "file").write_bytes(b"x")
+
+    def swap():
+        (folder / "file").unlink()
+        (folder / "file").symlink_to(secret / "key")
+        (folder / "inner").rmdir()
+        (folder / "inner").symlink_to(secret)
+
+    with changed_when_opened("file", swap):
+        found = from_folder(folder)
+    assert found.files == {}
+    assert found.refused == ["file: Too many levels of symbolic links", "inner: no regular file"]
+
+    (folder / "inner").unlink()
+    (folder / "inner").mkdir()
+    with changed_when_opened("inner", lambda: [(folder / "inner").rmdir(), (folder / "inner").symlink_to(secret)]):
+        assert from_folder(folder).files == {}
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    with patch.object(artifacts, "BYTES_LIMIT", 35), changed_when_opened("a", lambda: (tmp_path / "a").write_bytes(b"x" * 36)):
+        found = from_folder(tmp_path)
+    assert (found.files, found.refused) == ({}, ["a: it grew while it was read"])
 
 
 def test_one_name_in_two_folders_stays_two_files():

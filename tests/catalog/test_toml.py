@@ -99,8 +99,8 @@ def test_every_key_of_every_table_is_found(keys: list[str], comments: int) -> No
 STATEMENTS = st.lists(
     st.sampled_from(
         [
-            *("", "# [one]  \"", "[t]", "[t.u]", "  [[v]] # ]", "[[t.w]]", "[v.x]", "[[v.y]]", '["a.b".c]', "[ z . y ]"),
-            *("a = 1", "b.c = 'b]['", "\"q.r\" = \"\\\"[#\"", "'s [t' = true", "d.e.f = [1,\n # ] c\n 2]"),
+            *("", '# [one]  "', "[t]", "[t.u]", "  [[v]] # ]", "[[t.w]]", "[v.x]", "[[v.y]]", '["a.b".c]', "[ z . y ]"),
+            *("a = 1", "b.c = 'b]['", '"q.r" = "\\"[#"', "'s [t' = true", "d.e.f = [1,\n # ] c\n 2]"),
             *('a = """x\n[y]\n\\""" z"""""', "a = '''\n[t]\n''''", "g = [{ a = 1 },\n { b = ']' }] # ["),
         ]
     ),

@@ -105,7 +105,9 @@ class Pretence:
             if number in self.dies:
                 self.dies[number] -= 1
             self._tell(place, "begin", launch.cell, launch.round)
-            kept = {f"artifacts/{unit.name}-{launch.round}-{launch.order}/{name}": name.encode() for name in self.leaves}
+            kept = {
+                f"artifacts/{unit.name}-{launch.round}-{launch.order}/{name}": name.encode() for name in self.leaves
+            }
             self._tell(place, "end", replace(launch, artifacts=list(kept)), kept)
         stops = {unit.planned.plan.groups[0].name: Stop(StopReason.ROUNDS, unit.planned.plan.rounds)}
         self._tell(place, "over", replace(run, stops=stops), None, {})
