@@ -59,7 +59,8 @@ class StandIn:
     """The run measures `environment` in place of `role`, which the GPU model `card` cannot run; `reason` is a clause.
 
     `is_itself_too`: the run has `environment` in its own place as well. `pins` are the packages of `role`, by which
-    headers pick axis values.
+    headers pick axis values. `passed_over` are those before it in the suite's list that this machine cannot have, with
+    the reason, a sentence.
     """
 
     environment: str
@@ -68,6 +69,7 @@ class StandIn:
     reason: str
     is_itself_too: bool = False
     pins: Mapping[str, str] = field(default_factory=dict)
+    passed_over: Mapping[str, str] = field(default_factory=dict)
 
 
 def stood_in(stand_ins: Sequence[StandIn]) -> str:
@@ -81,6 +83,11 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
         taken = [f"{first} stands in for {joined(roles)}", *(f"{name} for {joined(them)}" for name, them in others)]
         places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
         told.append(f"{places_taken}, which the {card} does not run ({reason}).")
+    passed = {name: (each, why) for each in stand_ins for name, why in each.passed_over.items()}
+    told += [
+        f"{name} would stand in for {each.role} before {each.environment}, and is not available here: {why}"
+        for name, (each, why) in passed.items()
+    ]
     roles_of: dict[str, list[str]] = {}
     for each in stand_ins:
         own = [each.environment] if each.is_itself_too else []

@@ -26,11 +26,13 @@ def stand_ins(
     *,
     cards: Sequence[Card],
     host: GpuHost,
+    absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
     """Of each environment of the `cells` that cannot run on the cards and has a stand-in that can, the first such.
 
-    `instead` is the suite's; `locked` gives an environment of the catalogue with its lock for a GPU. Where nothing is
-    known of the cards there are none.
+    `instead` is the suite's; `locked` gives an environment of the catalogue with its lock for a GPU. `absent` are those
+    that this machine cannot have, with the reason: they are passed over. Where nothing is known of the cards there are
+    none.
     """
     present = {cell.environment for cell in cells}
 
@@ -43,21 +45,26 @@ def stand_ins(
         able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
         return [(cell.scenario, cell.axes) for cell in able]
 
-    def chosen(role: str) -> Environment | None:
+    def chosen(role: str) -> tuple[Environment, Mapping[str, str]] | None:
         wanted = [cell for cell in cells if cell.environment == role]
         own = kept(role, wanted) if Device.GPU in catalog[role].devices else []
+        passed: dict[str, str] = {}
         for pattern in instead[role]:
             ranks = []
             for name in filter(runs, resolve([pattern], list(catalog), ENVIRONMENT)):
+                if absent and name in absent:
+                    passed[name] = absent[name]
+                    continue
                 able = kept(name, wanted)
                 lost = sum(cell not in able for cell in own)
                 if able:
                     ranks.append((_is_compiled(catalog[name], cards, host), lost, catalog[name].release, name))
             if ranks:
-                return catalog[min(ranks)[-1]]
+                return catalog[min(ranks)[-1]], passed
         return None
 
-    found = {role: chosen(role) for role in instead if role in present and cards and not runs(role)}
+    roles = [role for role in instead if role in present and cards and not runs(role)]
+    found = {role: taken for role in roles if (taken := chosen(role))}
     return [
         StandIn(
             environment=each.name,
@@ -66,9 +73,9 @@ def stand_ins(
             reason=fit(catalog[role], cards, host).reason,
             is_itself_too=each.name in present,
             pins=locked(role).lock.pins if Device.GPU in catalog[role].devices else versions(catalog[role]),
+            passed_over=passed,
         )
-        for role, each in found.items()
-        if each is not None
+        for role, (each, passed) in found.items()
     ]
 
 

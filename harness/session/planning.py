@@ -28,7 +28,7 @@ from harness.catalog.scenarios import (
 from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
-from harness.model.errors import CannotRunHereError, FileError, HarnessError, UsageError
+from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Role, Sampling, Status
 from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
@@ -160,8 +160,8 @@ class Planned:
         return any(scenario.path.parent not in ours for scenario in self.scenarios.values())
 
 
-def plan(request: Request | ProfileRequest) -> Planned:
-    """What a request means on this machine.
+def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableError] | None = None) -> Planned:
+    """What a request means on this machine. `lacking` are environments that it turned out not to have: none stands in.
 
     Raises UsageError or NothingSelectedError, FileError where nothing but scenarios with wrong files was selected, and
     CannotRunHereError for a GPU that this machine does not have.
@@ -200,7 +200,10 @@ def plan(request: Request | ProfileRequest) -> Planned:
         check_stand_ins(asked, resolve(asked.environments, list(known), ENVIRONMENT), list(known), findings)
         findings.check()
         locked = cache(lambda name: load_lock(project, known[name], device))
-        taken = stand_ins(asked.instead, cells, catalog.scenarios, known, locked, cards=cards, host=gpu_host)
+        why = {name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()}
+        taken = stand_ins(
+            asked.instead, cells, catalog.scenarios, known, locked, cards=cards, host=gpu_host, absent=why
+        )
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
     requirements = {
@@ -238,6 +241,16 @@ def plan(request: Request | ProfileRequest) -> Planned:
         refused=refused,
     )
     return _sharded(planned, request, request.shard) if isinstance(request, Request) and request.shard else planned
+
+
+def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
+    """The plan with others in the place of stand-ins that this machine cannot have; None where there are no others."""
+    lost = {each.role for each in planned.plan.stand_ins if each.environment in lacking}
+    if not lost:
+        return None
+    again = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
+    found = {each.role for each in again.plan.stand_ins}
+    return replace(again, request=planned.request) if lost & found else None
 
 
 def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:

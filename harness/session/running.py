@@ -41,7 +41,7 @@ from harness.runner.launching import Watch, Watched
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
-from harness.session.planning import Planned
+from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report
 from harness.store.folder import RunFolder
 
@@ -268,10 +268,10 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
-    identity = identity or new_id(now)
+    named = identity or new_id(now)
     name = planned.request.backend
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
-    backend, why = registry.choose(name, root, identity, untrusted=untrusted, gpus=limits.gpus, via=via)
+    backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     planned.refuse_nothing()
     _say_stand_ins(planned.plan, listener)
@@ -280,19 +280,16 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         backend.check_room(planned.needed)
         for sentence in [*planned.first_starts, *gpus.shared(planned.cards)]:
             listener.say(sentence)
-    folder = RunFolder.create(planned.request.results, identity)
+    folder = RunFolder.create(planned.request.results, named)
     try:
-        made = _prepared(backend, planned.needed, listener)
-        for each, error in made.unavailable.items():
-            listener.say(f"{each} is not available here: {error}")
-        planned = without(planned, made.unavailable)
+        planned, made = _with_what_is_there(planned, backend, listener, replan=not identity)
         planned.refuse_nothing()
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         facts = backend.facts()
         begun = Run(
-            id=identity,
+            id=named,
             started=now.isoformat(timespec="seconds"),
             command=list(command) or planned.request.command(),
             harness=__version__,
@@ -325,6 +322,26 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         )
     watch = gpus.watch(planned.cards)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
+
+
+def _with_what_is_there(
+    planned: Planned, backend: Backend, listener: Listener, *, replan: bool
+) -> tuple[Planned, Preparation]:
+    """The plan with the environments that this machine can have, which are made.
+
+    `replan`: what comes next in the suite's list is taken for a stand-in that it cannot have.
+    """
+    absent: dict[str, UnavailableError] = {}
+    while True:
+        made = _prepared(backend, planned.needed, listener)
+        for each, error in made.unavailable.items():
+            listener.say(f"{each} is not available here: {error}")
+        absent |= made.unavailable
+        again = next_in_place(planned, absent) if replan else None
+        if again is None:
+            return without(planned, made.unavailable), made
+        planned = again
+        _say_stand_ins(planned.plan, listener)
 
 
 def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _Ready:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
 from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import machine_to_itself
-from harness.model.errors import CannotRunHereError, Exit, UsageError
+from harness.model.backend import Preparation
+from harness.model.environment import Requirement
+from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Card, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
 from harness.session.reporting import Written
@@ -139,6 +142,44 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     _, _, first, *_ = (ended.folder / "report.md").read_text().splitlines()
     assert first.startswith(told)
     assert exit_code(ended, None) is Exit.CELLS_FAILED
+
+
+def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    third = GPUS.replace('"there"', '"next"').partition("[")[2].splitlines()[2]
+    (harness.root / "docker-bake.hcl").write_text(GPUS.replace("  ]\n", f"{third}\n  ]\n"))
+    (harness.root / "scenarios" / "suites.toml").write_text(SUITES.replace('["there"]', '["there", "next"]'))
+    for name in ("gone", "there", "next"):
+        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
+    card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    monkeypatch.setattr(
+        registry, "image_backend", lambda root: SimpleNamespace(gpu_host=GpuHost([card], "550.54.15", (12, 4)))
+    )
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
+    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    made = LocalBackend.prepare
+
+    def prepare(backend: LocalBackend, requirements: Sequence[Requirement], *more: Any) -> Preparation:
+        found = made(backend, [each for each in requirements if each.environment.name != "there"], *more)
+        error = UnavailableError("The image harness/there:gpu could not be built:\nno such host", "Pull it.")
+        missing = {"there": error} if any(each.environment.name == "there" for each in requirements) else {}
+        return replace(found, unavailable=missing)
+
+    monkeypatch.setattr(LocalBackend, "prepare", prepare)
+    ears = Ears()
+    ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
+    found = session.read(ended.folder).run
+    assert [(each.environment, each.role) for each in found.plan.stand_ins] == [("next", "gone")]
+    assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"next"}
+    told = (
+        "there would stand in for gone before next, and is not available here: The image harness/there:gpu could not "
+        "be built."
+    )
+    assert [sentence for sentence in ears.said if sentence.startswith("there is not available here: ")]
+    assert told in ears.said[-1]
+    _, _, first, *_ = (ended.folder / "report.md").read_text().splitlines()
+    assert told in first
 
 
 def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clocks_again(
