@@ -159,7 +159,10 @@ def test_what_became_a_link_is_not_followed(tmp_path):
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
-    with patch.object(artifacts, "BYTES_LIMIT", 35), changed_when_opened("a", lambda: (tmp_path / "a").write_bytes(b"x" * 36)):
+    with (
+        patch.object(artifacts, "BYTES_LIMIT", 35),
+        changed_when_opened("a", lambda: (tmp_path / "a").write_bytes(b"x" * 36)),
+    ):
         found = from_folder(tmp_path)
     assert (found.files, found.refused) == ({}, ["a: it grew while it was read"])
 
