@@ -25,22 +25,24 @@ class PackageIndex:
         self.asked = 0
         self.url = ""
 
-    def add(self, name: str, uploaded: str = "2022-02-02T17:03:00Z", requires: Sequence[str] = ()) -> Path:
-        """A wheel of this name, such as tensorflow-2.7.1-cp38-cp38-manylinux2014_x86_64."""
+    def add(
+        self, name: str, uploaded: str = "2022-02-02T17:03:00Z", requires: Sequence[str] = (), text: str = ""
+    ) -> Path:
+        """A wheel of this name, such as tensorflow-2.7.1-cp38-cp38-manylinux2014_x86_64; `text` is its module's."""
         package, version = name.split("-")[:2]
         info = f"{package}-{version}.dist-info"
         lines = ["Metadata-Version: 2.1", f"Name: {package}", f"Version: {version}"]
         tag = "-".join(name.split("-")[2:])
         files = {
-            f"{package}.py": "",
+            f"{package}.py": text,
             f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {each}" for each in requires)]) + "\n",
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
         }
         record = [f"{each},sha256={_digest(text)},{len(text)}" for each, text in files.items()]
         path = self.folder / f"{name}.whl"
         with zipfile.ZipFile(path, "w") as wheel:
-            for each, text in files.items():
-                wheel.writestr(each, text)
+            for each, inside in files.items():
+                wheel.writestr(each, inside)
             wheel.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,"]) + "\n")
         self.uploads[path.name] = uploaded
         return path

@@ -16,6 +16,7 @@ from harness.history.states import Finding, State, findings
 from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
+from harness.model.launch import Status
 from harness.model.texts import counted
 
 
@@ -60,28 +61,32 @@ def confirm(asked: Asked, usual: session.Request, scripts: Sequence[Path], *, wa
         return Exit.OK
     here, code = machine(), Exit.OK
     for some in confirming.together(asked.suspected):
+        cell, since = some[0].key.cell, some[0].since
+        heard = Heard()
         try:
             if some[0].key.machine != here.id:
-                raise UsageError(f"{some[0].key.cell} was measured on another machine: {some[0].key.machine}.")
+                raise UsageError(
+                    f"It was measured on another machine ({some[0].key.machine}; this one is {here.id}).",
+                    "Confirm it there.",
+                )
             before, after = asked.sides[_place(some[0])]
             of = confirming.question(some, before, after, usual, scripts)
             planned = session.plan(of.request)
+            say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
+            with interruptible(heard.interrupted):
+                ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
-            say(f"Not confirmed: {error}")
+            say(f"Not confirmed: {cell} since {since}. {error}")
             code = Exit.CELLS_FAILED
             continue
-        say(f"Measuring both sides of {counted(len(some), 'change')} since {some[0].since}: {some[0].key.cell}")
-        heard = Heard()
-        with interruptible(heard.interrupted):
-            ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         if ended.interrupted:
             return Exit.INTERRUPTED
         for finding, decision in confirming.decisions(of, ended.results, usual.margin):
             if decision is None:
                 code = Exit.CELLS_FAILED
-                typer.echo(
-                    f"Still suspected: {finding.key.cell}. {ended.folder} does not settle it: take more --rounds."
-                )
+                failed = any(each.status is not Status.OK for each in ended.results.launches)
+                why = "launches failed, and its report says why" if failed else "take more --rounds"
+                typer.echo(f"Still suspected: {finding.key.cell}. {ended.folder} does not settle it: {why}.")
                 continue
             with History.open(told=say) as history:
                 history.decide(decision)

@@ -19,7 +19,7 @@ from harness.model.errors import Exit, HarnessError, NothingSelectedError, Usage
 from harness.model.launch import Clock
 from harness.model.texts import counted, escaped
 from harness.plan.selection import parse_axes
-from harness.session.request import names
+from harness.session.request import AUTO, names
 
 if TYPE_CHECKING:
     from harness.history.index import History
@@ -31,6 +31,9 @@ app = typer.Typer(
 
 #: So many runs are read, then added, so that the history is not held while all of them are read.
 _BATCH = 200
+
+#: So many scenarios and environments are named where none was found.
+_NAMED = 8
 
 _ANOTHER = "Name another folder with --results."
 
@@ -87,10 +90,12 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
     for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
         typer.echo(escaped(line, keep="\n\t"))
     for note in notes:
-        typer.echo(f"{note.when}: {note.text}")
+        typer.echo(escaped(f"{note.when}: {note.text}", keep="\n\t"))
     for each in decisions:
         said = "confirmed" if each.confirmed else "refuted"
-        typer.echo(f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said} ({each.run})")
+        size = f"{each.ratio:.3f}× ({each.low:.3f} to {each.high:.3f}) side by side"
+        line = f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said}, {size} ({each.run})"
+        typer.echo(escaped(line, keep="\n\t"))
 
 
 @app.command()
@@ -119,7 +124,7 @@ def show(
 @app.command()
 def note(
     when: Annotated[str, typer.Argument(metavar="DATE", help="Such as 2026-11-22, or an instant.")],
-    text: Annotated[str, typer.Argument(help="What happened then, in words.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What happened then, in words.")],
 ) -> None:
     """Put words to a date: what is shown of it has them."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
@@ -130,7 +135,7 @@ def note(
     except ValueError:
         raise UsageError(f"{when!r} is no date.", "Type one such as 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
-        raise UsageError("The note has no words.")
+        raise UsageError("The note has no words.", 'For example: harness history note 2026-11-22 "driver 575"')
     with History.open(told=say) as history:
         history.note(when if len(when) == 10 else instant(when), text.strip())
 
@@ -171,10 +176,7 @@ def report(  # noqa: PLR0917 - the command's options
         raise UsageError("--since is about what changed, and the page shows all.", "Type --format md.")
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
-        found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
-        where = history.name
-    if not found:
-        raise NothingSelectedError(f"The history {where} has no such series.", "harness history list shows its runs.")
+        found = _found(history, scenarios, environments, axes)
     now = [judged(each, decisions) for each in found]
     if asked == "html":
         text = page.render(now, runs, notes, math.expm1(LEAST))
@@ -230,6 +232,8 @@ def confirm(  # noqa: PLR0917 - the command's options
     rounds: Annotated[int | None, typer.Option(min=2, help="How often to measure both sides. Default: 10.")] = None,
     budget: Annotated[str, typer.Option(help="Start no round of a run that would end later than this.")] = "",
     backend: Annotated[str, typer.Option(help="What executes the launches: auto, docker or local.")] = "auto",
+    warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: the pilot decides.")] = AUTO,
+    measure: Annotated[str, typer.Option(help="How long a launch measures; auto: the pilot decides.")] = AUTO,
     margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
     results: Results = Path("results"),
     wait: options.Wait = False,
@@ -237,7 +241,7 @@ def confirm(  # noqa: PLR0917 - the command's options
     """Measure both sides of what is suspected again, side by side, and remember what that says."""
     from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
-    from harness.session.request import Request, read_seconds, read_share  # noqa: PLC0415
+    from harness.session.request import Request, read_length, read_seconds, read_share  # noqa: PLC0415
 
     typed = names(scenarios or [], "-s")
     files = [Path(each) for each in typed if each.endswith(".py")]
@@ -245,6 +249,8 @@ def confirm(  # noqa: PLR0917 - the command's options
         rounds=rounds,
         budget=read_seconds(budget, "--budget") if budget else None,
         backend=backend,
+        warmup=read_length(warmup, "--warmup", or_none=True),
+        measure=read_length(measure, "--measure"),
         margin=read_share(margin, "--margin"),
         results=results,
     )
@@ -332,11 +338,17 @@ def _found(
 ) -> list["Series"]:
     """The chosen series. Raises NothingSelectedError for none."""
     found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
-    if not found:
-        raise NothingSelectedError(
-            f"The history {history.name} has no such series.", "harness history list shows its runs."
-        )
-    return found
+    if found:
+        return found
+    known = [each.key for each in history.series()]
+    if not known:
+        raise NothingSelectedError(f"The history {history.name} is empty.", "Add runs with: harness history add --all")
+    have = [[*dict.fromkeys(key.scenario for key in known)], [*dict.fromkeys(key.environment for key in known)]]
+    have = [[*each[:_NAMED], *(["…"] if len(each) > _NAMED else [])] for each in have]
+    raise NothingSelectedError(
+        f"The history {history.name} has no such series.",
+        f"It has the scenarios {', '.join(have[0])} and the environments {', '.join(have[1])}: harness history show",
+    )
 
 
 def _folders(results: Path) -> list[Path]:
@@ -344,11 +356,9 @@ def _folders(results: Path) -> list[Path]:
     try:
         found = sorted(path for path in results.iterdir() if (path / "run.json").exists())
     except OSError as error:
-        raise UsageError(
-            f"{results} cannot be read: {error.strerror}.", "Name another folder with --results."
-        ) from None
+        raise UsageError(f"{results} cannot be read: {error.strerror}.", _ANOTHER) from None
     if not found:
-        raise UsageError(f"{results} has no runs.", "Name another folder with --results.")
+        raise UsageError(f"{results} has no runs.", _ANOTHER)
     return found
 
 

@@ -2,7 +2,7 @@
 
 Where the packages changed, the cell runs in the environment with the packages of before and in that of after; where the
 scenario's file changed, both files run in the cell's environment and in the reference's, for what is suspected is a
-change of their ratio.
+change of their ratio. Where both did, the old file with the old packages is set against the new with the new.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.analysis.verdicts import ALPHA
-from harness.catalog import versions
+from harness.catalog import adhoc, versions
 from harness.catalog.asked import parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -25,7 +25,8 @@ from harness.catalog.scenarios import fingerprint, scenario_files
 from harness.history.states import Finding
 from harness.model.environment import Device
 from harness.model.errors import HarnessError, UsageError
-from harness.model.history import Decision, Summary
+from harness.model.history import Decision, Key, Software, Summary
+from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
 from harness.session.versions import files_at
@@ -39,7 +40,7 @@ ROUNDS = 10
 class Question:
     """Findings of one cause and one scenario, and the run that decides on them.
 
-    `sides` are the environments before and after; where the file changed they are the same one, and `is_file`.
+    `sides` are the environments before and after, the same one where no package changed; `is_file` where the file did.
     """
 
     findings: Sequence[Finding]
@@ -85,27 +86,52 @@ def question(
     key = found[0].key
     axes = {axis: sorted({dict(each.key.axes)[axis] for each in found}) for axis, _ in key.axes}
     paths = {path.stem: path for path in [*scenario_files(Project.find()), *scripts]}
-    cpus = re.match(r"(\d+|all) CPUs?", key.way)
-    asked: dict[str, Any] = {"axes": axes, "gpu": key.device == Device.GPU.value, "rounds": usual.rounds or ROUNDS}
-    asked |= {"cpus": usual.cpus or (cpus[1] if cpus else "")}
-    one, other = (each.software[key.environment].pins for each in (before, after))
-    if one != other:
-        sides = _environment(key.environment, key.device, one), _environment(key.environment, key.device, other)
-        where = str(paths[key.scenario]) if paths.get(key.scenario) in scripts else key.scenario
-        request = replace(usual, **asked, scenarios=[where], environments=list(sides))
-        return Question(found, request, sides, is_file=False)
+    one, other = (each.software[key.environment] for each in (before, after))
     hashes = [each.scenarios[key.scenario].hash for each in (before, after)]
-    if hashes[0] == hashes[1]:
-        raise UsageError(
-            f"{key.cell}: nothing that is measured changed before {found[0].since}, so both sides are the same.",
-            "What changed is the machine, or what is not recorded of it. Put words to it with: harness history note",
+    if one.pins == other.pins and hashes[0] == hashes[1]:
+        raise _alike(found[0], one, other)
+    request = replace(usual, axes=axes, gpu=key.device == Device.GPU.value, rounds=usual.rounds or ROUNDS, **_way(key))
+    request = replace(request, cpus=usual.cpus or request.cpus)
+    sides = key.environment, key.environment
+    if one.pins != other.pins:
+        sides = (
+            _environment(key.environment, key.device, one.pins),
+            _environment(key.environment, key.device, other.pins),
         )
     path = paths.get(key.scenario)
+    if hashes[0] == hashes[1]:
+        where = str(path) if path in scripts else key.scenario
+        return Question(found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False)
     files = [_files(key.scenario, path, each, usual.results) for each in (before, after)]
     made = versions.side_by_side(key.scenario, *files)
-    environments = list(dict.fromkeys([key.environment, key.reference]))
-    request = replace(usual, **asked, scenarios=[str(made)], environments=environments)
-    return Question(found, request, (key.environment, key.environment), is_file=True)
+    environments = list(dict.fromkeys([*sides, key.reference]))
+    return Question(found, replace(request, scenarios=[str(made)], environments=environments), sides, is_file=True)
+
+
+def _way(key: Key) -> dict[str, Any]:
+    """How the nights were measured, as a request has it (`summary.summarise` has put it in words)."""
+    cpus = re.match(r"(\d+|all) CPUs?", key.way)
+    return {
+        "cpus": cpus[1] if cpus else "",
+        "interleave": Interleave.LAUNCHES if "launch after launch" in key.way else None,
+        "clock": Clock.CPU if "CPU time" in key.way else Clock.WALL,
+        "sampling": Protocol.DOCUMENT if "the source's iterations" in key.way else Protocol.TIME,
+    }
+
+
+def _alike(finding: Finding, one: Software, other: Software) -> UsageError:
+    """The error for a change of which both sides are the same today."""
+    advice = "Put words to it with: harness history note"
+    if one.image != other.image:
+        return UsageError(
+            f"{finding.key.cell}: before {finding.since} its image was made again with the same packages. An image is "
+            "made of its lock, so that of before cannot be had again.",
+            advice,
+        )
+    return UsageError(
+        f"{finding.key.cell}: nothing that is measured changed before {finding.since}, so both sides are the same.",
+        f"What changed is the machine, or what is not recorded of it. {advice}",
+    )
 
 
 def decisions(of: Question, results: Results, margin: float) -> list[tuple[Finding, Decision | None]]:
@@ -138,19 +164,12 @@ def _changes(of: Question, finding: Finding, results: Results) -> list[float]:
 
     base, head = BEFORE_AND_AFTER
     axes = dict(key.axes)
-    if not of.is_file:
-        terms = [(seconds(of.sides[1], axes), 1.0), (seconds(of.sides[0], axes), -1.0)]
-    else:
-        terms = [
-            (seconds(key.environment, {**axes, SIDE: head}), 1.0),
-            (seconds(key.environment, {**axes, SIDE: base}), -1.0),
-        ]
-        # the reference's cell may have other values of axes, and is then not in this run
-        if key.reference != key.environment:
-            terms += [
-                (seconds(key.reference, {**axes, SIDE: head}), -1.0),
-                (seconds(key.reference, {**axes, SIDE: base}), 1.0),
-            ]
+    old, new = of.sides
+    before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if of.is_file else (axes, axes)
+    terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
+    # the reference's cell may have other values of axes, and is then not in this run
+    if of.is_file and key.reference != key.environment:
+        terms += [(seconds(key.reference, after), -1.0), (seconds(key.reference, before), 1.0)]
     rounds = sorted(set.intersection(*(set(each) for each, _ in terms)))
     return [math.fsum(sign * math.log(each[number]) for each, sign in terms) for number in rounds]
 
@@ -158,12 +177,16 @@ def _changes(of: Question, finding: Finding, results: Results) -> list[float]:
 def _environment(name: str, device: str, wanted: Mapping[str, str]) -> str:
     """What -e takes for the environment with these packages: its name, and the packages that are others today."""
     project = Project.find()
-    known = load_environments(project)
-    if name not in known:
-        raise UsageError(f"{name} is not in the catalogue, so its packages of then cannot be had again.")
-    has = load_lock(project, known[name], Device(device)).lock.pins
+    # an environment that was typed is no part of the catalogue
+    environment = load_environments(project).get(name) or adhoc.kept(name)
+    if environment is None:
+        raise UsageError(
+            f"{name} is not in the catalogue, so its packages of then cannot be had again.",
+            "Put its line back into docker-bake.hcl, or words to the date with: harness history note",
+        )
+    has = load_lock(project, environment, Device(device)).lock.pins
     moved = [f"{package}=={version}" for package, version in sorted(wanted.items()) if has.get(package) != version]
-    return "+".join([name, *moved])
+    return "+".join([environment.asked or name, *moved]) if moved else name
 
 
 def _files(name: str, path: Path | None, of: Summary, results: Path) -> Mapping[str, bytes]:

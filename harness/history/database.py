@@ -1,5 +1,7 @@
 """Where an index is kept: a DuckDB file or a PostgreSQL database. One schema and the same statements for both."""
 
+import atexit
+import gc
 import json
 import os
 import re
@@ -83,6 +85,8 @@ class _DuckDB:
     def __init__(self, path: Path, told: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         import duckdb
 
+        # DuckDB tells the user of all its objects that Python still has at its end: those that `store.folder` froze too
+        atexit.register(gc.unfreeze)
         self.name = str(path)
         self._path = path
         # what is read and not there is empty, and no file is made for it

@@ -92,6 +92,11 @@ def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:
     return value
 
 
+def read_length(text: str, option: str, *, or_none: bool = False) -> float | None:
+    """`0.5s`: seconds as `read_seconds` reads them; None for `auto`. Raises UsageError."""
+    return None if text == AUTO else read_seconds(text, option, or_none=or_none)
+
+
 def read_share(text: str, option: str) -> float:
     """`3%`, `2.5 %`, `0.03`: a share above 0 and below 1. Raises UsageError."""
     match = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
@@ -164,10 +169,6 @@ def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
 
 def _share(value: float) -> str:
     return f"{value * 100:g}%"
-
-
-def _length(typed: str, option: str, *, or_none: bool = False) -> float | None:
-    return None if typed == AUTO else read_seconds(typed, option, or_none=or_none)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +334,7 @@ class Request(LaunchRequest):
         float | None,
         Option(
             "How long a launch warms up, 0s or more; auto: its group's pilot decides.",
-            read=partial(_length, or_none=True),
+            read=partial(read_length, or_none=True),
             text="{:g}s".format,
             shown=AUTO,
         ),
@@ -342,7 +343,7 @@ class Request(LaunchRequest):
         float | None,
         Option(
             "How long a launch measures; auto: its group's pilot decides.",
-            read=_length,
+            read=read_length,
             text="{:g}s".format,
             shown=AUTO,
         ),

@@ -124,8 +124,17 @@ def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> No
 
 def test_an_empty_history_says_how_to_fill_it(history: Command) -> None:
     assert "harness history add --all" in history("list").stderr
-    with pytest.raises(NothingSelectedError, match="no such series"):
-        history("show")
+    for words in ("show", "report", "confirm", "confirm --all-suspected", "export --format otava"):
+        with pytest.raises(NothingSelectedError, match=r"is empty\.\nAdd runs with: harness history add --all"):
+            history(*words.split())
+    assert not Path("history.html").exists()
+
+
+def test_what_is_in_no_series_is_told_with_what_is(week: Command) -> None:
+    for words in ("show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"):
+        with pytest.raises(NothingSelectedError, match="has no such series") as raised:
+            week(*words.split())
+        assert "the scenarios step and the environments tf1.14, tf2.0: harness history show" in str(raised.value)
 
 
 def test_a_note_is_kept_and_listed(history: Command) -> None:
@@ -241,9 +250,3 @@ def test_a_report_that_cannot_be_is_refused(week: Command, words: list[str], tol
     with pytest.raises(UsageError) as raised:
         week("report", *words)
     assert told in str(raised.value)
-
-
-def test_a_report_of_no_series_is_none(history: Command) -> None:
-    with pytest.raises(NothingSelectedError, match="has no such series"):
-        history("report")
-    assert not Path("history.html").exists()

@@ -4,16 +4,20 @@ import math
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.analysis.results import Results
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint
-from harness.history.confirm import Question, decisions, question, together, verdict
+from harness.history.confirm import Question, _changes, decisions, question, together, verdict
 from harness.history.states import Finding, State
+from harness.model.environment import Device, Environment
 from harness.model.errors import UsageError
 from harness.model.history import Key, Measured, Software, Summary
+from harness.model.launch import Clock, Interleave, Protocol
+from harness.model.scenario import Cell
 from harness.session.request import Request
 from tests.factories import cells, rounds, run
 
@@ -24,8 +28,8 @@ def finding(ratio=1.08, key=KEY, cause="one"):
     return Finding(key, State.SUSPECTED, "run-040", "2026", ratio, 0.99 * ratio, 1.01 * ratio, ["a lock"], cause)
 
 
-def summary(pins, *, commit="", name="keras_step", digest="h"):
-    software = {"tf2.1": Software("", "", pins), "tf1.14": Software("", "", {})}
+def summary(pins, *, commit="", name="keras_step", digest="h", image=""):
+    software = {"tf2.1": Software("", image, pins), "tf1.14": Software("", "", {})}
     return Summary(
         "run-1", "2026", "1", commit, "", 0.03, "1 CPU", "tf1.14", "kit", [], software, {name: Measured(digest, "")}
     )
@@ -89,6 +93,38 @@ def test_sides_that_are_the_same_are_refused():
         question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), Request())
 
 
+def test_an_image_that_was_made_again_of_the_same_packages_is_named():
+    with pytest.raises(UsageError, match="its image was made again with the same packages"):
+        question([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), Request())
+
+
+def test_both_sides_are_measured_as_the_nights_were(project):
+    now = pins(project)
+
+    def asked(way):
+        of = finding(key=replace(KEY, way=way))
+        request = question([of], summary({**now, "numpy": "1.17.5"}), summary(now), Request()).request
+        return request.cpus, request.interleave, request.clock, request.sampling
+
+    assert asked("1 CPU, in turns") == ("1", None, Clock.WALL, Protocol.TIME)
+    ours = asked("all CPUs, launch after launch, CPU time, the source's iterations")
+    assert ours == ("all", Interleave.LAUNCHES, Clock.CPU, Protocol.DOCUMENT)
+
+
+def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.catalog.adhoc.kept", lambda name: replace(kept, name=name))
+    kept = Environment("", "2.1.0", "3.7", "2020-01-01T00:00:00Z", asked="tf2.1+six==1.14.0", base="tf2.1")
+    has = SimpleNamespace(lock=SimpleNamespace(pins={"six": "1.14.0", "numpy": "1.18.0"}))
+    monkeypatch.setattr("harness.history.confirm.load_lock", lambda *_: has)
+    name = "tf2.1-six-1.14.0"
+    sides = (
+        replace(summary({}), software={name: Software("", "", {"six": "1.14.0", "numpy": each})})
+        for each in ("1.17.5", "1.18.0")
+    )
+    of = question([finding(key=replace(KEY, environment=name))], *sides, Request())
+    assert of.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
+
+
 def test_an_environment_that_is_not_in_the_catalogue_is_refused():
     of = finding(key=replace(KEY, environment="tf-of-mine"))
     one, other = (replace(summary({}), software={"tf-of-mine": Software("", "", {"numpy": each})}) for each in "12")
@@ -148,6 +184,27 @@ def test_another_file_is_measured_beside_that_of_now_in_both_environments(versio
     assert "EXTRA = 0" in (made.parent / "base" / "mine.py").read_text()
     assert "EXTRA = 1" in (made.parent / "head" / "mine.py").read_text()
     assert (of.request.environments, of.is_file) == (["tf2.1", "tf1.14"], True)
+
+
+def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(versions, project):
+    path, before, after = versions
+    now = pins(project)
+    software = [{"tf2.1": Software("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
+    sides = (replace(each, software=of) for each, of in zip((before, after), software, strict=True))
+    of = question([finding(key=MINE)], *sides, Request(), [path])
+    assert (of.sides, of.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
+    assert of.request.environments == ["tf2.1+numpy==1.17.5", "tf2.1", "tf1.14"]
+    assert of.request.scenarios[0].endswith("mine_side_by_side.py")
+
+
+def test_what_decides_of_file_and_lock_is_new_with_new_against_old_with_old():
+    times = {("old", "base"): 1.0, ("old", "head"): 5.0, ("new", "base"): 7.0, ("new", "head"): 3.0}
+    times |= {("ref", "base"): 1.0, ("ref", "head"): 1.5}
+    made = {Cell("mine", name, Device.CPU, {"side": side}): {1: time} for (name, side), time in times.items()}
+    found = SimpleNamespace(cells=list(made), series=made)
+    key = Key("m-1", "mine", "cpu", (), "new", "ref")
+    of = Question([finding(key=key)], Request(), ("old", "new"), is_file=True)
+    assert _changes(of, of.findings[0], SimpleNamespace(found=found)) == pytest.approx([math.log(3.0 / 1.5)])
 
 
 def test_a_file_that_is_nowhere_is_refused(versions):

@@ -1,0 +1,167 @@
+"""`harness history confirm`: nights in which one package of a lock moved, and both locks measured side by side."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from harness.cli import app
+from harness.history import summary
+from harness.model.errors import UsageError
+from harness.model.history import Software, Summary
+from harness.session import read
+from harness.store import codec
+from tests.cli.conftest import Harness
+from tests.packageindex import PackageIndex, serving
+
+SCENARIO = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "What takes as long as a package says"
+# ///
+import time
+
+import speed
+
+
+def scenario(bench):
+    bench.measure(lambda: time.sleep(speed.SECONDS))
+"""
+
+SHORT = ("--backend", "local", "--warmup", "1ms", "--measure", "10ms", "--rounds", "2")
+
+RELEASES = {"old": "1.0.0", "new": "2.0.0"}
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+    """An index with releases that need the package speed: 2.0 takes longer than 1.0, and 3.0 as long as 2.0."""
+    (tmp_path / "index").mkdir()
+    with serving(tmp_path / "index") as index:
+        for name in ("setuptools-60.0", "wheel-0.37"):
+            index.add(f"{name}-py3-none-any")
+        for version in RELEASES.values():
+            index.add(f"tensorflow-{version}-py3-none-any", requires=["speed"])
+        for version, seconds in (("1.0", 0.01), ("2.0", 0.04), ("3.0", 0.04)):
+            index.add(f"speed-{version}-py3-none-any", text=f"SECONDS = {seconds}\n")
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{index.url}/simple")
+        monkeypatch.setenv("UV_NO_CACHE", "1")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+        yield index
+
+
+@pytest.fixture
+def command(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The command, in a project whose releases have locks."""
+    (harness.root / "scenarios" / "waits.py").write_text(SCENARIO)
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.setenv("HARNESS_MACHINE_ID", "one")
+    monkeypatch.chdir(harness.root)
+
+    def call(*words: str) -> Result:
+        done = CliRunner().invoke(app, [*words])
+        if done.exception and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[Summary]:
+    """The one night that is measured, once it was."""
+    return []
+
+
+@pytest.fixture
+def nights(command: Callable[..., Result], index: PackageIndex, measured: list[Summary]) -> Callable[[str, str], None]:
+    """Eight nights like one that is measured; up to the fourth `new` had another version of speed, and was quicker."""
+
+    def lock(name: str, speed: str) -> None:
+        pins = {"setuptools": "60.0", "speed": speed, "tensorflow": RELEASES[name], "wheel": "0.37"}
+        files = {f"{each}=={version}": f"{each}-{version}-py3-none-any.whl" for each, version in pins.items()}
+        hashes = {each: hashlib.sha256((index.folder / file).read_bytes()).hexdigest() for each, file in files.items()}
+        lines = [f"{each} \\\n    --hash=sha256:{digest}\n" for each, digest in hashes.items()]
+        Path("images", "locks", f"{name}-cpu.txt").write_text("".join(lines))
+
+    def add(before: str, after: str) -> None:
+        lock("old", "1.0")
+        lock("new", after)
+        if not measured:
+            done = command("matrix", "-e", "old,new", "-s", "waits", *SHORT)
+            assert done.exit_code == 0, done.stderr
+            (run,) = Path("results").iterdir()
+            measured.append(summary.of(run))
+        for night in range(1, 9):
+            name = f"{night}.json"
+            Path(name).write_bytes(codec.dump(_night(measured[0], night, before if night < 5 else after)))
+        assert command("history", "add", *(f"{night}.json" for night in range(1, 9))).exit_code == 0
+
+    return add
+
+
+def _night(measured: Summary, night: int, speed: str) -> Summary:
+    """The night of that number, with that version of speed in `new`."""
+    when = f"2026-10-0{night}T04"
+    new = measured.software["new"]
+    software = {**measured.software, "new": Software(speed, new.image, {**new.pins, "speed": speed})}
+    middle = (math.log(4.0) if night > 4 else 0.0) + 0.001 * (night % 3)
+    points = [
+        replace(each, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if each.reference else each
+        for each in measured.points
+    ]
+    return replace(measured, run=f"{when}-10-00Z-aaaa", started=f"{when}:10:00+00:00", software=software, points=points)
+
+
+def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
+    command: Callable[..., Result], nights: Callable[[str, str], None]
+) -> None:
+    nights("1.0", "2.0")
+    with pytest.raises(UsageError, match="1 change can be measured again:\n  waits new cpu since 2026-10-05T04-10-00Z"):
+        command("history", "confirm")
+    done = command("history", "confirm", "--all-suspected", *SHORT)
+    assert done.exit_code == 5, done.stderr
+    assert re.search(r"^Confirmed: waits new cpu takes [345]\.\d+×", done.stdout), done.stdout
+    (folder,) = (path for path in Path("results").iterdir() if path.name in done.stdout)
+    of = read(folder).run
+    assert [each.name for each in of.environments] == ["new-speed-1.0", "new"]
+    assert [of.pins[each]["speed"] for each in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
+    assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: confirmed" in command("history", "list").stdout
+    # what is confirmed is not asked again
+    assert command("history", "confirm", "--all-suspected").stderr == "Nothing is suspected.\n"
+
+
+def test_a_lock_that_takes_as_long_is_refuted_and_not_suspected_again(
+    command: Callable[..., Result], nights: Callable[[str, str], None]
+) -> None:
+    nights("3.0", "2.0")
+    done = command("history", "confirm", "-s", "waits", *SHORT, "--margin", "60%")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Refuted: waits new cpu takes ")
+    assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: refuted" in command("history", "list").stdout
+    assert command("history", "confirm", "--all-suspected").stderr == "Nothing is suspected.\n"
+
+
+def test_what_cannot_be_made_again_is_told_and_stays_suspected(
+    command: Callable[..., Result], nights: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nights("0.9", "2.0")
+    done = command("history", "confirm", "--all-suspected", *SHORT)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Not confirmed: waits new cpu since 2026-10-05T04-10-00Z-aaaa. There is no speed 0.9 " in done.stderr
+    assert "The nearest: speed==1.0." in done.stderr
+    monkeypatch.setenv("HARNESS_MACHINE_ID", "another")
+    done = command("history", "confirm", "--all-suspected", *SHORT)
+    assert done.exit_code == 1
+    assert "It was measured on another machine" in done.stderr
+    with pytest.raises(UsageError, match="1 change can be measured again"):
+        command("history", "confirm")
