@@ -113,7 +113,7 @@ def requirement_of(name: str) -> Requirement:
 
 
 def remove(engine, name: str) -> None:
-    prefix = code.code_volume(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], []).rpartition("-")[0]
+    prefix = code.code_volume(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], {}, []).rsplit("-", 2)[0]
     for volume in code.code_volumes(engine):
         if volume.startswith(prefix):
             engine.api.remove_volume(volume)
@@ -210,14 +210,16 @@ def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, 
     assert first.status is Status.OK, (first.error, first.stderr)
     assert first.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = code.code_volume(first.image, [card.name for card in backend.gpu_host.chosen(["0"])])
+    name = code.code_volume(first.image, {}, [card.name for card in backend.gpu_host.chosen(["0"])])
     assert name in backend.caches()
     assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
 
 
-def test_an_image_has_a_volume_of_its_own_and_a_model_too():
-    names = {code.code_volume(f"sha256:{digit * 64}", [model]) for digit in "ab" for model in ("K80", "H100")}
-    assert len(names) == 4
+def test_what_a_scenario_leaves_with_the_compiled_code_no_other_scenario_finds(backend, gpus, image):
+    mine, others = on_gpus(KEEPS, "0"), on_gpus(KEEPS, "0")
+    others = dataclasses.replace(others, files={**others.files, "other.py": b""})
+    found = [backend.launch(image, job).observations["before"] for job in (mine, others, mine)]
+    assert found == [[], [], ["compiled"]]
 
 
 def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_gone_well(backend, gpus, image):

@@ -274,12 +274,14 @@ class DockerBackend(ImageBackend):
             limits=job.limits,
             takes_words=worker.takes_turns(job),
         )
-        return self._with_gpus(specification, requirement) if job.limits.gpus else specification
+        return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification
 
-    def _with_gpus(self, specification: Specification, requirement: Requirement) -> Specification:
+    def _with_gpus(
+        self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
+    ) -> Specification:
         limits = specification.limits
         cards = self.gpu_host.chosen(limits.gpus)
-        volume = gpus.code_volume(specification.image, [card.name for card in cards])
+        volume = gpus.code_volume(specification.image, files, [card.name for card in cards])
         gpus.make_volume(self.engine, volume)
         if volume not in self._started and self._may_compile(requirement, cards):
             limits = replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))

@@ -1,10 +1,11 @@
 """How containers get GPUs: what an engine offers, what is asked of it, what works; and compiled code.
 
 A release that has no machine code for a GPU brings PTX, which the driver compiles at the first start, for half an hour
-and longer. What it made is kept in volumes that outlive containers, one per image and GPU model: nothing else makes use
-of the same code.
+and longer. What it made is kept in volumes that outlive containers, one per image, scenario and GPU model. Launches of
+one image could share it; but a scenario may leave there what it likes, and that would run in those of others.
 """
 
+import hashlib
 import json
 import re
 import shlex
@@ -343,10 +344,19 @@ def devices(path: Path) -> list[str]:
     return [str(name) for name in named if name is not None]
 
 
-def code_volume(image: str, models: Sequence[str]) -> str:
-    """The volume's name: the image's id and the GPU models, as far as they are known."""
+def code_volume(image: str, files: Mapping[str, bytes], models: Sequence[str]) -> str:
+    """The volume's name: the image's id, a hash of the scenario's own files, and the GPU models, if they are known.
+
+    `files` are those of a launch. The kit is among them, and makes no difference: it is ours.
+    """
+    own = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        if not name.startswith("kit/"):
+            own.update(f"{name}\0{len(data)}\0".encode())
+            own.update(data)
     slugs = [re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-") for model in models]
-    return "-".join(["harness-ptx", image.rpartition(":")[2][:12], *dict.fromkeys(slugs or ["gpu"])])[:200]
+    of = ["harness-ptx", image.rpartition(":")[2][:12], own.hexdigest()[:12]]
+    return "-".join([*of, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
 def make_volume(engine: Engine, name: str) -> None:
