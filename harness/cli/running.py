@@ -16,6 +16,7 @@ from harness.model.backend import Progress
 from harness.model.errors import Exit
 from harness.model.launch import Status
 from harness.model.run import Run
+from harness.model.texts import json_escaped
 from harness.runner.walk import WalkListener
 
 
@@ -93,7 +94,7 @@ def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailO
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
     """Print what a run found. Returns the exit code."""
     if json:
-        sys.stdout.write((ended.folder / "launches.jsonl").read_text(encoding="utf-8"))
+        sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     report.show(ended.written, tables=not json, only=only)
     if not (ended.interrupted or ended.broken_off):
         return exit_code(ended, fail_on)

@@ -1,7 +1,7 @@
 """Texts that people type and read: counts, lists, lists of CPUs, misspelt names."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 #: A longer range is a slip: the kernel knows no machine with more CPUs (its highest NR_CPUS).
 _LONGEST = 8192
@@ -20,6 +20,21 @@ def escaped(text: str, keep: str = "") -> str:
     return "".join(
         char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii") for char in text
     )
+
+
+def json_escaped(text: str) -> str:
+    r"""A JSON document with each character in its strings that a terminal does not just show written like `\u202e`.
+
+    JSON escapes no more than C0 itself. It is the same document for whoever parses it.
+    """
+    # out of strings there are none but line feeds
+    acts = {char for char in set(text) if not (char.isprintable() or char == "\n")}
+    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _utf_16(char))) for char in acts})
+
+
+def _utf_16(char: str) -> Iterator[int]:
+    data = char.encode("utf-16-be", "surrogatepass")
+    return (int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2))
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from harness.model.scenario import Scenario
+from harness.model.texts import json_escaped
 
 #: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several, or of one
 #: string that is handed on in data.
@@ -120,6 +121,9 @@ def harmless(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """A harmless JSON document, with a line feed at its end. No `<` is in it, so it cannot end a script element."""
+    """A harmless JSON document, with a line feed at its end. No `<` is in it, so it cannot end a script element.
+
+    Nor has it what a terminal acts upon.
+    """
     text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
-    return text.replace("<", "\\u003c") + "\n"
+    return json_escaped(text.replace("<", "\\u003c")) + "\n"

@@ -1,5 +1,6 @@
 """A header and a script whose every string holds what a terminal acts upon: no output of any command has it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -66,6 +67,16 @@ def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
     check(done.stdout + done.stderr)
     done = harness("report", str(harness.run))
     check(done.stdout + done.stderr)
+    # JSON has the same strings, in characters that a terminal shows
+    done = harness("matrix", "--resume", str(harness.run), "--json")
+    check(done.stdout + done.stderr)
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert printed == [json.loads(line) for line in (harness.run / "launches.jsonl").read_text().split("\n") if line]
+    bad = json.loads(f'"{BAD}"')
+    assert any(f"seen {bad}" in each["observations"] for each in printed)
+    done = harness("report", str(harness.run), "--format", "json")
+    check(done.stdout)
+    assert json.loads(done.stdout)
 
 
 def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness: Harness) -> None:

@@ -1,10 +1,12 @@
-"""Lists of CPUs, as people and the kernel write them."""
+"""Lists of CPUs, as people and the kernel write them; places; JSON that a terminal shows."""
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.texts import cpu_list, ordinal, parse_cpus
+from harness.model.texts import cpu_list, json_escaped, ordinal, parse_cpus
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,14 @@ def test_what_is_written_is_read_again(cpus: set[int]) -> None:
 
 def test_numbers_that_follow_one_another_are_joined() -> None:
     assert cpu_list([8, 2, 0, 1, 10]) == "0-2, 8, 10"
+
+
+@given(st.recursive(st.text(st.characters()), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_escaped_json_is_the_same_document(value: object) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    assert json.loads(json_escaped(text)) == value
+    assert json_escaped(text).replace("\n", "").isprintable()
+
+
+def test_what_acts_on_a_terminal_is_escaped_in_json() -> None:
+    assert json_escaped('["\x9b2J \u202e \x7f \U000e0041 ü €"]') == r'["\u009b2J \u202e \u007f \udb40\udc41 ü €"]'
