@@ -224,11 +224,13 @@ def _growth(runs: int, seed: int) -> None:
                 told(allocator, leak, 5, runs, seed, fit=fit, margin=margin) for fit in (ours, slope, least_squares)
             ]
             numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _percent(way.covered))]
-            rows.append([name, f"{leak:,.0f} B", *numbers[:2], _percent(ways[0].found), *numbers[2:]])
+            ours_too = [_percent(ways[0].found), _percent(ways[0].apart)]
+            rows.append([name, f"{leak:,.0f} B", *numbers[:2], *ours_too, *numbers[2:]])
     heads = [
         "told",
         "its interval holds it",
         "called growth",
+        "control",
         "of all calls",
         "holds it",
         "by least squares",

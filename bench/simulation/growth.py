@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.quantities import later, linear, slope
+from harness.analysis.comparisons import is_beyond
+from harness.analysis.quantities import growth_difference, later, linear, slope
 
 Floats = npt.NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -76,12 +77,14 @@ def least_squares(points: Points) -> float:
 class Told:
     """Of runs on one allocator: the mean growth that is told, in bytes a call, and how often its interval is right.
 
-    `found` is how often the interval lies above 0 by more than `margin`.
+    `found` is how often the interval lies above 0 by more than `margin`, `apart` how often that of the difference to a
+    second launch in each round, the control, lies beyond it.
     """
 
     mean: float
     covered: float
     found: float
+    apart: float
 
 
 def told(
@@ -94,15 +97,29 @@ def told(
     fit: Callable[[Points], float | None] = ours,
     margin: float = 0.0,
 ) -> Told:
-    """Runs of so many rounds, one launch each, of which each call keeps `leak` bytes, by 2 % more or less a launch."""
+    """Runs of so many rounds, one launch each, of which each call keeps `leak` bytes, by 2 % more or less a launch.
+
+    A control is another launch in each round.
+    """
     draw = np.random.default_rng(seed)
-    rates = leak * (1.0 + 0.02 * draw.normal(size=(runs * rounds, 1)))
-    memory = allocator(draw, rates * CALLS)
-    slopes = [fit(list(zip(CALLS.tolist(), each, strict=True))) or 0.0 for each in memory.tolist()]
+    slopes, again = (_slopes(allocator, leak, rounds * runs, draw, fit) for _ in range(2))
     made = [linear(slopes[at : at + rounds]) for at in range(0, len(slopes), rounds)]
     ends = [(each.value, each.interval.low, each.interval.high) for each in made if each and each.interval]
+    controls = [
+        growth_difference(dict(enumerate(again[at : at + rounds])), dict(enumerate(slopes[at : at + rounds])))
+        for at in range(0, len(slopes), rounds)
+    ]
     return Told(
         mean=float(np.mean([value for value, _, _ in ends])),
         covered=float(np.mean([low - 1e-6 <= leak <= high + 1e-6 for _, low, high in ends])),
         found=float(np.mean([low > margin for _, low, _ in ends])),
+        apart=float(np.mean([is_beyond(each, margin) for each in controls])),
     )
+
+
+def _slopes(
+    allocator: Allocator, leak: float, launches: int, draw: np.random.Generator, fit: Callable[[Points], float | None]
+) -> list[float]:
+    rates = leak * (1.0 + 0.02 * draw.normal(size=(launches, 1)))
+    memory = allocator(draw, rates * CALLS)
+    return [fit(list(zip(CALLS.tolist(), each, strict=True))) or 0.0 for each in memory.tolist()]

@@ -20,7 +20,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from harness.analysis.cells import reason
-from harness.analysis.comparisons import Compared, Settling, compare
+from harness.analysis.comparisons import Compared, Settling, compare, control_of_growth, is_beyond
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
@@ -309,6 +309,11 @@ class _Family:
         outcome, why = of_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
             outcome, why = Outcome.UNCLEAR, _few(rounds)
+        elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
+            outcome, why = (
+                Outcome.UNCLEAR,
+                f"of two identical cells one kept {abs(again.value):,.0f} bytes a call more than the other",
+            )
         elif outcome is Outcome.NOT_SEEN and shown < PIECE:
             outcome, why = (
                 Outcome.UNCLEAR,

@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
-from harness.analysis.quantities import PIECE, calls_looked_at, growths
+from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
@@ -147,7 +147,7 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
 
     `estimate` is how much more each call of `other` keeps than one of `cell`, in bytes: a Difference. Its interval is
     a t interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
-    margin is PIECE over the calls that were looked at. No control is asked: it is a ratio of times.
+    margin is PIECE over the calls that were looked at; a control of growth beyond it takes the verdict away.
     """
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
@@ -162,19 +162,20 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
             Judgement(
                 Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
                 judged.level,
-                *((None, Withheld.FEW_ROUNDS) if len(pair.logs) < FEWEST_ROUNDS else (verdict, None)),
+                *_growth_verdict(pair, verdict, margin, found),
             ),
             found,
             settled_by=by,
             half=later,
         )
-        for pair, mean, half, verdict, by, later in zip(
+        for pair, mean, half, verdict, by, later, margin in zip(
             family,
             logs.mean.tolist(),
             judged.half.tolist(),
             judged.verdicts,
             settled_by.tolist(),
             then.tolist(),
+            margins.tolist(),
             strict=True,
         )
     )
@@ -182,6 +183,29 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
         None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, judged.level, found)
         for pair in known
     ]
+
+
+def control_of_growth(cell: Cell, found: Lookup) -> Difference | None:
+    """The control of memory growth of the cell's group, in bytes a call; None where the group has none."""
+    group = found.groups.get(cell)
+    members = [each for each in found.numbers if found.groups.get(each) == group]
+    return growth_control([launch for each in members for launch in found.numbers[each]])
+
+
+def is_beyond(difference: Difference | None, margin: float) -> bool:
+    """Whether a difference is shown to be more than the margin, either way."""
+    ends = difference.interval if difference else None
+    return ends is not None and (ends.low > margin or ends.high < -margin)
+
+
+def _growth_verdict(
+    pair: _Pair, verdict: Verdict, margin: float, found: Lookup
+) -> tuple[Verdict, None] | tuple[None, Withheld]:
+    if len(pair.logs) < FEWEST_ROUNDS:
+        return None, Withheld.FEW_ROUNDS
+    if is_beyond(control_of_growth(pair.cell, found), margin):
+        return None, Withheld.CONTROL
+    return verdict, None
 
 
 def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:

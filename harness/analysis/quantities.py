@@ -139,6 +139,19 @@ def growth_difference(one: Mapping[int, float], other: Mapping[int, float], leve
     return linear([one[number] - other[number] for number in sorted(one.keys() & other.keys())], level)
 
 
+def growth_control(launches: Iterable[Launch]) -> Difference | None:
+    """The A/A control of memory growth: by how many bytes a call a group's control cell grows more than itself.
+
+    `launches` are those of the group that count: the control's are compared with those of the same cell by round. None
+    where no round has both.
+    """
+    known = list(launches)
+    again = [launch for launch in known if launch.role is Role.CONTROL]
+    cells = {launch.cell for launch in again}
+    first = [launch for launch in known if launch.role is Role.MEASURE and launch.cell in cells]
+    return growth_difference(growths(again), growths(first))
+
+
 def linear(values: Sequence[float], level: float = 0.95) -> Difference | None:
     """The mean of n values with the interval m ± t·s/√n, which is of no width where all are equal; None of none."""
     if not values:

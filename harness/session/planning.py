@@ -335,8 +335,8 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
 def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
     """The group as its claims need it, where it has some.
 
-    Without a control where none need be known well: nothing hangs on what that would show. Without a pilot where
-    lengths are given and no claim is about a phase.
+    Without a control where none need be known well and none is about memory growth: nothing hangs on what that would
+    show. Without a pilot where lengths are given and no claim is about a phase.
     """
     environments = {cell.environment for cell in of.cells}
     own = [
@@ -346,7 +346,7 @@ def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
     ]
     if not own:
         return of
-    is_wide = all(needed(claim, plan.margin) >= CONTROL_BELOW for claim in own)
+    is_wide = all(needed(claim, plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
     piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
     return replace(of, control=None if is_wide else of.control, piloted=piloted)
 

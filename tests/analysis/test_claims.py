@@ -14,7 +14,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device, Environment
-from harness.model.launch import Launch, Status
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Claim
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
@@ -263,6 +263,29 @@ def test_bytes_are_what_each_call_keeps(growth: float, outcome: Outcome) -> None
     assert result.at.outcome is outcome
     assert result.at.estimate
     assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
+
+
+def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]:
+    """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `again`."""
+    points = [100.0 * at for at in range(21)]
+    return [
+        launch(WORSE, 0.01, number, role=role, memory=[(at, 1e9 + kept * at) for at in points])
+        for number, both in enumerate(zip(growths, again, strict=True), 1)
+        for role, kept in zip((Role.MEASURE, Role.CONTROL), both, strict=True)
+    ]
+
+
+def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
+    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5000.0, 5000.0]), [LEAK])
+    assert result.at.outcome is Outcome.CONFIRMED
+    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
+    assert (result.at.outcome, result.at.why) == (
+        Outcome.UNCLEAR,
+        "of two identical cells one kept 510 bytes a call more than the other",
+    )
+    # less than a tenth of what is claimed takes nothing away
+    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])
+    assert result.at.outcome is Outcome.CONFIRMED
 
 
 def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:

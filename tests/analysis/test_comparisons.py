@@ -15,7 +15,7 @@ from harness.analysis.statistics import log_ratios, student, variance
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
-from harness.model.launch import Sample
+from harness.model.launch import Role, Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
 from tests.factories import ENVIRONMENTS, cells, rounds, run
 from tests.quantified import CALLS, NEW, OLD, quantified, quantified_run
@@ -306,6 +306,20 @@ def test_growth_of_different_work_is_not_judged():
     launches = [replace(each, fingerprint={"parameters": 1 if each.cell == OLD else 2}) for each in quantified(count=3)]
     (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
     assert found.verdict is Verdict.DIFFERENT_WORK
+
+
+@pytest.mark.parametrize(
+    ("apart", "withheld"), [((0.0, 10.0, -10.0), None), ((500.0, 510.0, 490.0), Withheld.CONTROL), ((500.0,), None)]
+)
+def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, withheld):
+    launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
+    first = [each for each in launches if each.cell == OLD and each.role is Role.MEASURE]
+    again = [
+        replace(each, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in each.memory])
+        for each, by in zip(first, apart, strict=False)
+    ]
+    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *again]))
+    assert (found.verdict, found.withheld) == (None if withheld else SLOWER, withheld)
 
 
 def test_where_no_round_has_both_there_is_no_difference_of_growths():

@@ -91,6 +91,12 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
     assert [group.piloted for group in precise.groups] == [True]
 
 
+def test_claims_about_a_leak_have_a_control_of_growth() -> None:
+    # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
+    planned = plan(repro.request(Request(backend="local"), library().chosen(["T#33009"]), ""))
+    assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
+
+
 @pytest.mark.usefixtures("claiming")
 def test_what_is_typed_is_taken() -> None:
     asked = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
