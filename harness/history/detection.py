@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,9 @@ _PENALTY = 20.0
 
 #: Levels lie on a grid of this many points a standard deviation, at most so many in all.
 _FINE, _MOST = 4.0, 1500
+
+#: A level is looked for from so many nights on, at most.
+_STARTS = 200
 
 #: The standard deviation of normal values is so many times the median of their distances from the middle.
 _MAD = 1.4826
@@ -79,19 +83,46 @@ def change_points(
     finite. A change has `fewest` nights on either side, is by chance with a probability below `p`, and is larger than
     `least` (log scale). Raises ValueError for lists that differ in length, and for a value that is not finite.
     """
+    return holding(segmented(values, errors, fewest=fewest, least=least), p=p, least=least)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """A series' best levels, before any test: its values and standard deviations, and the first night of each but one.
+
+    `shortest` is the length of the shortest level that was the best in any step to them: the levels are the best ones
+    too where each has to have so many nights.
+    """
+
+    y: Floats
+    spread: Floats
+    places: Sequence[int]
+    shortest: int
+
+
+def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
+    """The best levels of a series; what it takes and raises is as in `change_points`."""
     y, given = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != given.shape or not (np.isfinite(y).all() and np.isfinite(given).all() and (given >= 0.0).all()):
         raise ValueError("change_points takes as many standard errors (0 or more) as values, all of them finite.")
     fewest = max(2, fewest)
     # levels are means of values: where these are as close as that, no two levels are farther apart
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
-        return []
+        return Segments(y, given, (), y.size)
     # a change or a spike moves one difference or two: their median does not mind
-    spread = _spreads(given, (_MAD * float(np.median(np.abs(np.diff(y))))) ** 2 / 2.0)
+    spread = _spreads(given, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    tried = [_places(y, spread, fewest)]
     for _ in range(2):
-        places = _segmented(y, spread, fewest)
-        spread = _spreads(given, _residual(y, spread, places))
-    return _tested(y, spread, _segmented(y, spread, fewest), p, least)
+        spread = _spreads(given, _residual(y, spread, tried[-1]))
+        tried.append(_places(y, spread, fewest))
+    shortest = min(b - a for places in tried for a, b in _between(places, y.size))
+    return Segments(y, spread, tried[-1], shortest)
+
+
+def _median(values: Floats) -> float:
+    """np.median of few values is mostly its checks."""
+    ordered = np.sort(values)
+    return float(ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2.0
 
 
 def _spreads(errors: Floats, variance: float) -> Floats:
@@ -100,8 +131,8 @@ def _spreads(errors: Floats, variance: float) -> Floats:
     An error is of few rounds: half of its square is the series' median one. What `variance`, which is all of a night's,
     has beyond that is between nights.
     """
-    within = (errors**2 + float(np.median(errors)) ** 2) / 2.0
-    between = max(0.0, variance - float(np.median(within)))
+    within = (errors**2 + _median(errors) ** 2) / 2.0
+    between = max(0.0, variance - _median(within))
     return np.maximum(np.sqrt(within + between), _RESOLUTION)
 
 
@@ -113,35 +144,36 @@ def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
     return float(near @ near) / max(1, near.size - len(parts))
 
 
-def _segmented(y: Floats, spread: Floats, fewest: int) -> list[int]:
+def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
     """Where the best levels change: indices of the first nights of each level but the first."""
     levels = _levels(y, spread)
-    losses = np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2)  # (nights, levels)
-    sums = np.vstack([np.zeros(levels.size), losses.cumsum(axis=0)])
-    # the least loss of the first t nights that end in each level, and where that level began
-    best, began = sums[fewest].copy(), np.zeros(levels.size, np.intp)
-    least = {0: 0.0, fewest: float(best.min())}  # by nights: what any level ends in
-    start = {fewest: 0}
-    for t in range(fewest + 1, y.size + 1):
-        best += losses[t - 1]
+    sums = np.zeros((y.size + 1, levels.size))  # what the first nights lose to each level
+    np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])
+    # the least loss of the first t nights, what it is where a level begins then, and the level that they end in
+    least, anew, ends = np.full(y.size + 1, np.inf), np.full(y.size + 1, np.inf), np.zeros(y.size + 1, np.intp)
+    anew[0] = 0.0
+    # of each level, the least over all its beginnings: what was lost before, less what the nights until then lose to it
+    ahead, lost = np.zeros(levels.size), np.empty(levels.size)
+    for t in range(fewest, y.size + 1):
         since = t - fewest
-        if since in start:
-            anew = least[since] + _PENALTY + sums[t] - sums[since]
-            better = anew < best
-            best[better], began[better] = anew[better], since
-        at = int(best.argmin())
-        least[t], start[t] = float(best[at]), int(began[at])
+        if since >= fewest:
+            np.subtract(anew[since], sums[since], out=lost)
+            np.minimum(ahead, lost, out=ahead)
+        np.add(ahead, sums[t], out=lost)
+        ends[t] = at = lost.argmin()
+        least[t] = lost[at]
+        anew[t] = least[t] + _PENALTY
     found, t = [], y.size
-    while start[t]:
-        t = start[t]
+    while t := int((anew[: t - fewest + 1] - sums[: t - fewest + 1, ends[t]]).argmin()):
         found.append(t)
     return found[::-1]
 
 
 def _levels(y: Floats, spread: Floats) -> Floats:
     """The grid: levels that three nights in a row could have."""
-    trios = np.median(np.lib.stride_tricks.sliding_window_view(y, min(3, y.size)), axis=-1)
-    step = float(np.median(spread))
+    one, other, last = y[:-2], y[1:-1], y[2:]
+    trios = np.maximum(np.minimum(one, other), np.minimum(np.maximum(one, other), last))  # their medians
+    step = _median(spread)
     low, high = float(trios.min()) - step, float(trios.max()) + step
     return np.linspace(low, high, min(_MOST, 2 + math.ceil(_FINE * (high - low) / step)))
 
@@ -151,15 +183,18 @@ def _between(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
 
 
 def _level(y: Floats, spread: Floats) -> float:
-    """The level of some nights that has the least loss, from the best night or their median on."""
+    """The level of some nights that has the least loss, from the best night (of some of very many) or the median on."""
     weights = spread**-2.0
-    starts = np.append(y, np.median(y))
+    ordered = np.sort(y)
+    starts = ordered if y.size <= _STARTS else ordered[np.linspace(0, y.size - 1, _STARTS).astype(np.intp)]
+    starts = np.append(starts, _median(y))
     level = float(starts[int(_losses(y, spread, starts).argmin())])
     for _ in range(10):
-        near = np.abs(y - level) < CAP * spread
-        if not near.any():
+        near = weights * (np.abs(y - level) < CAP * spread)
+        total = float(near.sum())
+        if not total:
             break
-        moved = float(np.average(y[near], weights=weights[near]))
+        moved = float(near @ y) / total
         if moved == level:
             break
         level = moved
@@ -172,13 +207,17 @@ def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     return lost
 
 
-def _tested(y: Floats, spread: Floats, places: list[int], p: float, least: float) -> list[ChangePoint]:
+def holding(of: Segments, *, p: float, least: float) -> list[ChangePoint]:
     """The changes that hold, after the weakest that do not were taken away one by one."""
-    places = list(places)
+    places = list(of.places)
+    known: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
     while places:
-        freedom = max(1, y.size - len(places) - 1)
-        parts = _between(places, y.size)
-        found = [_change(y[a:b], spread[a:b], a, at, freedom) for (a, at), (_, b) in pairwise(parts)]
+        freedom = max(1, of.y.size - len(places) - 1)
+        found = []
+        for (a, at), (_, b) in pairwise(_between(places, of.y.size)):
+            if (a, at, b) not in known:
+                known[a, at, b] = _step(of.y[a:b], of.spread[a:b], at - a)
+            found.append(_change(known[a, at, b], at, b - a, freedom))
         failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > least)]
         if not failed:
             return found
@@ -186,21 +225,35 @@ def _tested(y: Floats, spread: Floats, places: list[int], p: float, least: float
     return []
 
 
-def _change(y: Floats, spread: Floats, first: int, at: int, freedom: int) -> ChangePoint:
-    """The change at night `at`, of nights from `first` on."""
-    from scipy.special import stdtr
+class _Step(NamedTuple):
+    """The levels before and after a change, the standard error of their difference, and whether it is a slope rather."""
 
-    cut = at - first
+    before: float
+    after: float
+    error: float
+    is_slope: bool
+
+
+def _step(y: Floats, spread: Floats, cut: int) -> _Step:
+    """What the nights of two levels say of the change between them, before night `cut` of these."""
     before, one = _fitted(y[:cut], spread[:cut])
     after, other = _fitted(y[cut:], spread[cut:])
-    step, error = after - before, math.sqrt(one + other)
+    levels = np.where(np.arange(y.size) < cut, before, after)
+    is_slope = _lost(y, spread, levels) >= _lost(y, spread, _line(y, spread))
+    return _Step(before, after, math.sqrt(one + other), is_slope)
+
+
+def _change(of: _Step, at: int, nights: int, freedom: int) -> ChangePoint:
+    """The change at night `at`, of so many nights before and after."""
+    from scipy.special import stdtr
+
+    step = of.after - of.before
     # the most of many places, of which neighbours share nearly all: as good as 2 ln n of them are apart
-    p = min(1.0, 2.0 * float(stdtr(freedom, -abs(step) / error)) * 2.0 * math.log(y.size))
-    # a slope is no step
-    if _lost(y, spread, np.where(np.arange(y.size) < cut, before, after)) >= _lost(y, spread, _line(y, spread)):
-        p = 1.0
-    half = student(freedom) * error
-    return ChangePoint(at, before, after, exp(step), exp(step - half), exp(step + half), p)
+    p = min(1.0, 2.0 * float(stdtr(freedom, -abs(step) / of.error)) * 2.0 * math.log(nights))
+    half = student(freedom) * of.error
+    return ChangePoint(
+        at, of.before, of.after, exp(step), exp(step - half), exp(step + half), 1.0 if of.is_slope else p
+    )
 
 
 def _fitted(y: Floats, spread: Floats) -> tuple[float, float]:
@@ -216,10 +269,15 @@ def _lost(y: Floats, spread: Floats, fitted: Floats) -> float:
 def _line(y: Floats, spread: Floats) -> Floats:
     """The straight line through some nights, spikes left out."""
     nights = np.arange(y.size, dtype=np.float64)
-    near, line = np.ones(y.size, bool), y.copy()
+    weights = spread**-2.0
+    near, line = weights, y
     for _ in range(5):
-        line = np.asarray(np.polyval(np.polyfit(nights[near], y[near], 1, w=1.0 / spread[near]), nights), np.float64)
-        near = np.abs(y - line) < CAP * spread
-        if near.sum() < 3:
+        total = float(near.sum())
+        middle, level = float(near @ nights) / total, float(near @ y) / total
+        apart = nights - middle
+        moved = near * apart
+        line = level + apart * (float(moved @ y) / float(moved @ apart))
+        near = weights * (np.abs(y - line) < CAP * spread)
+        if np.count_nonzero(near) < 3:
             break
     return line

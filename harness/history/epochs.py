@@ -35,6 +35,8 @@ def breaks(series: Series) -> list[Break]:
     }
     found = []
     for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
+        if one is other:  # a series of an index has one origin for all points of the same
+            continue
         for names, is_cut in ((cuts, True), (marks, False)):
             changed = [name for name in names if getattr(one, name) != getattr(other, name)]
             # with another lock the image is another one too

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.analysis.statistics import student
-from harness.history.detection import FEWEST, LEAST, ChangePoint, P, change_points
+from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
 from harness.history.epochs import Break, breaks, epochs
 from harness.model.history import Decision, Key, Point, Series
 
@@ -104,14 +104,12 @@ def _changes(
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [_error(points[at]) for at in places]
-    sure = change_points(values, errors, fewest=options.fewest, p=options.p, least=options.least)
-    maybe = change_points(
-        values,
-        errors,
-        fewest=min(WATCHED_FEWEST, options.fewest),
-        p=max(WATCHED_P, options.p),
-        least=options.least,
-    )
+    loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
+    # levels that are long enough are the best of those that have to be
+    is_same = loose.shortest >= options.fewest
+    strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
+    sure = holding(strict, p=options.p, least=options.least)
+    maybe = holding(loose, p=max(WATCHED_P, options.p), least=options.least)
     # of what is not sure, what goes on until today
     last = [each for each in maybe[-1:] if all(abs(each.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from otava.analysis import compute_change_points
 
-from harness.history.detection import FEWEST, LEAST, P, change_points
+from harness.history import detection
+from harness.history.detection import CAP, FEWEST, LEAST, P, change_points, holding, segmented
 
 NIGHTS = 60
 
@@ -131,6 +132,97 @@ def test_a_level_more_or_less_and_the_other_direction_change_nothing(seed, level
     turned = found(-values)
     assert [each.index for each in plain] == [each.index for each in moved] == [each.index for each in turned]
     assert [each.ratio for each in turned] == pytest.approx([1.0 / each.ratio for each in plain], rel=1e-3)
+
+
+def lost(y, spread):
+    """What the first nights lose to each level of the grid."""
+    losses = np.minimum(((y[:, None] - detection._levels(y, spread)) / spread[:, None]) ** 2, CAP**2)
+    return np.vstack([np.zeros(losses.shape[1]), losses.cumsum(axis=0)])
+
+
+def least(y, spread, fewest):
+    """The least that any levels lose, with the penalty of each but one: by trying each beginning of each level."""
+    sums, best = lost(y, spread), [0.0, *[math.inf] * y.size]
+    for t in range(fewest, y.size + 1):
+        starts = [s for s in range(t - fewest + 1) if math.isfinite(best[s])]
+        best[t] = min(best[s] + (s > 0) * detection._PENALTY + (sums[t] - sums[s]).min() for s in starts)
+    return best[-1]
+
+
+courses = st.lists(
+    st.tuples(st.floats(-0.2, 0.2), st.integers(1, 12), st.sampled_from([0.0, 0.01, 0.05])), min_size=1, max_size=5
+)
+
+
+def course(levels, seed):
+    """Nights of one level after another, each as noisy as it says."""
+    draw = np.random.default_rng(seed)
+    return np.concatenate([level + spread * draw.normal(size=nights) for level, nights, spread in levels])
+
+
+@settings(max_examples=60, deadline=None)
+@given(courses, st.integers(0, 99), st.integers(2, 5))
+def test_no_levels_lose_less_than_those_that_are_found(levels, seed, fewest):
+    y = np.append(course(levels, seed), [0.0] * 2 * fewest)
+    spread = np.full(y.size, 0.01)
+    places = detection._places(y, spread, fewest)
+    sums = lost(y, spread)
+    parts = list(pairwise([0, *places, y.size]))
+    assert all(b - a >= fewest for a, b in parts)
+    total = sum((sums[b] - sums[a]).min() for a, b in parts) + detection._PENALTY * len(places)
+    assert total == pytest.approx(least(y, spread, fewest), rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(courses, st.integers(0, 99))
+def test_levels_that_are_long_enough_are_those_that_have_to_be(levels, seed):
+    values = list(course(levels, seed))
+    loose = segmented(values, [0.01] * len(values), fewest=2, least=LEAST)
+    if loose.shortest >= 4 and len(values) >= 8:
+        strict = segmented(values, [0.01] * len(values), fewest=4, least=LEAST)
+        assert list(loose.places) == list(strict.places)
+        np.testing.assert_array_equal(loose.spread, strict.spread)
+
+
+def found_anew(of, p):
+    """The changes that hold, each tested anew whenever one was taken away."""
+    places = list(of.places)
+    while places:
+        edges = [0, *places, of.y.size]
+        found = [
+            detection._change(
+                detection._step(of.y[a:b], of.spread[a:b], at - a), at, b - a, max(1, of.y.size - len(places) - 1)
+            )
+            for a, at, b in zip(edges, edges[1:], edges[2:], strict=False)
+        ]
+        failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > LEAST)]
+        if not failed:
+            return found
+        places.remove(max(failed, key=lambda each: (each.p, -abs(each.after - each.before))).index)
+    return []
+
+
+@settings(max_examples=40, deadline=None)
+@given(courses, st.integers(0, 99), st.sampled_from([1e-3, P]))
+def test_what_is_remembered_of_a_change_is_what_a_new_test_says(levels, seed, p):
+    values = list(course(levels, seed))
+    of = segmented(values, [0.01] * len(values), fewest=2, least=LEAST)
+    assert holding(of, p=p, least=LEAST) == found_anew(of, p)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 99), st.integers(4, 80))
+def test_the_line_is_the_weighted_one_without_the_spikes(seed, nights):
+    draw = np.random.default_rng(seed)
+    spread = draw.uniform(0.005, 0.02, size=nights)
+    y = 0.3 + 0.01 * np.arange(nights) + spread * np.clip(draw.normal(size=nights), -2.0, 2.0)
+    straight = np.polyval(np.polyfit(np.arange(nights), y, 1, w=1.0 / spread), np.arange(nights))
+    np.testing.assert_allclose(detection._line(y, spread), straight, rtol=1e-7)
+
+
+def test_a_level_of_very_many_nights_is_that_of_all():
+    y = np.append(np.random.default_rng(1).normal(size=3000) * 0.01, [5.0] * 1000)
+    assert detection._level(y, np.full(y.size, 0.01)) == pytest.approx(0.0, abs=1e-3)
 
 
 def otava(values):
