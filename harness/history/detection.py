@@ -226,7 +226,7 @@ def holding(of: Segments, *, p: float, least: float) -> list[ChangePoint]:
 
 
 class _Step(NamedTuple):
-    """The levels before and after a change, the standard error of their difference, and whether it is a slope rather."""
+    """The levels before and after a change, their difference's standard error, and whether it is a slope."""
 
     before: float
     after: float
