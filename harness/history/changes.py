@@ -111,6 +111,12 @@ def sections(
         columns: list[Column[Finding]] = [
             Column("series", lambda each: names.texts[each.key]),
             Column("time", told.size, is_number=True),
+            Column(
+                "side by side",
+                lambda each: told.size(each.decision) if each.decision else "",
+                is_number=True,
+                is_optional=True,
+            ),
             Column("ratio now", lambda each: ratios[each.key], is_number=True),
             Column("since", lambda each: told.day(each.started)),
             Column("state", lambda each: each.state.value),

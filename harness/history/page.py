@@ -168,7 +168,8 @@ def _item(of: Sequence[Finding], names: Names, shown: set[Key]) -> Item:
     def link(finding: Finding) -> Link:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
         place = anchor(finding.key) if finding.key in shown else ""
-        return Link(place, names.texts[finding.key], f": {told.size(finding)}{other}")
+        again = f"; side by side {told.size(finding.decision)}" if finding.decision else ""
+        return Link(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
 
     links = [link(finding) for finding in of[:NAMED]]
     if len(of) > NAMED:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from harness.history.detection import ChangePoint
 from harness.history.states import Finding, Judged, State
-from harness.model.history import Entry, Key
+from harness.model.history import Decision, Entry, Key
 from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
@@ -91,7 +91,7 @@ def moved(finding: Finding) -> str:
     return "slower" if finding.ratio > 1.0 else "faster"
 
 
-def size(change: Finding | ChangePoint) -> str:
+def size(change: Finding | ChangePoint | Decision) -> str:
     """By how much the time changed: `+8.1 % (+7.8 to +8.4)`; from three times on `17.2× (16.9 to 17.5)`."""
     told = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
@@ -138,15 +138,16 @@ def reasons(of: Sequence[Finding]) -> str:
     return f"Before that run, this changed: {joined(suspects)}."
 
 
-def meaning(state: State) -> str:
-    """What follows from a state, as a sentence."""
+def meaning(state: State, decision: Decision | None = None) -> str:
+    """What follows from a state, as a sentence; of one series with what its `decision` measured."""
+    told = f": {size(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
-            return "Both sides were measured again, side by side."
+            return f"Both sides were measured again, side by side{told}."
         case State.SUSPECTED:
             return "Both sides are to be measured again, side by side: harness history confirm"
         case State.REFUTED:
-            return "Both sides were measured again, side by side, and did not differ as much."
+            return f"Both sides were measured again, side by side, and did not differ as much{told}."
     return "The newest runs are off their level: too few yet to say more."
 
 
@@ -159,7 +160,7 @@ def standing(of: Judged) -> str:
         return f"No change stands in {runs}."
     told = [
         f"{each.state.value.capitalize()}: its time is {size(each)} since the run {each.since} of "
-        f"{day(each.started)}. {reasons([each])} {meaning(each.state)}"
+        f"{day(each.started)}. {reasons([each])} {meaning(each.state, each.decision)}"
         for each in reversed(of.findings)
     ]
     return " ".join(told)

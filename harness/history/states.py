@@ -46,7 +46,7 @@ class Finding:
 
     `ratio` is time(after) / time(before), both against the reference, with its 95 % interval from `low` to `high`.
     `suspects` are the marks at that place, in words. Findings of one `cause` began together, on one machine and with
-    the same suspects.
+    the same suspects. `decision` is what measuring both sides again said last of one that is confirmed or refuted.
     """
 
     key: Key
@@ -58,6 +58,7 @@ class Finding:
     high: float
     suspects: Sequence[str]
     cause: str
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +142,13 @@ def _finding(
     key, point = series.key, series.points[change.index]
     suspects = [each.words for each in found if each.index == change.index and not each.is_cut]
     state = State.WATCH if is_watched else State.SUSPECTED
+    last = None
     place = {each.run: index for index, each in enumerate(series.points)}
     for decision in decisions:
         is_near = abs(place.get(decision.since, -math.inf) - change.index) <= NEAR
         if list(decision.suspects) == suspects and (suspects or is_near):
-            state = State.CONFIRMED if decision.confirmed else State.REFUTED
+            state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a file is the same in all environments
     of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]
     cause = " | ".join([key.machine, *of, *(suspects or [point.run])])
-    return Finding(key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause)
+    return Finding(key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last)
