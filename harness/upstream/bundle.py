@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from harness import shipped
+from harness.analysis.environments import pins
 from harness.analysis.results import Results
+from harness.catalog.locks import lock_file
 from harness.catalog.project import Project
 from harness.files import write_atomically
+from harness.model.environment import Device, Environment
+from harness.model.environment import pins as locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import PEAK, PRINTED, STEP
@@ -62,7 +66,7 @@ def files(results: Results, tracker: str, folder: Path) -> dict[str, str]:
     hide = _hiding(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
-    required = {f"requirements-{each.name}.txt": requirements(run, each) for each in about.environments}
+    required = {f"requirements-{each.name}.txt": _locked(run, each) for each in about.environments}
     made = {
         "repro.py": code,
         "repro.ipynb": _notebook(about, code, required),
@@ -70,6 +74,18 @@ def files(results: Results, tracker: str, folder: Path) -> dict[str, str]:
         "run.json": json.dumps(_plain(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
     return {"issue.md": issue(results, about, code, tracker, hide), **made}
+
+
+def _locked(run: Run, environment: Environment) -> str:
+    """An environment's packages with the hashes of its lock, which pip checks; without where the lock is another."""
+    device = Device.GPU if run.plan.limits.gpus else Device.CPU
+    path = lock_file(Project.find(), environment, device)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        text = ""
+    plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
+    return plain if plain and locked(plain) == pins(run, environment.name) else requirements(run, environment)
 
 
 def _hiding(folder: Path) -> Callable[..., str]:

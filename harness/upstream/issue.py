@@ -7,6 +7,7 @@ from harness.analysis.claims import Outcome
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.model.environment import TENSORFLOW, Environment, installed
+from harness.model.errors import CannotRunHereError
 from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report import format
@@ -96,7 +97,7 @@ def _environment_lines(environment: Environment) -> list[str]:
     name, file = environment.name, f"requirements-{environment.name}.txt"
     return [
         f"uv venv --seed --python {environment.python} {name}",
-        f"uv pip install --python {name} $(grep -E '^(setuptools|wheel)==' {file})",
+        f"uv pip install --python {name} $(grep -oE '^(setuptools|wheel)==[^ ]+' {file})",
         f"uv pip install --python {name} --no-deps --no-build-isolation -r {file}",
     ]
 
@@ -106,22 +107,38 @@ def requirements(run: Run, environment: Environment) -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(pins(run, environment.name).items()))
 
 
-def _docker(run: Run, about: Subject) -> list[str]:
+def _docker(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
     """The lines that run the sides in containers: one for each environment."""
     if len(about.environments) == 1:
-        return [_container(run, about.worse, "python repro.py")]
-    return [_container(run, side, f"python repro.py --only {place}") for place, side in enumerate(about.sides)]
+        return [_container(run, about.worse, "python repro.py", bases)]
+    return [_container(run, side, f"python repro.py --only {place}", bases) for place, side in enumerate(about.sides)]
 
 
-def _container(run: Run, side: Side, command: str) -> str:
+def _container(run: Run, side: Side, command: str, bases: Mapping[str, str]) -> str:
     file = f"requirements-{side.environment.name}.txt"
     install = (
-        f'pip install -q $(grep -E "^(setuptools|wheel)==" {file}) && '
+        f'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" {file}) && '
         f"pip install -q --no-deps --no-build-isolation -r {file} && {command}"
     )
     gpus = ["--gpus", "all"] if run.plan.limits.gpus else []
-    image = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
+    tag = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
+    image = bases.get(side.environment.name) or tag
     return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
+
+
+def _bases(run: Run) -> dict[str, str]:
+    """By environment, the public image that its container starts from, by digest, where this engine has it."""
+    if run.backend.name != "docker" or not run.images:
+        return {}
+    from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
+    from harness.backends.docker.images import public_base  # noqa: PLC0415
+
+    try:
+        engine = connect()
+        found = {name: public_base(engine, image) for name, image in run.images.items()}
+    except CannotRunHereError:
+        return {}
+    return {name: base for name, base in found.items() if base}
 
 
 def _fields(results: Results, about: Subject) -> dict[str, str]:
@@ -227,11 +244,15 @@ def _expected(about: Subject) -> str:
 
 def _again(run: Run, about: Subject, commands: str) -> str:
     """How repro.py is run: in virtual environments, and in containers."""
+    bases = _bases(run)
     parts = [
-        "`repro.py` is the code above; the packages of each environment are below, as `requirements-NAME.txt`.",
+        "`repro.py` is the code above; the packages of each environment are below, as `requirements-NAME.txt`, and "
+        "with their hashes in bundle.zip.",
         fenced(commands, "shell"),
-        "In containers:",
-        fenced("\n".join(_docker(run, about)), "shell"),
+        "In containers:"
+        if all(each.name in bases for each in about.environments)
+        else "In containers, by tag: the image that was measured was made here, on a base without a public digest.",
+        fenced("\n".join(_docker(run, about, bases)), "shell"),
     ]
     settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
     if settings:

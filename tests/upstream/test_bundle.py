@@ -150,6 +150,32 @@ def test_two_releases_have_an_environment_each() -> None:
     assert "tf2.1 takes 1.9" in found["issue.md"]
 
 
+def test_what_the_lock_still_holds_is_told_with_its_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = f"numpy==1.17.4 \\\n    --hash=sha256:{'0' * 64}\ntensorflow==2.0.0 \\\n    --hash=sha256:{'1' * 64}\n"
+    lock = tmp_path / "tf2.0-cpu.txt"
+    monkeypatch.setattr(bundle, "lock_file", lambda *_: lock)
+    lock.write_text(f"# TensorFlow 2.0.0\n{hashed}")
+    assert made(Results(asked(), rounds(TIMES)))["requirements-tf2.0.txt"] == hashed
+    assert "0" * 64 in made(Results(asked(), rounds(TIMES)))["repro.ipynb"]
+    # another lock than that of the run has no hashes for it
+    lock.write_text(hashed.replace("1.17.4", "1.17.5"))
+    told = made(Results(asked(), rounds(TIMES)))
+    assert told["requirements-tf2.0.txt"] == "numpy==1.17.4\ntensorflow==2.0.0\n"
+    assert "numpy==1.17.4" in told["issue.md"]
+    assert "--hash" not in told["issue.md"]
+
+
+def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = "python@sha256:" + "a" * 64
+    results = Results(asked(images={"tf2.0": "sha256:1"}), rounds(TIMES))
+    monkeypatch.setattr("harness.backends.docker.engine.connect", lambda: None)
+    for found, told, said in [(digest, digest, "In containers:"), ("", f"python:{PYTHON}-slim-bookworm", "by tag")]:
+        monkeypatch.setattr("harness.backends.docker.images.public_base", lambda _, __, found=found: found)
+        text = issue(results)["Standalone code to reproduce the issue"]
+        assert f" {told} sh -c " in text
+        assert said in text
+
+
 def test_a_nightly_that_shows_it_too_is_told() -> None:
     members = {**TIMES, cell("nightly", mode="eager"): 0.02, cell("nightly", mode="graph"): 0.01}
     results = Results(asked(members, environments=(OLD, NIGHTLY)), rounds(members, spread=0.001))

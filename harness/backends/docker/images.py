@@ -250,6 +250,25 @@ def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
     return Image(entry["Id"], labelled.get("Labels") or {}, entry.get("Size", 0))
 
 
+def public_base(engine: Engine, image: str) -> str:
+    """The base of an image of ours by its digest (`python@sha256:…`), where the engine has it from its own registry.
+
+    Empty for a base that was made or loaded here, which has no digest that another could pull, and for an image that
+    is not there. Raises CannotRunHereError where the engine does not answer.
+    """
+    from docker.errors import ImageNotFound
+
+    with sentences(f"inspect {image}"):
+        try:
+            labels = engine.api.inspect_image(image)["Config"].get("Labels") or {}  # type: ignore[no-untyped-call]
+            base = labels.get(recipe.BASE) or labels.get(recipe.FROM, "").partition(" ")[0]
+            digests = engine.api.inspect_image(base).get("RepoDigests") or [] if base else []  # type: ignore[no-untyped-call]
+        except ImageNotFound:
+            return ""
+    name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
+    return next((str(each) for each in digests if name and str(each).startswith(f"{name}@sha256:")), "")
+
+
 def check_registry() -> None:
     """Raise UsageError where there is no registry to push to."""
     if not recipe.registry():

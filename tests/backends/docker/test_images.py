@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from harness.backends.docker import images
-from harness.backends.docker.images import Images
+from harness.backends.docker.images import Images, public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
 from harness.model.backend import ImageState, KeptImage, Preparation, Stage
 from harness.model.environment import Device
@@ -283,3 +283,25 @@ def test_a_pull_that_is_stopped_takes_no_more(world):
     world.engine.remote["harness/x:cpu"] = {}
     world.images._transfer("pull", "harness/x:cpu", lambda: True)
     assert "harness/x:cpu" not in world.engine.had
+
+
+@pytest.mark.parametrize(
+    ("digests", "told"),
+    [
+        (["python@sha256:ab"], "python@sha256:ab"),
+        (["registry.example/python@sha256:cd", "python@sha256:ab"], "python@sha256:ab"),
+        (["registry.example/python@sha256:cd"], ""),
+        ([], ""),
+        (None, ""),
+    ],
+)
+def test_a_base_is_told_by_the_digest_that_others_can_pull_it_by(digests, told):
+    class Engine(FakeEngine):
+        def inspect_image(self, name):
+            return super().inspect_image(name) | {"RepoDigests": digests}
+
+    had = {"sha256:1": {FROM: BASE_IMAGE, BASE: "sha256:2"}, "sha256:2": {}, "sha256:3": {}}
+    assert public_base(Engine(had), "sha256:1") == told
+    # neither of what is not one of ours, nor of what is not there
+    assert public_base(Engine(had), "sha256:3") == ""
+    assert public_base(Engine(had), "sha256:4") == ""
