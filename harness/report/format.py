@@ -114,6 +114,11 @@ def gain(ratio: Estimate) -> str:
     return _spread(percent(ratio.value), interval, _percent_decimals, _signed, " %")
 
 
+def from_itself(ratio: Estimate) -> str:
+    """The difference of two identical cells with its interval: which of the two took longer means nothing."""
+    return gain(ratio if ratio.value >= 1.0 else ratio.inverse).lstrip("+")
+
+
 def factor(value: float) -> str:
     """A ratio of times: `2.70×`."""
     return f"{number(value)}×"

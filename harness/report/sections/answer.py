@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis.answers import Answer, Finding
-from harness.analysis.control import Control
 from harness.analysis.cover import Box, cover
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
@@ -308,7 +307,10 @@ def control(results: Results, margin: float | None = None) -> str:
     found, margin = results.found.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
-    apart, groups = f"{_apart(found)}{in_clock(results.run.plan.clock)}", counted(found.groups, "group")
+    apart, groups = (
+        f"{format.from_itself(found.estimate)}{in_clock(results.run.plan.clock)}",
+        counted(found.groups, "group"),
+    )
     told = f"A/A control: two identical cells differed by {apart}, over {groups}"
     if found.estimate.interval is None:
         return f"{told}, with too few rounds for an interval."
@@ -320,9 +322,3 @@ def control(results: Results, margin: float | None = None) -> str:
     if 1.0 in found.estimate.interval:
         return f"{told}: no difference is shown."
     return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}."
-
-
-def _apart(found: Control) -> str:
-    """The control's difference with its interval: which of the two launches took longer means nothing."""
-    ratio = found.estimate if found.estimate.value >= 1.0 else found.estimate.inverse
-    return format.gain(ratio).lstrip("+")

@@ -8,7 +8,7 @@ from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import Likeness, OutputComparison, outputs
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict
+from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
 from harness.model.texts import joined
@@ -77,13 +77,13 @@ def _compared(
     if has_steps and (step := of.get(STEP)):
         first = of.get(FIRST_CALL)
         more = f"; its first call {_short(results, first)}" if first else ""
-        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}{_undecided(step)}."
+        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}{_undecided(results, step)}."
     if whole:
         rest = of.get(OWN)
         cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
         imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
-        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}{_undecided(whole)}."
+        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}{_undecided(results, whole)}."
     if output:
         yield _output(output)
     if memory := of.get(PEAK):
@@ -107,11 +107,22 @@ def _sentence(results: Results, name: str, answer: Answer) -> str:
     return said
 
 
-def _undecided(answer: Answer) -> str:
-    """Why there is no verdict, and what gives one."""
+def _undecided(results: Results, answer: Answer) -> str:
+    """Why there is no verdict, or no clear one, and what gives one."""
     found = answer.findings[0]
+    if found.verdict is Verdict.UNCLEAR:
+        settling = found.compared.settling
+        if settling is None:
+            return f"; {MOST_ROUNDS} rounds would probably not settle it"
+        rounds = found.ratio.rounds + settling.rounds
+        return f"; {rounds} rounds would probably settle it: type --rounds {rounds}"
     if found.verdict is not None:
         return ""
+    control = results.found_of(answer.table.quantity).control_of(found.compared.cell)
+    if found.compared.withheld is Withheld.CONTROL and control:
+        itself = f"two launches of the same differed by {format.from_itself(control.estimate)}"
+        again = f"run it again when nothing else runs here, with --rounds {2 * found.ratio.rounds}"
+        return f"; no verdict, as {itself}: {again}"
     few = found.ratio.rounds < FEWEST_ROUNDS
     return f"; {why_withheld([found])}{f': type --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 

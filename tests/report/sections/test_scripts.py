@@ -1,10 +1,12 @@
 """What somebody who ran a plain script is told first."""
 
+import math
+import re
 from dataclasses import replace
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
-from harness.model.launch import Status
+from harness.model.launch import Role, Status
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE, Cell, Comparison
 from harness.report.blocks import Where
 from harness.report.sections import answer, missing, scripts
@@ -113,3 +115,27 @@ def test_too_few_rounds_are_said_last_with_what_gives_a_verdict():
         "mine.py takes 2.00× as long in tf2.0 as in tf1.14, and 1.00× without the import of TensorFlow; "
         "too few rounds (1 of 3) for a verdict: type --rounds 3 or more."
     )
+
+
+def noisy(*logs, control=()):
+    """Rounds in which the script takes so much longer in the new release (logs), and a control's launches."""
+    launches = []
+    for number, log in enumerate(logs, 1):
+        launches += [launch(OLD, (0.1,), round=number), launch(NEW, (0.1 * math.exp(log),), round=number)]
+    for number, log in enumerate(control, 1):
+        launches.append(launch(OLD, (0.1 * math.exp(log),), round=number, role=Role.CONTROL))
+    (told, *_) = scripts.sentences(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches))
+    return told
+
+
+def test_of_what_is_not_clear_the_rounds_that_would_settle_it_are_said():
+    told = noisy(0.25, -0.05, 0.20, -0.02, 0.12)
+    assert told.startswith("No clear difference: mine.py takes 1.1")
+    assert re.search(r"; (\d+) rounds would probably settle it: type --rounds \1\.$", told)
+    assert noisy(0.30, -0.25, 0.31, -0.24, 0.03).endswith("; 200 rounds would probably not settle it.")
+
+
+def test_a_control_that_differs_from_itself_is_said_with_its_number_and_what_to_do():
+    told = noisy(0.20, 0.21, 0.19, control=(0.12, 0.13, 0.125))
+    assert "; no verdict, as two launches of the same differed by 13 ± 2 %: " in told
+    assert told.endswith("run it again when nothing else runs here, with --rounds 6.")
