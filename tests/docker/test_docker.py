@@ -9,7 +9,7 @@ import pytest
 from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits, Status
 from tests.backends.conftest import requirement_of
 from tests.backends.workers import (
@@ -243,7 +243,7 @@ def test_a_cpu_that_the_engine_lacks_is_a_sentence(docker, requirement):
 
 
 def test_an_image_that_was_not_made_is_unavailable(docker, tmp_path):
-    with pytest.raises(UnavailableError, match="There is no image harness/never:cpu"):
+    with pytest.raises(CannotRunHereError, match="There is no image harness/never:cpu"):
         docker.launch(requirement_of(tmp_path, "never"), job("pass"))
 
 

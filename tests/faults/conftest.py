@@ -28,9 +28,15 @@ class Proxy:
         self._drops: bytes = b""
         self._ends: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
+        self._path = path
+        self.listen()
+
+    def listen(self) -> None:
+        """Take connections, as an engine that has started."""
         self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(path))
+        self._server.bind(str(self._path))
         self._server.listen()
+        self._ends.append(self._server)
         self._started(self._serve)
 
     def freeze(self) -> None:
@@ -47,7 +53,7 @@ class Proxy:
 
     def drop(self) -> None:
         """Close all connections and take no new ones, as an engine that has ended."""
-        Path(self._server.getsockname()).unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
         for end in list(self._ends):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -56,11 +62,9 @@ class Proxy:
         """End it."""
         self.thaw()
         self.drop()
-        with suppress(OSError):
-            self._server.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(5)
-        for end in [*self._ends, self._server]:
+        for end in self._ends:
             end.close()
 
     def _started(self, target, *arguments) -> None:
@@ -68,9 +72,10 @@ class Proxy:
         self._threads[-1].start()
 
     def _serve(self) -> None:
+        server = self._server
         with suppress(OSError):
             while True:
-                near = self._server.accept()[0]
+                near = server.accept()[0]
                 far = socket.socket(socket.AF_UNIX)
                 self._ends += [near, far]
                 far.connect(self._behind)
@@ -110,6 +115,7 @@ def _disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def disk(_disk: Path) -> Iterator[Path]:
     """A small disk of the tests' own, with nothing on it but a cache that has both environments."""
     yield _disk
+    subprocess.run(["mount", "-o", "remount,rw", _disk], check=True)
     for path in _disk.iterdir():
         if path.name != "cache":
             shutil.rmtree(path, ignore_errors=True)

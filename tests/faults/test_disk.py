@@ -60,8 +60,8 @@ class Command:
     """The command, with all that it writes on the disk."""
 
     def __init__(self, harness: Harness, disk: Path, log: Path) -> None:
-        self.disk, self.log, self._harness = disk, log, harness
-        harness.environ |= {"HARNESS_DATA_DIR": str(disk / "data"), "HARNESS_CACHE_DIR": str(disk / "cache")}
+        self.disk, self.log, self._harness, self.environ = disk, log, harness, harness.environ
+        self.environ |= {"HARNESS_DATA_DIR": str(disk / "data"), "HARNESS_CACHE_DIR": str(disk / "cache")}
         (harness.root / "scenarios" / "ways.py").unlink()
         (harness.root / "scenarios" / "kept.py").write_text(SCENARIO)
 
@@ -159,13 +159,21 @@ WRITES: dict[str, Callable[[Path], object]] = {
 }
 
 
+def mounted(disk: Path, how: str) -> None:
+    """Have the disk mounted anew, `ro` or `rw`."""
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
 def files(disk: Path) -> dict[str, bytes]:
     """All files on the disk, by their paths, and what is in them."""
     return {str(each): each.read_bytes() for each in disk.rglob("*") if each.is_file() and each.name != full.FILLER}
 
 
+@pytest.mark.parametrize("is_full", [True, False], ids=["full", "read only"])
 @pytest.mark.parametrize("what", WRITES)
-def test_a_write_that_fails_leaves_every_file_as_it_was(disk: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_every_file_as_it_was(
+    disk: Path, what: str, is_full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARNESS_DATA_DIR", str(disk / "data"))
     before = RunFolder.create(disk, "run")
     before.write_run(run(), signed=True)
@@ -175,15 +183,16 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(disk: Path, what: str, m
     with History.open(str(disk / "history" / "runs.duckdb"), writing=True) as history:
         history.note("2025-01-01", "before")
     was = files(disk)
-    full.fill(disk)
-    with pytest.raises((CannotRunHereError, OSError), match=r"No space left on device|MiB free") as failed:
+    full.fill(disk) if is_full else mounted(disk, "ro")
+    words = r"No space left on device|MiB free" if is_full else "Read-only file system"
+    with pytest.raises((CannotRunHereError, OSError), match=words) as failed:
         WRITES[what](disk)
     assert files(disk) == was
     if isinstance(failed.value, CannotRunHereError):
-        assert re.search("Make room|Name another", failed.value.advice)
+        assert re.search("Make (room|it writable)|(Name|[Cc]hoose) another", failed.value.advice)
     else:
         assert str(disk) in str(failed.value.filename)
-    (disk / full.FILLER).unlink()
+    (disk / full.FILLER).unlink() if is_full else mounted(disk, "rw")
     WRITES[what](disk)
     assert files(disk) != was
     assert len(RunFolder(disk / "run").read_launches()) == 2 if what == "a record" else True
@@ -221,6 +230,25 @@ def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
         exclusive(disk / "lock", "It is taken."),
     ):
         pass
+
+
+def test_folders_that_are_read_only_are_named_before_anything_is_launched(command: Command) -> None:
+    assert command.run().returncode == 0
+    (folder,) = command.folders
+    was = files(command.disk)
+    mounted(command.disk, "ro")
+    read_only = command("report", str(folder)), command.run(), command("matrix", "--resume", str(folder))
+    # of a machine whose lock is elsewhere
+    command.environ["HARNESS_DATA_DIR"] = str(command.log.parent / "data")
+    elsewhere = command.run()
+    results = command(*RUN, "--results", str(command.log.parent / "results"))
+    mounted(command.disk, "rw")
+    for done in (*read_only, elsewhere, results):
+        assert done.returncode == 4, done.stderr
+        assert "defect" not in done.stderr
+        assert "Read-only file system" in done.stderr
+        assert re.search("Make it writable|HARNESS_CACHE_DIR|--results", done.stderr)
+    assert files(command.disk) == was
 
 
 #: The writes at which CI has the disk full; `make campaign` has it full at every one.

@@ -1,5 +1,6 @@
 """An engine that falls silent, goes away, or takes long: one launch never takes the run with it."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -126,13 +127,60 @@ def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, re
     proxy.thaw()
 
 
-def test_a_run_whose_engine_goes_away_is_reported_and_goes_on_later(made, proxy, engine, tmp_path):
+def gone(proxy, engine, image):
+    proxy.drop()
+
+
+def silent(proxy, engine, image):
+    proxy.freeze()
+
+
+def restarted(proxy, engine, image):
+    """An engine that ends takes its containers with it, and knows the same images when it is back."""
+    from docker.errors import APIError
+
+    proxy.drop()
+    for each in engine.api.containers(quiet=True, filters={"ancestor": image}):
+        with contextlib.suppress(APIError):  # it has ended by itself
+            engine.api.kill(each)
+    proxy.listen()
+
+
+def without_image(proxy, engine, image):
+    from docker.errors import APIError, ImageNotFound
+
+    def removed():
+        with contextlib.suppress(APIError):  # a container has it: between two launches none does
+            engine.api.remove_image(image, force=True)
+        try:
+            engine.api.inspect_image(image)
+        except ImageNotFound:
+            return True
+        return False
+
+    eventually(removed)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (gone, "stopped answering"),
+        (silent, "stopped answering"),
+        (restarted, "stopped answering"),
+        (without_image, "would not make a container: No such image"),
+    ],
+)
+def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR0917 - fixtures
+    made, proxy, engine, tmp_path, fault, told
+):
     scenario = tmp_path / "step.py"
     scenario.write_text(SCENARIO)
     environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(made[0].root)}
+    environ["HARNESS_ENGINE_SECONDS"] = "5"
     shutil.copytree(ROOT / "scenarios" / "kit", made[0].root / "scenarios" / "kit", dirs_exist_ok=True)
-    short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--json", "--interleave", "launches")
-    arguments = ("matrix", "-s", str(scenario), "-e", made[1].environment.name, *short)
+    short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--interleave", "launches", "--timeout", "20s")
+    name = made[1].environment.name
+    arguments = ("matrix", "-s", str(scenario), "-e", name, *short)
     command = [sys.executable, "-m", "harness", *arguments]
     begun = subprocess.Popen(
         command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -140,13 +188,16 @@ def test_a_run_whose_engine_goes_away_is_reported_and_goes_on_later(made, proxy,
     eventually(lambda: any(tmp_path.glob("results/*/launches.jsonl")))
     (launches,) = tmp_path.glob("results/*/launches.jsonl")
     eventually(lambda: launches.read_bytes().count(b"\n") >= 2 or begun.poll() is not None)
-    proxy.drop()
-    _, told = begun.communicate(timeout=60)
-    assert begun.returncode == 4, told
+    fault(proxy, engine, f"harness/{name}:cpu")
+    _, said = begun.communicate(timeout=120)
+    assert begun.returncode == 4, said
     folder = launches.parent
-    assert "stopped answering" in told
-    assert f"Go on with: harness matrix --resume {folder.relative_to(tmp_path)}" in told
+    assert told in said
+    assert f"Go on with: harness matrix --resume {folder.relative_to(tmp_path)}" in said
     assert (folder / "report.md").exists()
+    before = launches.read_bytes()
+    assert before.count(b"\n") >= 2
+    proxy.thaw()
     environ["DOCKER_HOST"] = engine.address
     done = subprocess.run(
         [sys.executable, "-m", "harness", "matrix", "--resume", str(folder)],
@@ -157,6 +208,7 @@ def test_a_run_whose_engine_goes_away_is_reported_and_goes_on_later(made, proxy,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert launches.read_bytes().startswith(before)
     assert not left(engine, folder.name)
 
 

@@ -34,7 +34,7 @@ from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
 from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Preparation, Progress
 from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuCode, GpuHost
 from harness.model.launch import Job, Outcome, Status
 from harness.model.run import ByHand, Run
@@ -307,7 +307,7 @@ class DockerBackend(ImageBackend):
             found = self.images.find(requirement)
             if found is None:
                 build = f"harness images build {requirement.environment.name} --device {requirement.device.value}"
-                raise UnavailableError(f"There is no image {tag}.", f"Make it: {build}")
+                raise CannotRunHereError(f"There is no image {tag}.", f"Make it: {build}")
             self._ids[tag] = found.id
         return self._ids[tag]
 

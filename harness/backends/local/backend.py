@@ -115,7 +115,10 @@ class LocalBackend(RegisteredBackend):
 
     def _python(self, requirement: Requirement) -> Path:
         if not self.environments.is_ready(requirement):
-            raise UnavailableError(f"The environment {requirement.environment.name} has not been made.")
+            raise CannotRunHereError(
+                f"The environment {requirement.environment.name} is not there.",
+                "It is made again when a run needs it next.",
+            )
         return self.environments.python(requirement)
 
     @contextmanager

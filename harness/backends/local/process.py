@@ -33,13 +33,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 #: For how long processes that launches left are ended, in seconds; each may have left others.
 _ORPHANS_SECONDS = 5.0
 
-#: The kernel tells a process's start to a hundredth of a second, from a boot time that is known to a second.
-_TICK = 1.0
+#: The kernel tells a process's start to a hundredth of a second.
+_TICK = 0.02
 
 
 @dataclass
 class _Started:
-    """The processes that were started here and not waited for, and since when there is one, in seconds since 1970."""
+    """The processes that were started here and not waited for, and since when there is one, by `_now`."""
 
     alive: set[int] = field(default_factory=set)
     since: float = 0.0
@@ -54,6 +54,18 @@ def _adopt() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def _now() -> float:
+    """Seconds since the machine was started, which nobody sets."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def _begun(pid: int) -> float:
+    """When a process began, by `_now`. Raises OSError where there is none."""
+    # the second field is the command's name in brackets, which may hold anything; the 22nd is the start
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
 def _end_orphans() -> None:
     """Kill what launches have left, once none is alive whose it may be.
 
@@ -66,8 +78,8 @@ def _end_orphans() -> None:
     while time.monotonic() < until:
         left = []
         for child in psutil.Process().children():
-            with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
-                if os.getsid(child.pid) != own and child.create_time() >= begun:
+            with contextlib.suppress(OSError):
+                if os.getsid(child.pid) != own and _begun(child.pid) >= begun:
                     left.append(child.pid)
         if not left:
             return
@@ -98,7 +110,7 @@ class LocalProcess:
         """Start it. Raises CannotRunHereError where it may not run on its CPUs."""
         _adopt()
         if not _STARTED.alive:
-            _STARTED.since = time.time()
+            _STARTED.since = _now()
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(running_on(self._limits.cpus or ()))

@@ -3,10 +3,11 @@ import json
 import os
 import signal
 import threading
+import time
 
 import pytest
 
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Limits, Status
 from tests.backends.workers import (
     BEHAVIOURS,
@@ -77,7 +78,11 @@ def test_a_link_in_the_place_of_its_artifacts_is_not_followed(local, requirement
     assert (outcome.status, outcome.artifacts) == (Status.OK, {})
 
 
-def test_a_child_in_a_session_of_its_own_ends_with_the_launch(local, requirement, tmp_path):
+@pytest.mark.parametrize("set_back", [0.0, 3600.0])
+def test_a_child_in_a_session_of_its_own_ends_with_the_launch(local, requirement, tmp_path, monkeypatch, set_back):
+    # the clock before it was set, meanwhile
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + set_back)
     note = tmp_path / "pid"
     source = (
         "if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n"
@@ -176,7 +181,7 @@ def test_gpus_are_for_containers(local):
 
 
 def test_an_environment_that_was_not_made_is_unavailable(local, requirement, cache):
-    with pytest.raises(UnavailableError, match="has not been made"):
+    with pytest.raises(CannotRunHereError, match="is not there"):
         local.launch(requirement, job("pass"))
 
 

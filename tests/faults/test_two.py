@@ -1,0 +1,121 @@
+"""Two of everything at once: each is whole, or one is told who holds what it needs."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness import session
+from harness.history.index import History
+from harness.machine.identity import machine
+from harness.machine.lock import run_to_itself
+from harness.model.run import Stop, StopReason
+from harness.store.folder import RunFolder
+from harness.store.signature import is_from_here, sign
+from tests.cli.conftest import Harness
+from tests.runs import launch, run
+
+SHORT = (
+    *("--rounds", "2", "-s", "ways", "-a", "way=fine", "--backend", "local"),
+    *("--warmup", "1ms", "--measure", "5ms", "--seed", "1"),
+)
+
+
+def ended(*begun: "subprocess.Popen[str]") -> list[str]:
+    """What commands said that were begun together, those that went well first."""
+    said = [(each, each.communicate(timeout=120)[1]) for each in begun]
+    return [f"{each.returncode} {text}" for each, text in sorted(said, key=lambda one: one[0].returncode)]
+
+
+def test_two_runs_in_one_results_folder(harness: Harness) -> None:
+    first, second = ended(harness.start("matrix", *SHORT), harness.start("matrix", *SHORT))
+    assert first.startswith("0 ")
+    # they met, or one came after the other
+    assert second.startswith("0 ") or "4 harness: Another run is measuring on this machine. It is held by" in second
+    for folder in (harness.root / "results").iterdir():
+        stored = RunFolder.open(folder)
+        assert len(stored.read_launches(stored.read_run())) >= 8
+
+
+def test_two_that_go_on_with_one_run(harness: Harness) -> None:
+    assert harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2").returncode == 0
+    path = harness.run / "launches.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]))
+    goes_on = ("matrix", "--resume", str(harness.run))
+    first, second = ended(harness.start(*goes_on), harness.start(*goes_on))
+    assert first.startswith("0 ")
+    assert second.startswith("0 ") or "Another run is measuring on this machine" in second
+    assert path.read_bytes().startswith(b"".join(lines[:3]))
+    # nothing is there twice
+    made = [json.loads(line) for line in path.read_bytes().splitlines()]
+    places = [tuple(each[name] for name in ("group", "round", "attempt", "order", "role")) for each in made]
+    assert len(places) == len(set(places)) >= len(lines)
+
+
+def together(what: Callable[[int], object], count: int = 4) -> list[object]:
+    """What threads give that begin at the same moment."""
+    gate = threading.Barrier(count)
+
+    def begun(number: int) -> object:
+        gate.wait()
+        return what(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begun, range(count)))
+
+
+def stored(folder: Path, name: str = "run") -> RunFolder:
+    made = RunFolder.create(folder, name)
+    (group,) = run().plan.groups
+    made.write_run(replace(run(), stops={group.name: Stop(StopReason.ROUNDS, 2)}))
+    for cell in group.cells:
+        for number in range(3):
+            made.append(replace(launch(), cell=cell, round=number, group=group.name))
+    return made
+
+
+def test_reports_of_one_folder(tmp_path: Path) -> None:
+    folder = stored(tmp_path)
+    texts = [
+        {"report.md": str(number) * 50_000, "charts/a.svg": str(number) * 50_000, f"charts/{number}.svg": "<svg/>"}
+        for number in range(4)
+    ]
+    for _ in range(10):
+        together(lambda number: folder.write_reports(texts[number]))
+        names = {path.name for path in folder.path.rglob("*") if path.is_file()}
+        assert not [name for name in names if name.endswith(".part")]
+        for name in ("report.md", "charts/a.svg"):
+            assert len(set((folder.path / name).read_text())) == 1
+            assert len((folder.path / name).read_text()) == 50_000
+
+
+def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "data"))
+    assert len({made.id for made in together(lambda _: machine())}) == 1  # type: ignore[attr-defined]
+    signed = together(lambda _: sign(b'{\n  "a": 1\n}\n'))
+    assert len(set(signed)) == 1
+    assert is_from_here(signed[0])  # type: ignore[arg-type]
+
+
+def test_two_history_add_of_one_run(harness: Harness, tmp_path: Path) -> None:
+    folder = stored(harness.root / "results")
+    harness.environ["HARNESS_HISTORY"] = str(tmp_path / "history.duckdb")
+    for said in ended(*(harness.start("history", "add", str(folder.path)) for _ in range(2))):
+        assert said.startswith("0 "), said
+    with History.open(harness.environ["HARNESS_HISTORY"]) as history:
+        assert [each.run for each in history.runs()] == ["run"]
+
+
+def test_clean_beside_a_run_that_goes_on_is_told_so(harness: Harness) -> None:
+    folder = stored(harness.root / "results", "2026-01-01T00-00-00Z-aaaa")
+    with run_to_itself(folder.path.name):
+        done = harness("clean", str(folder.path), DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 4
+    assert "is going on. It is held by process" in done.stderr
+    assert session.read(folder.path).launches
