@@ -6,20 +6,26 @@ are slowed by quite the same.
 """
 
 import math
+import re
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from otava.analysis import compute_change_points
+from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
+from harness.history.alarm import GitHub, alarms, steps
 from harness.history.confirm import verdict
 from harness.history.index import History
+from harness.history.known import Known
 from harness.history.states import Finding, State, findings, judged
 from harness.model.history import (
     CellPoint,
@@ -43,6 +49,8 @@ FIRST = 10
 ROUND, NIGHT = 0.02, 0.005
 #: A change is found if its night is missed by no more.
 NEAR = 5
+#: It is to be found within so many nights.
+SOON = 5
 
 
 class Kind(StrEnum):
@@ -54,6 +62,9 @@ class Kind(StrEnum):
     HOSTS = "random hosts"
     REPLACED = "machine replaced"
     DRIVER = "new driver"
+
+
+_ORIGINS = {driver: Origin(driver, "kit", "file", "lock", "image", "lock") for driver in ("old", "new")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class Nights:
         """What a history has of a night."""
         ratio, half = float(self.ratios[night]), float(self.errors[night]) * student(ROUNDS - 1)
         driver = "new" if self.kind is Kind.DRIVER and night >= self.cut else "old"
-        origin = Origin(driver, "kit", "file", "lock", "image", "lock")
+        origin = _ORIGINS[driver]
         seconds = math.exp(float(self.times[night]))
         ends = (ratio - half, ratio + half)
         return Point(f"run-{night}", _day(night), ratio, *ends, ROUNDS, seconds, None, None, "ok", origin)
@@ -111,40 +122,36 @@ def nights(
     return Nights(kind, moved + ratios, ratios, errors, cut)
 
 
-#: A rule says at which nights it sees the time change, once it has the nights before each count: (count, index) pairs.
-Rule = Callable[[Nights, Floats], list[tuple[int, int]]]
+#: A rule says at which nights it sees the time change, once it has the nights before each count, from a first count
+#: on: (count, index) pairs, in the order of the counts.
+Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 
-def ours(of: Nights, values: Floats) -> list[tuple[int, int]]:
+def ours(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
     """What is suspected, by the history's own states."""
-    told = []
-    for count in range(FIRST, NIGHTS + 1):
+    known = Known()
+    for count in range(first, NIGHTS + 1):
         for series in of.series(count):
-            first = int(series.points[0].run.removeprefix("run-"))
-            said = judged(series)
-            told += [
-                (count, first + change.index)
-                for change, finding in zip(said.changes, said.findings, strict=True)
-                if finding.state is State.SUSPECTED
-            ]
-    return told
+            began = int(series.points[0].run.removeprefix("run-"))
+            said = judged(series, known=known)
+            for change, finding in zip(said.changes, said.findings, strict=True):
+                if finding.state is State.SUSPECTED:
+                    yield count, began + change.index
 
 
 def otava(p: float, least: float) -> Rule:
     """apache-otava, with a significance and a least change."""
 
-    def rule(of: Nights, values: Floats) -> list[tuple[int, int]]:
+    def rule(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
         times = np.exp(values).tolist()
-        told = []
-        for count in range(FIRST, NIGHTS + 1):
+        for count in range(first, NIGHTS + 1):
             found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
-            told += [(count, int(each.index)) for each in found]
-        return told
+            yield from ((count, int(each.index)) for each in found)
 
     return rule
 
 
-def asv(of: Nights, values: Floats) -> list[tuple[int, int]]:
+def asv(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """asv's regressions of 5 %: levels by the least sum of distances, of as many as its criterion says.
 
     After asv/step_detect.py: k levels minimise ln(sum) + 4 k ln n / n; here by the exact search, of at most five, of
@@ -163,7 +170,7 @@ def asv(of: Nights, values: Floats) -> list[tuple[int, int]]:
         begun.append(whole.argmin(axis=0))
         best.append(whole.min(axis=0))
     told = []
-    for count in range(FIRST, n + 1):
+    for count in range(first, n + 1):
         scores = [math.log(max(each[count], 1e-12)) + 4.0 * k * math.log(count) / count for k, each in enumerate(best)]
         k = int(np.argmin(scores))
         if k:
@@ -174,7 +181,7 @@ def asv(of: Nights, values: Floats) -> list[tuple[int, int]]:
     return told
 
 
-def perfherder(of: Nights, values: Floats) -> list[tuple[int, int]]:
+def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """Perfherder's: t above 7 and a change of 2 %, of the 12 to 24 nights before and the 12 from a night on.
 
     After treeherder's perfalert: the nights weigh less the farther they are, and a neighbour's t is not larger.
@@ -191,23 +198,23 @@ def perfherder(of: Nights, values: Floats) -> list[tuple[int, int]]:
         return abs(means[1] - means[0]) / math.sqrt(sum(parts)), abs(means[1] - means[0])
 
     told = []
-    for at in range(fore, NIGHTS - fore + 1):
+    for at in range(max(fore, first - fore), NIGHTS - fore + 1):
         here, size = t(at, at + fore)
         if here > 7.0 and size > math.log(1.02) and t(at - 1, at + fore)[0] <= here >= t(at + 1, at + fore)[0]:
             told.append((at + fore, at))
     return told
 
 
-def one_night(of: Nights, values: Floats) -> list[tuple[int, int]]:
+def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """A night that is 5 % slower than the one before."""
-    return [(night + 1, night) for night in range(FIRST, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)]
+    return [(night + 1, night) for night in range(first - 1, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)]
 
 
-def one_of_week(of: Nights, values: Floats) -> list[tuple[int, int]]:
+def one_of_week(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """A night that is 5 % slower than the median of the seven before."""
     return [
         (night + 1, night)
-        for night in range(FIRST, NIGHTS)
+        for night in range(first - 1, NIGHTS)
         if values[night] - float(np.median(values[night - 7 : night])) > math.log(1.05)
     ]
 
@@ -223,104 +230,181 @@ RULES: dict[str, Rule] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Of one series: how many changes that are none a rule told, and after how many nights the one that is (None)."""
+class Told(NamedTuple):
+    """Of so many changes: those that were told within five nights, at all, and after how many nights half were."""
 
-    false: int
-    delay: int | None
+    changes: int
+    soon: int
+    ever: int
+    nights: float
 
 
-def said(rule: Rule, of: Nights, values: Floats, at: int | None = None) -> Said:
-    """What a rule tells of a series whose time changes at `at`, if at all. One change told twice counts once."""
+def false_alarms(rule: Rule, of: Nights, values: Floats) -> int:
+    """How many changes a rule tells of a series that has none. One change told twice counts once."""
     found: list[int] = []
-    delay = None
-    for count, index in sorted(rule(of, values)):
-        if at is not None and abs(index - at) <= NEAR and count > at:
-            delay = count - at if delay is None else delay
-        elif all(abs(index - each) > NEAR for each in found):
+    for _, index in rule(of, values, FIRST):
+        if all(abs(index - each) > NEAR for each in found):
             found.append(index)
-    return Said(len(found), delay)
+    return len(found)
 
 
-def false_a_year(name: str, times: bool, trials: int, seed: int, kind: Kind) -> float:
-    """How many false alarms a rule gives a series in a year, of times or of ratios."""
+def delay(rule: Rule, of: Nights, values: Floats, at: int) -> int | None:
+    """After how many nights a rule tells that the time changed at `at`; None where it does not."""
+    return next((count - at for count, index in rule(of, values, at + 1) if abs(index - at) <= NEAR), None)
+
+
+def false_a_year(name: str, times: bool, trials: int, seed: int, kind: Kind) -> tuple[float, float]:
+    """How many false alarms a rule gives a series in a year, of times or of ratios; and at most, with 95 %."""
     draw = np.random.default_rng(seed)
-    made = [nights(kind, draw) for _ in range(trials)]
-    false = sum(said(RULES[name], each, each.times if times else each.ratios).false for each in made)
-    return false / trials * 365.0 / (NIGHTS - FIRST)
+    made = (nights(kind, draw) for _ in range(trials))
+    false = sum(false_alarms(RULES[name], each, each.times if times else each.ratios) for each in made)
+    years = trials * (NIGHTS - FIRST) / 365.0
+    return false / years, at_most(false) / years
 
 
-def found_share(
-    name: str, kind: Kind, step: float, trials: int, *, seed: int, noise: float = 1.0
-) -> tuple[float, float, float]:
-    """Of ratios: the shares of changes that a rule tells within five nights and at all, and the nights it takes."""
+def at_most(count: int) -> float:
+    """The mean of a Poisson count, which is so many or fewer with 5 %."""
+    return float(gammaincinv(count + 1.0, 0.95))
+
+
+def between(count: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Clopper and Pearson)."""
+    low = float(betaincinv(count, of - count + 1, 0.025)) if count else 0.0
+    return low, float(betaincinv(count + 1, of - count, 0.975)) if count < of else 1.0
+
+
+def found_share(name: str, kind: Kind, step: float, trials: int, *, seed: int, noise: float = 1.0) -> Told:
+    """Of ratios: how many changes a rule tells within five nights and at all, and the nights it takes."""
     draw = np.random.default_rng(seed)
     delays = []
     for _ in range(trials):
         at = int(draw.integers(30, 80))
         made = nights(kind, draw, step=math.log1p(step), at=at, noise=noise)
-        delays.append(said(RULES[name], made, made.ratios, at).delay)
+        delays.append(delay(RULES[name], made, made.ratios, at))
     told = [each for each in delays if each is not None]
-    soon = sum(each <= 5 for each in told)
-    return soon / trials, len(told) / trials, float(np.median(told)) if told else math.nan
+    median = float(np.median(told)) if told else math.nan
+    return Told(trials, sum(each <= SOON for each in told), len(told), median)
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Of many histories: false suspicions and false alarms in all, and of what did change, the shares suspected within
-    five nights and confirmed.
+    """Of histories: their years of series, false suspicions, and issues opened for no change; of what did change, how
+    many there are, how many were suspected within five nights, confirmed, and have exactly one issue; and how many
+    issues were edited after they were opened.
     """
 
     years: float
     false_suspicions: int
     false_alarms: int
-    suspected: float
-    confirmed: float
+    changes: int
+    soon: int
+    confirmed: int
+    alarmed: int
+    edits: int
 
 
 def whole(kind: Kind, histories: int, seed: int, *, cells: int = 8) -> Whole:
     """The whole way, night after night: added to a history, detected, confirmed side by side, alarmed.
 
-    Half of the histories' cells become 5 % slower at some night. Each night up to three suspicions are measured again:
-    ten paired rounds of both sides.
+    Half of the histories' cells become 5 % slower at some night. Each night up to three suspicions are measured again
+    (ten paired rounds of both sides), and the issues of a repository are brought up to date.
     """
     draw = np.random.default_rng(seed)
-    false_suspicions = false_alarms = changed = soon = right = 0
-    for _ in range(histories):
-        ats = [int(draw.integers(30, 80)) if cell % 2 else None for cell in range(cells)]
-        cut = NIGHTS // 2 + int(draw.integers(-15, 15))
-        made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
-        suspected: dict[tuple[int, int], int] = {}
-        alarms: dict[tuple[int, int], int] = {}
-        with tempfile.TemporaryDirectory() as folder:
-            where = str(Path(folder) / "history.duckdb")
-            for night in range(NIGHTS):
-                with History.open(where, writing=True) as history:
-                    history.add(_summary(made, ats, night))
-                    if night + 1 < FIRST:
-                        continue
-                    decided = 0
-                    for finding in findings(history.series(), history.decisions()):
-                        cell, since = int(finding.key.scenario[1:]), int(finding.since[4:])
-                        is_true = ats[cell] is not None and abs(since - (ats[cell] or 0)) <= NEAR
-                        place = (cell, ats[cell] or 0) if is_true else (cell, 1000 + since // NEAR)
-                        if finding.state is State.SUSPECTED:
-                            suspected.setdefault(place, night + 1)
-                            if decided < 3:
-                                decided += 1
-                                _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
-                        if finding.state is State.CONFIRMED:
-                            alarms.setdefault(place, night + 1)
-        false_suspicions += sum(at >= 1000 for _, at in suspected)
-        false_alarms += sum(at >= 1000 for _, at in alarms)
-        for cell, at in enumerate(ats):
-            if at is not None:
-                changed += 1
-                soon += suspected.get((cell, at), NIGHTS) - at <= 5
-                right += (cell, at) in alarms
-    years = histories * cells * (NIGHTS - FIRST) / 365.0
-    return Whole(years, false_suspicions, false_alarms, soon / changed, right / changed)
+    each = [_whole(kind, draw, cells) for _ in range(histories)]
+    return Whole(*(sum(values) for values in zip(*map(astuple, each), strict=True)))
+
+
+def _whole(kind: Kind, draw: np.random.Generator, cells: int) -> Whole:
+    cut = NIGHTS // 2 + int(draw.integers(-15, 15))
+    ats = [_at(kind, cut, draw) if cell % 2 else None for cell in range(cells)]
+    made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
+    suspected: dict[tuple[int, bool], int] = {}
+    confirmed: set[int] = set()
+    known, issues = Known(), Issues()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        History.open(str(Path(folder) / "history.duckdb"), writing=True) as history,
+    ):
+        for night in range(NIGHTS):
+            history.add(_summary(made, ats, night))
+            if night + 1 < FIRST:
+                continue
+            series, decided = history.series(), 0
+            for finding in findings(series, history.decisions(), known=known):
+                cell, is_true = int(finding.key.scenario[1:]), _is_true(ats, finding.key.scenario, finding.started)
+                if finding.state is State.SUSPECTED:
+                    suspected.setdefault((cell, is_true), night + 1)
+                    if decided < 3:
+                        decided += 1
+                        _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
+                if finding.state is State.CONFIRMED and is_true:
+                    confirmed.add(cell)
+            for step in steps(alarms(series, history.decisions(), known), issues.ours()):
+                issues.do(step)
+    changed = [cell for cell, at in enumerate(ats) if at is not None]
+    told = [_TITLE.fullmatch(each.title) for each in issues.ours()]
+    right = Counter(of[2] for of in told if of and _is_true(ats, of[2], of[1]))
+    return Whole(
+        years=cells * (NIGHTS - FIRST) / 365.0,
+        false_suspicions=sum(not is_true for _, is_true in suspected),
+        false_alarms=len(told) - right.total(),
+        changes=len(changed),
+        soon=sum(suspected.get((cell, True), NIGHTS + SOON + 1) - (ats[cell] or 0) <= SOON for cell in changed),
+        confirmed=len(confirmed),
+        alarmed=sum(right[f"s{cell}"] == 1 for cell in changed),
+        edits=issues.edits,
+    )
+
+
+def _at(kind: Kind, cut: int, draw: np.random.Generator) -> int:
+    """A night to change at; not where another machine or driver hides it, as its numbers begin anew then."""
+    while True:
+        at = int(draw.integers(30, 80))
+        if kind not in (Kind.REPLACED, Kind.DRIVER) or not cut - SOON <= at < cut + FIRST:
+            return at
+
+
+def _is_true(ats: Sequence[int | None], scenario: str, started: str) -> bool:
+    """Whether a change that was seen at a night, an ISO 8601 date, is one."""
+    at = ats[int(scenario[1:])]
+    began = datetime.fromisoformat(started).replace(hour=4, tzinfo=UTC)
+    return at is not None and abs(began - datetime.fromisoformat(_day(at))) <= timedelta(days=NEAR)
+
+
+_TITLE = re.compile(r"Slower since (\S+): (s\d+) in .*")
+
+
+class Issues(GitHub):
+    """The issues of a repository, in this process."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        super().__init__("https://github.invalid", "someone/fork", "")
+        self._kept: list[dict[str, Any]] = []
+        self.edits = 0
+
+    def _ask(self, method: str, address: str, document: Mapping[str, str | list[str]] | None = None) -> Any:
+        """What GitHub would answer."""
+        if method == "GET":
+            return _Answer(self._kept)
+        if method == "POST":
+            self._kept.append({"number": len(self._kept) + 1, "state": "open", **(document or {})})
+            return _Answer(self._kept[-1])
+        self.edits += 1
+        issue = self._kept[int(address.rpartition("/")[2]) - 1]
+        issue.update(document or {})
+        return _Answer(issue)
+
+
+class _Answer(NamedTuple):
+    """An answer of an API, as `requests` has it."""
+
+    document: Any
+    links: Mapping[str, Any] = {}
+
+    def json(self) -> Any:
+        """What it says."""
+        return self.document
 
 
 def _confirm(history: History, finding: Finding, truth: float, draw: np.random.Generator, night: int) -> None:

@@ -167,6 +167,7 @@ def report(  # noqa: PLR0917 - the command's options
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.detection import LEAST  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
+    from harness.history.known import Known  # noqa: PLC0415
     from harness.history.states import judged  # noqa: PLC0415
 
     asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
@@ -177,15 +178,17 @@ def report(  # noqa: PLR0917 - the command's options
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         found = _found(history, scenarios, environments, axes)
-    now = [judged(each, decisions) for each in found]
+    searched = Known.of_user()
+    now = [judged(each, decisions, known=searched) for each in found]
     if asked == "html":
         text = page.render(now, runs, notes, math.expm1(LEAST))
         output = output or Path("history.html")
     else:
         last = changes.since(runs, since or "", _earlier(output))
         known = changes.decided(decisions, last) if last else []
-        before = [judged(each, known) for each in changes.until(found, last)] if last else []
+        before = [judged(each, known, known=searched) for each in changes.until(found, last)] if last else []
         text = changes.render(before, now, last, runs, notes)
+    searched.save()
     if output:
         save(output, text.encode())
         say(f"History: {output}")

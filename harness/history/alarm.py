@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from harness.history.known import Known
 from harness.history.states import Finding, State, findings
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.history import Decision, Key, Series
@@ -89,11 +90,11 @@ class Issue:
             return False
 
 
-def alarms(history: Iterable[Series], decisions: Sequence[Decision]) -> list[Alarm]:
+def alarms(history: Iterable[Series], decisions: Sequence[Decision], searched: Known | None = None) -> list[Alarm]:
     """What a history gives alarm for: changes that were confirmed and after which something takes longer, by cause."""
     known = {each.key: each for each in history}
     causes: dict[str, list[Finding]] = {}
-    for each in findings(known.values(), decisions):
+    for each in findings(known.values(), decisions, known=searched):
         if each.state is State.CONFIRMED and each.ratio > 1.0:
             causes.setdefault(each.cause, []).append(each)
     return [_alarm(cause, found, known, decisions) for cause, found in causes.items()]

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.analysis.statistics import student
-from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
+from harness.history.detection import ChangePoint
 from harness.history.epochs import Break, breaks, epochs
+from harness.history.known import Known, Options
 from harness.model.history import Decision, Key, Point, Series
-
-#: What two nights in a row have to show to be watched.
-WATCHED_P, WATCHED_FEWEST = 1e-3, 2
 
 #: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.
 NEAR = 2
@@ -29,15 +27,6 @@ class State(StrEnum):
     SUSPECTED = "suspected"
     WATCH = "watch"
     REFUTED = "refuted"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a change has to be: see `change_points`."""
-
-    fewest: int = FEWEST
-    p: float = P
-    least: float = LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +60,21 @@ class Judged:
     findings: Sequence[Finding]
 
 
-def judged(series: Series, decisions: Sequence[Decision] = (), options: Options | None = None) -> Judged:
-    """What is found in one series.
+def judged(
+    series: Series,
+    decisions: Sequence[Decision] = (),
+    options: Options | None = None,
+    known: Known | None = None,
+) -> Judged:
+    """What is found in one series; where it was found before, `known` has it.
 
     A change that a later one of its epoch took back is left out, and that one too, unless it was confirmed.
     """
-    asked, found = options or Options(), breaks(series)
+    asked, searched, found = options or Options(), known or Known(), breaks(series)
     mine = [each for each in decisions if each.key == series.key]
     kept: list[tuple[ChangePoint, Finding]] = []
     for epoch in epochs(series, found):
-        for change, is_watched in _changes(series.points, epoch, found, asked):
+        for change, is_watched in _changes(series.points, epoch, found, asked, searched):
             finding = _finding(series, change, found, mine, is_watched=is_watched)
             last, told = kept[-1] if kept else (None, None)
             is_back = last and last.index in epoch and abs(change.after - last.before) <= asked.least
@@ -92,25 +86,24 @@ def judged(series: Series, decisions: Sequence[Decision] = (), options: Options 
 
 
 def findings(
-    history: Iterable[Series], decisions: Sequence[Decision] = (), options: Options | None = None
+    history: Iterable[Series],
+    decisions: Sequence[Decision] = (),
+    options: Options | None = None,
+    known: Known | None = None,
 ) -> list[Finding]:
     """What is found in a history, in the order of its series."""
-    return [finding for series in history for finding in judged(series, decisions, options).findings]
+    return [finding for series in history for finding in judged(series, decisions, options, known).findings]
 
 
 def _changes(
-    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options
+    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options, known: Known
 ) -> list[tuple[ChangePoint, bool]]:
     """The changes in an epoch, and whether each is only watched; each where the mark is that is nearest to it."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [_error(points[at]) for at in places]
-    loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
-    # levels that are long enough are the best of those that have to be
-    is_same = loose.shortest >= options.fewest
-    strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
-    sure = holding(strict, p=options.p, least=options.least)
-    maybe = holding(loose, p=max(WATCHED_P, options.p), least=options.least)
+    told = known.found(values, errors, options)
+    sure, maybe = told.sure, told.maybe
     # of what is not sure, what goes on until today
     last = [each for each in maybe[-1:] if all(abs(each.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []

@@ -5,30 +5,44 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation.nights import RULES, Kind, found_share, nights, said
+from bench.simulation.nights import RULES, Kind, at_most, between, delay, false_alarms, found_share, nights, whole
 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_nothing_is_suspected_where_nothing_changes(kind):
     draw = np.random.default_rng(3)
     made = nights(kind, draw)
-    assert said(RULES["harness"], made, made.ratios).false == 0
+    assert false_alarms(RULES["harness"], made, made.ratios) == 0
 
 
 @pytest.mark.parametrize("kind", [Kind.DRIFT, Kind.SPIKES])
 def test_five_percent_are_suspected_within_five_nights(kind):
-    soon, ever, delay = found_share("harness", kind, 0.05, 2, seed=4)
-    assert (soon, ever) == (1.0, 1.0)
-    assert delay <= 5
+    told = found_share("harness", kind, 0.05, 2, seed=4)
+    assert (told.soon, told.ever) == (2, 2)
+    assert told.nights <= 5
+
+
+@pytest.mark.parametrize("kind", [Kind.DRIFT, Kind.REPLACED])
+def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
+    of = whole(kind, 1, 6, cells=2)
+    assert (of.changes, of.soon, of.confirmed, of.alarmed) == (1, 1, 1, 1)
+    assert (of.false_suspicions, of.false_alarms) == (0, 0)
+
+
+def test_bounds_of_counts_are_those_of_tables():
+    # none of n: at most 3 / n, and 1 - 0.025 ** (1 / n) of a share
+    assert at_most(0) == pytest.approx(-math.log(0.05))
+    assert between(10, 10) == pytest.approx((0.025**0.1, 1.0))
+    assert between(0, 10) == pytest.approx((0.0, 1.0 - 0.025**0.1))
 
 
 @pytest.mark.parametrize("name", [each for each in RULES if each != "harness"])
 def test_each_rule_sees_a_step_that_is_plain(name):
     made = nights(Kind.STILL, np.random.default_rng(5), step=math.log(1.3), at=50)
-    assert said(RULES[name], made, made.ratios, 50).delay is not None
+    assert delay(RULES[name], made, made.ratios, 50) is not None
 
 
 def test_the_rules_of_one_night_take_a_spike_for_a_change():
     draw = np.random.default_rng(6)
     made = [nights(Kind.SPIKES, draw) for _ in range(5)]
-    assert sum(said(RULES["5 % slower than the night before"], each, each.ratios).false for each in made) > 0
+    assert sum(false_alarms(RULES["5 % slower than the night before"], each, each.ratios) for each in made) > 0
