@@ -207,7 +207,9 @@ def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int
 
 def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """A night that is 5 % slower than the one before."""
-    return [(night + 1, night) for night in range(first - 1, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)]
+    return [
+        (night + 1, night) for night in range(first - 1, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)
+    ]
 
 
 def one_of_week(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
