@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -307,6 +308,70 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     page = (tmp_path / "page").read_text()
     assert page.startswith("- **c sent no run of the night shared.**")
     assert "harness report" in page
+
+
+WAITS = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "What waits"
+# ///
+import time
+
+
+def scenario(bench):
+    bench.measure(lambda: time.sleep(SECONDS))
+"""
+
+
+@pytest.fixture
+def pull_request(tmp_path, project, remote):
+    """Check out what GitHub makes of a pull request that changes how long a scenario waits: a merge, two commits deep.
+
+    The workflow is the project's own, but for what it measures with: no TensorFlow, and as short as can be.
+    """
+    workflow = project / ".github" / "workflows" / "pull-request.yml"
+    asked = "-e tf2.15 --budget 20m"
+    assert asked in workflow.read_text()
+    short = "-e new --backend local --rounds 4 --warmup 1ms --measure 10ms"
+    workflow.write_text(workflow.read_text().replace(asked, short))
+    author = ("-c", "user.name=N", "-c", "user.email=n@example.org")
+
+    def opened(before, after):
+        def commit(seconds):
+            (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", seconds))
+            git(project, "add", ".")
+            git(project, *author, "commit", "-qm", "x")
+
+        git(project, "init", "-q", "-b", "main")
+        commit(before)
+        git(project, "push", "-q", remote, "main")
+        git(project, "switch", "-qc", "mine")
+        commit(after)
+        git(project, "switch", "-q", "main")
+        git(project, *author, "merge", "-q", "--no-ff", "-m", "merge", "mine")
+        git(project, "push", "-q", remote, "main:refs/pull/1/merge")
+        shutil.rmtree(project)
+        git(tmp_path, "init", "-q", project)
+        git(project, "fetch", "-q", "--depth=2", remote.as_uri(), "refs/pull/1/merge")
+        git(project, "checkout", "-q", "FETCH_HEAD")
+
+    return opened
+
+
+def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, pull_request, stub, remote):
+    pull_request("0.01", "0.04")
+    before = git(remote, "for-each-ref")
+    ran = night(1, "pull-request.yml")["compare"]
+    assert ran.result == "failure", ran.log
+    # the base against the head, and the other scenario, which is as it was, left out
+    assert "scenarios/ways.py is the same in HEAD^1 and HEAD: left out." in ran.log
+    assert re.search(r"\| head vs base, new \| [345]\.\d+× .* \| slower +\|", ran.summary), ran.summary
+    # it has the token of a stranger: no comment, no issue, nothing pushed
+    assert (stub.issues, stub.comments, stub.writes) == ([], [], [])
+    assert git(remote, "for-each-ref") == before
 
 
 def test_a_pull_request_that_changes_no_scenario_says_so(night, project):

@@ -149,8 +149,10 @@ def _environment(environment: Environment) -> None:
 def _scenario(scenario: Scenario) -> None:
     axes, of = scenario.axes, f"of the scenario {scenario.name}"
     check_name(f"the file {of}", scenario.path.name)
-    for name in (*scenario.files, *filter(None, [scenario.script])):
-        check_name(f"a file {of}", name)
+    # a scenario of two versions has each one's files in a folder of its own
+    named = [*scenario.files, *filter(None, [scenario.script])]
+    for part in (part for name in named for part in name.split("/")):
+        check_name(f"a file {of}", part)
     for axis, values in axes.items():
         if not values:
             raise ValueError(f"the axis {axis} {of} has no value")

@@ -38,6 +38,8 @@ def test_the_newer_version_is_measured_against_the_older_one_and_fails_the_gate_
     assert done.returncode == 5, done.stderr + done.stdout
     assert "head vs base" in done.stdout
     assert {launch["cell"]["axes"]["side"] for launch in harness.launches} == {"base", "head"}
+    # the run is read again, with the files of both versions
+    assert harness("report", str(harness.run)).returncode == 0
     # what was changed back is no regression
     turned = harness("matrix", "--base", "HEAD", "--head", "HEAD~", "-s", "mine.py", *SHORT, "--fail-on", "slower")
     assert turned.returncode == 0, turned.stderr + turned.stdout
