@@ -14,12 +14,16 @@ from harness.analysis.shape import Shape, Used, used
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status
+from harness.model.run import StopReason
 from harness.model.scenario import Cell
 
 #: How much of a process's standard error, and of a reason, is kept.
 STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
+
+#: Why a cell was not launched whose group the budget did not reach, and the advice.
+OUT_OF_BUDGET = "the budget ended", "Type a longer --budget, or select less."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +152,14 @@ def missing(found: Lookup) -> list[Missing]:
 
 
 def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
-    """Why the cell has no number, and the advice; both empty where nothing was launched."""
+    """Why the cell has no number, and the advice; both empty where nothing was launched and nothing says why."""
     if known := found.unavailable.get(cell):
         return known.reason[:REASON_CHARACTERS], known.advice
     launch = found.culprit(cell)
-    return (launch.error[:REASON_CHARACTERS], launch.advice) if launch else ("", "")
+    if launch:
+        return launch.error[:REASON_CHARACTERS], launch.advice
+    stop = found.stops.get(found.groups.get(cell, ""))
+    return OUT_OF_BUDGET if stop and stop.reason is StopReason.BUDGET else ("", "")
 
 
 def _stderr(cells: Sequence[Cell], found: Lookup) -> str:

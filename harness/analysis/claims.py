@@ -262,6 +262,8 @@ class _Family:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
                 where = f"{status} in {cell.environment}" if status else f"nothing was timed in {cell.environment}"
                 outcome = Outcome.NOT_MEASURED if status is Status.INTERRUPTED else Outcome.CANNOT_RUN
+                if outcome is Outcome.NOT_MEASURED and told:
+                    return outcome, None, 0.0, told
                 return outcome, None, 0.0, f"{where}: {told}" if told else where
         return None
 

@@ -230,8 +230,12 @@ def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:
     return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), found)
 
 
-def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[float | None]:
+def half_widths_of(
+    pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: int = 0
+) -> list[float | None]:
     """Half the width of each pair's interval on the log scale, at 1 - 0.05 / m for the m pairs that are judged.
+
+    Where so many are `planned` that are not measured yet, m is that.
 
     What `compare` shows, whatever the verdicts: so a rule that stops by it does not look at these. But for a bias that
     was found, which no more rounds take away. None for a pair that is not judged; infinite for one with too few rounds
@@ -239,7 +243,7 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[fl
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
-    widths = iter(half_widths(_logs(family, found), shown_alpha(len(family))).tolist())
+    widths = iter(half_widths(_logs(family, found), shown_alpha(max(planned, len(family)))).tolist())
     return [
         None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
         for pair in known

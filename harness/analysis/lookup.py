@@ -12,7 +12,7 @@ from harness.analysis.moderation import Residual, residual
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
-from harness.model.run import Run, Unavailable
+from harness.model.run import Run, Stop, Unavailable
 from harness.model.scenario import Cell
 
 
@@ -27,7 +27,7 @@ class Lookup:
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
     those that measured it, `residuals` are what launches scatter by, and `costs` the seconds
     of one round; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
-    of each environment; `seen` keeps what `observations` has found, which is asked often.
+    of each environment; `stops` say by group how it ended; `seen` keeps what `observations` has found, which is asked often.
     """
 
     cells: Mapping[Cell, None]
@@ -45,6 +45,7 @@ class Lookup:
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
+    stops: Mapping[str, Stop] = field(default_factory=dict)
     seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def cells_of(self, scenario: str) -> list[Cell]:
@@ -153,6 +154,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
+        stops=run.stops,
     )
 
 

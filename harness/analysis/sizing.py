@@ -12,7 +12,7 @@ import itertools
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import half_widths_of
@@ -25,7 +25,7 @@ from harness.analysis.verdicts import shown_alpha
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Plan, Run
-from harness.model.scenario import GROWTH, STEP, Cell, Claim
+from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
 #: launches that belief is worth against those that the pilot launched twice.
@@ -247,18 +247,14 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
-    environments = ["", *(each.name for each in run.environments)]
     clock = run.plan.clock
-    for scenario in run.scenarios:
+    there = {launch.cell.scenario for launch in launches}
+    for scenario in (each for each in run.scenarios if each.name in there):
         for of in dict.fromkeys(claim.of for claim in scenario.claims):
             known = launches if of == GROWTH else launches_of(of, launches, clock)
             found = lookup(run, by_clock(clock, launches) if of == STEP else known)
-            family = [
-                (claim, {scenario.claimed(claim, device, each) for device in Device for each in environments})
-                for claim in scenario.claims
-                if claim.of == of
-            ]
-            halves = _halves({place for _, places in family for place in places}, found, of)
+            family = [(claim, _places(run, scenario, claim)) for claim in scenario.claims if claim.of == of]
+            halves = _halves({place for _, places in family for place in places}, found, of, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
@@ -272,13 +268,37 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     return result
 
 
+def _places(run: Run, scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
+    """A claim's cells where it was made, and in the run's other environments in place of that one."""
+    environments = ["", *(each.name for each in run.environments)]
+    return {scenario.claimed(claim, device, each) for device in Device for each in environments}
+
+
+def looks(run: Run) -> dict[str, int]:
+    """By group, the round after which its interval is looked at first, in a run of claims: the latest of its claims'."""
+    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
+    result: dict[str, int] = {}
+    for scenario in run.scenarios:
+        for claim in (each for each in scenario.claims if str(each.issue) in run.plan.claims):
+            for worse, _ in _places(run, scenario, claim):
+                if worse in groups:
+                    name = groups[worse]
+                    result[name] = max(result.get(name, 0), first_look_at(claim))
+    return result
+
+
 def _halves(
-    places: Iterable[tuple[Cell, Cell | None]], found: Lookup, of: str
+    places: Collection[tuple[Cell, Cell | None]], found: Lookup, of: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
     """Half the width of the interval in each place that has a number, and of how many rounds.
 
     Of ratios and of seconds on the log scale, of growth in bytes a call. Infinite with too few rounds for an interval.
+    As many intervals hold together as there are of the `planned` cells, so that it does not matter which of them are
+    measured first.
     """
+    apart = [place for place in places if place[0] != place[1] and place[0] in planned]
+    of_pairs = sum(better is not None and better in planned for _, better in apart)
+    of_one = sum(better is None for _, better in apart)
     alone: dict[Cell, list[float]] = {}
     pairs = []
     # where the better side was claimed, the worse one is that itself
@@ -290,12 +310,12 @@ def _halves(
         elif better in found.series:
             pairs.append((worse, better))
     result: dict[tuple[Cell, Cell | None], tuple[float, int]] = {}
-    for (worse, better), half in zip(pairs, half_widths_of(pairs, found), strict=True):
+    for (worse, better), half in zip(pairs, half_widths_of(pairs, found, of_pairs), strict=True):
         if half is not None:
             result[worse, better] = half, len(found.series[worse].keys() & found.series[better].keys())
     for cell, values in alone.items():
         known = len(values) > 1
-        half = float(half_widths(means([values]), shown_alpha(len(alone)))[0]) if known else math.inf
+        half = float(half_widths(means([values]), shown_alpha(max(of_one, len(alone))))[0]) if known else math.inf
         result[cell, None] = half, len(values)
     return result
 

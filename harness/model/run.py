@@ -139,7 +139,8 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far.
+    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far, or of claims one
+    after the other (runner/spending.py).
     `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
@@ -174,6 +175,11 @@ class Plan:
     def ends_early(self) -> bool:
         """Whether a group ends before `rounds` where its intervals are narrow enough."""
         return self.precision is not None or bool(self.claims)
+
+    @property
+    def is_spent_by_group(self) -> bool:
+        """Whether its budget is spent group by group, rather than round by round over all groups."""
+        return bool(self.claims) and self.budget_seconds is not None
 
     @property
     def compiled_code(self) -> str:

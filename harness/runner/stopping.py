@@ -61,10 +61,24 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths, number: int) -> frozens
     """
     if not plan.ends_early:
         return frozenset()
-    narrow = math.log1p(plan.precision) if plan.precision is not None else 1.0
+    if plan.is_spent_by_group:
+        return frozenset(group.name for group in plan.groups if is_known(plan, group, ledger, widths))
     ended = max(number, _most(plan, ledger)) - 1
     before = {group.name for group in plan.groups if 0 < ledger.rounds(group) < ended}
-    return frozenset(before.union(name for name, width in widths(ledger.launches).items() if width <= narrow))
+    return frozenset(before.union(name for name, width in widths(ledger.launches).items() if width <= narrow(plan)))
+
+
+def is_known(plan: Plan, group: Group, ledger: Ledger, widths: Widths) -> bool:
+    """Whether a group has rounds, and by these alone is known as well as the plan asks: so that this never changes."""
+    if not plan.ends_early or not ledger.rounds(group):
+        return False
+    own = [launch for launch in ledger.launches if launch.group == group.name]
+    return widths(own).get(group.name, math.inf) <= narrow(plan)
+
+
+def narrow(plan: Plan) -> float:
+    """How wide the widest interval of a group may be at which it ends, in terms of `Widths`."""
+    return math.log1p(plan.precision) if plan.precision is not None else 1.0
 
 
 def _most(plan: Plan, ledger: Ledger) -> int:

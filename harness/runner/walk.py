@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
 from harness.runner.launching import Launching, Slot, Watch
 from harness.runner.rounds import Ledger
+from harness.runner.spending import Errand, Spending
 from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
 
@@ -66,8 +67,9 @@ class WalkListener(Protocol):
 class Walk:
     """One walk over a plan: what it needs, given once; `run` measures, and `profile` profiles.
 
-    `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where the plan
-    has a precision; `watch`, where there is one, watches each launch from outside. Launches that take turns hold at
+    `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where groups end
+    by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
+    outside. Where someone else spends the plan's budget, `until` is the round up to which each group is measured. Launches that take turns hold at
     most `memory` bytes together, as far as their pilots tell.
     """
 
@@ -80,13 +82,18 @@ class Walk:
     widths: Widths
     watch: Watch | None = None
     memory: float = math.inf
+    looks: Mapping[str, int] = field(default_factory=dict)
+    until: int | None = None
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Launch what `finished` does not hold yet; returns all launches, old and new.
 
         Round r of every group comes before round r + 1 of any, so that an end at any time leaves all groups equally
-        far. A round that was interrupted is done again whole: its cells are compared with one another.
+        far; but the budget of claims is spent on one group after the other. A round that was interrupted is done again
+        whole: its cells are compared with one another.
         """
+        if self.plan.is_spent_by_group:
+            return self._by_group(finished)
         ledger = Ledger(self.plan, finished)
         for number in range(self.plan.rounds + 1):
             names = open_groups(self.plan, ledger, number, self.widths)
@@ -104,6 +111,37 @@ class Walk:
                     self.listener.again(number, len(group.slots))
                     self._round(group, number, ledger, samplings[group.name])
         return ledger.launches
+
+    def _by_group(self, finished: list[Launch]) -> list[Launch]:
+        """Spend the budget as runner/spending.py says; the listener hears at the end of what was not needed."""
+        launches, groups = list(finished), self.plan.groups
+        spending = Spending(self.plan, self.widths, self.looks, finished)
+        self.listener.skip(sum(_skipped(self.plan, group, spending.ledgers[group.name], True) for group in groups))
+        errands = [Errand(group, self.until, math.inf) for group in groups] if self.until else iter(spending.next, None)
+        for errand in errands:
+            ledger = spending.ledgers[errand.group.name]
+            before = len(ledger.launches)
+            self._run_errand(errand, ledger)
+            launches += ledger.launches[before:]
+        self.listener.skip(sum(_skipped(self.plan, group, spending.ledgers[group.name], False) for group in groups))
+        return launches
+
+    def _run_errand(self, errand: Errand, ledger: Ledger) -> None:
+        """Take a group to a round, as far as its seconds go; its first round is always launched."""
+        group = errand.group
+        budget = errand.seconds if self.until is None else self.plan.budget_seconds
+        plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=budget)
+        walk = replace(self, plan=plan)
+        for number in range(errand.rounds + 1):
+            if ledger.is_complete(group, number):
+                continue
+            if number > 1 and not is_affordable(plan, ledger, ledger.seconds(number - 1, [group])):
+                break
+            sampling = walk._samplings(number, ledger)[group.name]
+            walk._round(group, number, ledger, sampling)
+            if ledger.is_to_repeat(group, number) and walk._has_room(group, number, ledger):
+                self.listener.again(number, len(group.slots))
+                walk._round(group, number, ledger, sampling)
 
     def _groups(self, number: int) -> Sequence[Group]:
         """The groups in the order in which round `number` takes them: drawn from the seed, as that of their cells.
@@ -253,6 +291,13 @@ class Walk:
         if number == 0:
             return dict.fromkeys(names, pilot_sampling(self.plan))
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
+
+
+def _skipped(plan: Plan, group: Group, ledger: Ledger, is_done: bool) -> int:
+    """How many launches the group's rounds have that are complete, or that nothing was launched of."""
+    complete = range(ledger.rounds(group) + 1) if ledger.launches else range(0)
+    rounds = complete if is_done else range(complete.stop, plan.rounds + 1)
+    return sum(len(plan.slots(group, number)) for number in rounds)
 
 
 def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:

@@ -161,7 +161,10 @@ class JobMaker:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored."""
+    """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored.
+
+    `until` is the round up to which its groups are measured, where someone else spends the budget.
+    """
 
     folder: RunFolder
     run: Run
@@ -170,6 +173,7 @@ class _Ready:
     backend: Backend
     watch: Watch | None
     finished: list[Launch] | None = None
+    until: int | None = None
 
 
 def run(
@@ -211,11 +215,13 @@ def measure(
     command: Sequence[str] = (),
     slots: int = 1,
     finished: Sequence[Launch] = (),
+    until: int | None = None,
 ) -> Run:
     """Measure a part of a plan beside others: in a run's folder of its own, named `identity`, without a report.
 
     `slots` is how many parts of this machine are measured on at once; `finished` are launches of the same groups on
-    this machine that another such run has made. The caller holds this run's slot (machine/lock.py). Returns the run as
+    this machine that another such run has made, and `until` the round up to which they are measured, where the caller
+    spends the budget of claims. The caller holds this run's slot (machine/lock.py). Returns the run as
     it ended. Raises as `run` does.
     """
     with ExitStack() as held:
@@ -224,7 +230,7 @@ def measure(
             ready.folder.append(launch)
         watch = partial(_Beside, ready.watch, slots) if slots > 1 else ready.watch
         with _to_itself(ready.folder):
-            ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished)), listener)
+            ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished), until=until), listener)
         if isinstance(end, CannotRunHereError):
             raise end
         return ended
@@ -441,7 +447,19 @@ def _launched(
     try:
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
             memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
-            walk = Walk(plan, folder, backend, ready.requirements, ready.jobs, heard, widths, ready.watch, memory)
+            walk = Walk(
+                plan,
+                folder,
+                backend,
+                ready.requirements,
+                ready.jobs,
+                heard,
+                widths,
+                ready.watch,
+                memory,
+                looks=sizing.looks(ended),
+                until=ready.until,
+            )
             if plan.profile_calls:
                 walk.profile()
             else:

@@ -1,0 +1,141 @@
+"""How the budget of a run of claims is spent: group by group, so that its end leaves whole claims and not thin ones.
+
+Claims of different groups are compared with nothing of each other, so drift matters within a group alone. First each
+group, in the plan's order, gets as many rounds as a verdict needs at least; one that is dearer than its share of the
+budget waits. Then those that are still wider than their claims need go on, the one first that has the least left to
+launch. A group that could not have that many rounds before the budget ends is not begun.
+"""
+
+import math
+import statistics
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.launch import Launch
+from harness.model.run import Group, Plan
+from harness.runner.rounds import Ledger
+from harness.runner.stopping import Widths, is_known, narrow
+
+#: What a launch is taken to need where few have told, in seconds.
+USUAL_SECONDS = 4.0
+
+#: A group may take so many times what so many launches usually take, if that is more than its share.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a group does next: the rounds up to `rounds`, as long as all of its launches need at most `seconds`."""
+
+    group: Group
+    rounds: int
+    seconds: float
+
+
+class Spending:
+    """What has been spent of a budget, and on what to spend more.
+
+    `widths` and `looks` are by group, as in analysis/sizing.py; `lanes` is how many groups are measured at once, each
+    of which has the whole budget's length of time.
+    """
+
+    def __init__(
+        self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = (), lanes: int = 1
+    ) -> None:
+        assert plan.budget_seconds is not None
+        self._plan, self._widths, self._looks, self.lanes = plan, widths, looks, lanes
+        self._budget = plan.budget_seconds
+        self._groups = {group.name: group for group in plan.groups}
+        self.ledgers = {name: Ledger(replace(plan, groups=[group])) for name, group in self._groups.items()}
+        for launch in launches:
+            self.ledgers[launch.group].add(launch)
+        self._allowed: dict[str, float] = {}
+
+    def next(self, busy: Collection[str] = ()) -> Errand | None:
+        """What to do next, beside what the groups `busy` do; None where nothing more can be begun."""
+        free = [group for name, group in self._groups.items() if name not in busy and self._is_open(group)]
+        fresh = [group for group in free if self._rounds(group) < self._fewest(group)]
+        for group in fresh:
+            if errand := self._first(group, fresh):
+                return errand
+        begun = [group for group in free if self._rounds(group) and self._last(group) <= self._left]
+        if not begun:
+            return None
+        nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
+        rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
+        return Errand(nearest, rounds, self._spent(nearest) + self._left)
+
+    def forget(self, group: str) -> None:
+        """Nothing of what a group had counts any more."""
+        self.ledgers[group] = Ledger(replace(self._plan, groups=[self._groups[group]]))
+        self._allowed.pop(group, None)
+
+    def _first(self, group: Group, fresh: Collection[Group]) -> Errand | None:
+        """The first rounds of a group, where they are likely to end before the budget does.
+
+        None for one that was begun and is too dear.
+        """
+        rounds, spent, price, left = self._rounds(group), self._spent(group), self._price(group), self._left
+        # a run without a number is worth nothing
+        if price > left and any(ledger.launches for ledger in self.ledgers.values()):
+            return None
+        share = left * self.lanes * len(group.slots) / sum(len(each.slots) for each in fresh)
+        usual = self._usual() * self._launches(group, self._fewest(group))
+        allowed = self._allowed.setdefault(group.name, spent + max(share, PATIENCE * usual))
+        if rounds and spent + price > allowed:
+            return None
+        look = self._looks.get(group.name, 0)
+        until = look if rounds < look else self._fewest(group)
+        return Errand(group, min(until, self._plan.rounds), min(allowed, spent + left))
+
+    def _price(self, group: Group) -> float:
+        """What the rest of the rounds that a group needs at least is likely to take, in seconds."""
+        rounds = self._fewest(group) - self._rounds(group)
+        return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
+
+    def _usual(self) -> float:
+        """What a launch usually takes, in seconds: of most groups, so that a dear one does not keep others out."""
+        known = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
+        return statistics.median_low([USUAL_SECONDS, *known])
+
+    def _launches(self, group: Group, rounds: int) -> int:
+        return sum(len(self._plan.slots(group, number)) for number in range(rounds + 1))
+
+    def _seconds_to_go(self, group: Group) -> float:
+        return self._rounds_to_go(group) * self._last(group)
+
+    def _rounds_to_go(self, group: Group) -> int:
+        """How many rounds a group is likely to need until it is known as well as its claims need; at least one."""
+        rounds, ledger = self._rounds(group), self.ledgers[group.name]
+        width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
+        # an interval's width goes with the root of the number of rounds
+        wanted = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
+        return min(max(1, wanted - rounds), self._plan.rounds - rounds)
+
+    def _is_open(self, group: Group) -> bool:
+        ledger, rounds = self.ledgers[group.name], self._rounds(group)
+        return (
+            rounds < self._plan.rounds
+            and bool(ledger.slots(group, rounds + 1))
+            and not is_known(self._plan, group, ledger, self._widths)
+        )
+
+    def _fewest(self, group: Group) -> int:
+        return min(self._plan.rounds, max(FEWEST_ROUNDS, self._looks.get(group.name, 0)))
+
+    def _rounds(self, group: Group) -> int:
+        return self.ledgers[group.name].rounds(group)
+
+    def _last(self, group: Group) -> float:
+        """What the group's last round took in seconds, its repetitions with it."""
+        ledger = self.ledgers[group.name]
+        return ledger.seconds(self._rounds(group), [group])
+
+    def _spent(self, group: Group) -> float:
+        return self.ledgers[group.name].seconds()
+
+    @property
+    def _left(self) -> float:
+        """For how many seconds more each lane may launch."""
+        return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values()) / self.lanes
