@@ -230,9 +230,7 @@ def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:
     return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), found)
 
 
-def half_widths_of(
-    pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: int = 0
-) -> list[float | None]:
+def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: int = 0) -> list[float | None]:
     """Half the width of each pair's interval on the log scale, at 1 - 0.05 / m for the m pairs that are judged.
 
     Where so many are `planned` that are not measured yet, m is that.

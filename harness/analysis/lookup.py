@@ -25,9 +25,9 @@ class Lookup:
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
     known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
-    those that measured it, `residuals` are what launches scatter by, and `costs` the seconds
-    of one round; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
-    of each environment; `stops` say by group how it ended; `seen` keeps what `observations` has found, which is asked often.
+    those that measured it, `residuals` are what launches scatter by, `costs` the seconds of one round, and `stops` say
+    how it ended; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
+    of each environment; `seen` keeps what `observations` has found, which is asked often.
     """
 
     cells: Mapping[Cell, None]

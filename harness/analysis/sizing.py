@@ -22,7 +22,7 @@ from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import shown_alpha
-from harness.model.environment import Device
+from harness.model.environment import Device, Environment
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
@@ -253,7 +253,9 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
         for of in dict.fromkeys(claim.of for claim in scenario.claims):
             known = launches if of == GROWTH else launches_of(of, launches, clock)
             found = lookup(run, by_clock(clock, launches) if of == STEP else known)
-            family = [(claim, _places(run, scenario, claim)) for claim in scenario.claims if claim.of == of]
+            family = [
+                (claim, _places(run.environments, scenario, claim)) for claim in scenario.claims if claim.of == of
+            ]
             halves = _halves({place for _, places in family for place in places}, found, of, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
@@ -268,19 +270,19 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     return result
 
 
-def _places(run: Run, scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
+def _places(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
     """A claim's cells where it was made, and in the run's other environments in place of that one."""
-    environments = ["", *(each.name for each in run.environments)]
-    return {scenario.claimed(claim, device, each) for device in Device for each in environments}
+    where = ["", *(each.name for each in environments)]
+    return {scenario.claimed(claim, device, each) for device in Device for each in where}
 
 
-def looks(run: Run) -> dict[str, int]:
-    """By group, the round after which its interval is looked at first, in a run of claims: the latest of its claims'."""
-    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
+def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
+    """By group, the round after which its intervals are looked at first in a run of claims: the latest of its own."""
+    groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
-    for scenario in run.scenarios:
-        for claim in (each for each in scenario.claims if str(each.issue) in run.plan.claims):
-            for worse, _ in _places(run, scenario, claim):
+    for scenario in scenarios:
+        for claim in (each for each in scenario.claims if str(each.issue) in plan.claims):
+            for worse, _ in _places(environments, scenario, claim):
                 if worse in groups:
                     name = groups[worse]
                     result[name] = max(result.get(name, 0), first_look_at(claim))

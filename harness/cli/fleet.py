@@ -57,7 +57,9 @@ def check(request: Request) -> None:
 
 
 @app.command()
-def name(name: Annotated[str, typer.Argument(help="What people call this machine; '' takes the name away.")]) -> None:
+def name(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What people call this machine; '' takes the name away.")],
+) -> None:
     """Give this machine a name, which reports and the history have from its next run on."""
     made = name_machine(name)
     typer.echo(f"{made.id} is {made.name}." if made.name else f"{made.id} has no name.")

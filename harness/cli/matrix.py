@@ -49,7 +49,7 @@ def matrix(
 
     if resume:
         _refuse_beside_resume(context)
-        raise typer.Exit(running.resume(resume, request.backend, wait=wait, json=json, fail_on=fail_on))
+        raise typer.Exit(running.resume(resume, request.backend, request.slots, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
 
 
@@ -58,7 +58,7 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     typed = [
         f"--{name.replace('_', '-')}"
         for name in context.params
-        if name not in ("resume", "backend", "wait", "json", "fail_on")
+        if name not in ("resume", "backend", "slots", "wait", "json", "fail_on")
         and (source := context.get_parameter_source(name)) is not None
         and source.name == "COMMANDLINE"
     ]

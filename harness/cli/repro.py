@@ -23,7 +23,6 @@ _SETTLED = (
     "interleave",
     "shard",
     "balance",
-    "slots",
     "spread",
     "on",
 )

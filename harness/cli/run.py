@@ -22,7 +22,6 @@ _SETTLED = (
     "measure",
     "shard",
     "balance",
-    "slots",
     "spread",
     "on",
 )

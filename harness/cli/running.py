@@ -71,7 +71,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     say_refused(planned.refused)
     heard = Heard()
     with interruptible(heard.interrupted):
-        ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+        ended = _measured(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=None, only=("answer", "claims"))
         left = upstream.unfinished(ended.results)
         if left:
@@ -83,11 +83,15 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         return code
 
 
-def resume(folder: Path, backend: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
-    """Go on with the run in a folder. Returns the exit code."""
+def resume(folder: Path, backend: str, slots: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
+    """Go on with the run in a folder, in as many slots as it was begun with, or as asked. Returns the exit code."""
     heard = Heard()
     with interruptible(heard.interrupted):
-        ended = session.resume(folder, heard, backend=backend, wait=wait)
+        earlier = session.earlier(folder, backend, slots)
+        if slots == "1" or not engines.is_asked(earlier.planned.request):
+            ended = session.resume(folder, heard, backend=backend, wait=wait)
+        else:
+            ended = coordinator.resume(earlier, engines.chosen(earlier.planned, wait=wait), heard)
         return show(ended, json=json, fail_on=fail_on)
 
 

@@ -26,6 +26,9 @@ from harness.model.texts import counted
 #: The custom resource that a node offers as often as it has slots.
 RESOURCE = "slot"
 
+#: What to do about a cluster that does not answer.
+SILENT = "Type `ray status` on its head node: --on takes the port of Ray's client there, usually 10001."
+
 #: How long agents may take to start before the run goes on without them, and how often new nodes are looked for.
 START, LOOK = 120.0, 5.0
 
@@ -122,7 +125,7 @@ class RayCluster:
             )
         except (OSError, RuntimeError, ValueError, TimeoutError) as error:
             told = next(iter(str(error).splitlines()), type(error).__name__)
-            raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {told}") from None
+            raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {told}", SILENT) from None
         finally:
             signal.signal(signal.SIGTERM, before)  # Ray has its own, which ends the process
         try:
@@ -142,7 +145,7 @@ class RayCluster:
             socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
         except (OSError, OverflowError) as error:
             told = getattr(error, "strerror", None) or str(error)
-            raise CannotRunHereError(f"The Ray cluster {address} does not answer: {told}.") from None
+            raise CannotRunHereError(f"The Ray cluster {address} does not answer: {told}.", SILENT) from None
 
     def __exit__(self, *_: object) -> None:
         for agent in [*self._agents.values(), *(agent for agent, _, _ in self._joining.values())]:

@@ -52,7 +52,8 @@ class Unit:
 
     `run` is the whole run's id, `name` this unit's own. `files` are those of each scenario and of the kit, as the plan
     was made with. `slots` is how many there are of the machine that it runs on, and `slot` the place of the one that it
-    takes; None: any that is free. `finished` are launches that an earlier attempt has made there.
+    takes; None: any that is free. `finished` are launches that an earlier attempt has made there, and `until` is the
+    round up to which it measures, where the coordinator spends the budget.
     """
 
     planned: Planned
@@ -64,6 +65,7 @@ class Unit:
     slot: int | None = None
     command: Sequence[str] = ()
     finished: Sequence[Launch] = ()
+    until: int | None = None
     replaces: str = ""
     to_prepare: bool = False
     wait: bool = True
@@ -189,7 +191,13 @@ def run_unit(unit: Unit, teller: _Teller) -> None:
                 teller.replaced = kept(unit.run) / unit.replaces if unit.replaces else None
                 planned = _in_slot(planned, slots[place], unit.slots)
                 run = measure(
-                    planned, teller, unit.name, command=unit.command, slots=unit.slots, finished=unit.finished
+                    planned,
+                    teller,
+                    unit.name,
+                    command=unit.command,
+                    slots=unit.slots,
+                    finished=unit.finished,
+                    until=unit.until,
                 )
     except HarnessError as found:
         error = _plain(found)

@@ -139,9 +139,8 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far, or of claims one
-    after the other (runner/spending.py).
-    `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
+    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups,
+    equally far, or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
     (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
     taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
@@ -263,7 +262,8 @@ class Run:
     older than machines' ids, or of one that cannot keep an id. A run that was merged from those of several machines has
     these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
     `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made
-    of, and `absent` the groups of each shard, such as 3/5, of which there was none.
+    of, and `absent` the groups of each shard, such as 3/5, of which there was none. `slots` is in how many parts of its
+    machine groups were measured at once.
     """
 
     id: str
@@ -291,6 +291,7 @@ class Run:
     machines: Sequence[MachineFacts] = field(default_factory=list)
     merged: Sequence[str] = field(default_factory=list)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    slots: Count = 1
     schema: int = SCHEMA
 
     def of_machine(self, facts: MachineFacts) -> "Run":

@@ -8,7 +8,7 @@ launch. A group that could not have that many rounds before the budget ends is n
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.verdicts import FEWEST_ROUNDS
@@ -44,7 +44,8 @@ class Spending:
         self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = (), lanes: int = 1
     ) -> None:
         assert plan.budget_seconds is not None
-        self._plan, self._widths, self._looks, self.lanes = plan, widths, looks, lanes
+        self._plan, self._looks, self.lanes = plan, looks, lanes
+        self._measured, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
         self._budget = plan.budget_seconds
         self._groups = {group.name: group for group in plan.groups}
         self.ledgers = {name: Ledger(replace(plan, groups=[group])) for name, group in self._groups.items()}
@@ -70,6 +71,30 @@ class Spending:
         """Nothing of what a group had counts any more."""
         self.ledgers[group] = Ledger(replace(self._plan, groups=[self._groups[group]]))
         self._allowed.pop(group, None)
+        self._known_widths.clear()
+
+    def rounds_left(self) -> int:
+        """How many launches the rounds have that were not begun."""
+        return self._of_rounds(lambda group, number: number > self._rounds(group))
+
+    def rounds_done(self) -> int:
+        """How many launches the rounds have that are complete."""
+        return self._of_rounds(lambda group, number: number <= self._rounds(group))
+
+    def _of_rounds(self, counts: Callable[[Group, float], bool]) -> int:
+        return sum(
+            len(self._plan.slots(group, number))
+            for name, group in self._groups.items()
+            for number in range(self._plan.rounds + 1)
+            if counts(group, number if self.ledgers[name].launches else math.inf)
+        )
+
+    def _widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
+        """As `widths` gives them, which takes some time."""
+        key = launches[0].group, len(launches)
+        if key not in self._known_widths:
+            self._known_widths[key] = self._measured(launches)
+        return self._known_widths[key]
 
     def _first(self, group: Group, fresh: Collection[Group]) -> Errand | None:
         """The first rounds of a group, where they are likely to end before the budget does.

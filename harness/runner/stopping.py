@@ -69,10 +69,11 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths, number: int) -> frozens
 
 
 def is_known(plan: Plan, group: Group, ledger: Ledger, widths: Widths) -> bool:
-    """Whether a group has rounds, and by these alone is known as well as the plan asks: so that this never changes."""
-    if not plan.ends_early or not ledger.rounds(group):
+    """Whether a group has whole rounds, and is known by these alone as well as the plan asks: so this never changes."""
+    rounds = ledger.rounds(group)
+    if not plan.ends_early or not rounds:
         return False
-    own = [launch for launch in ledger.launches if launch.group == group.name]
+    own = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
     return widths(own).get(group.name, math.inf) <= narrow(plan)
 
 

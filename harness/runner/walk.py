@@ -1,7 +1,7 @@
 """Walks a plan through a backend, round by round, and stores each launch as it ends."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -69,8 +69,8 @@ class Walk:
 
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where groups end
     by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
-    outside. Where someone else spends the plan's budget, `until` is the round up to which each group is measured. Launches that take turns hold at
-    most `memory` bytes together, as far as their pilots tell.
+    outside. Where someone else spends the budget of claims, `until` is the round up to which each group is measured.
+    Launches that take turns hold at most `memory` bytes together, as far as their pilots tell.
     """
 
     plan: Plan
@@ -114,23 +114,27 @@ class Walk:
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
         """Spend the budget as runner/spending.py says; the listener hears at the end of what was not needed."""
-        launches, groups = list(finished), self.plan.groups
+        launches = list(finished)
         spending = Spending(self.plan, self.widths, self.looks, finished)
-        self.listener.skip(sum(_skipped(self.plan, group, spending.ledgers[group.name], True) for group in groups))
-        errands = [Errand(group, self.until, math.inf) for group in groups] if self.until else iter(spending.next, None)
+        if self.until is None:
+            self.listener.skip(spending.rounds_done())
+            errands: Iterable[Errand] = iter(spending.next, None)
+        else:
+            budget = self.plan.budget_seconds or math.inf
+            errands = [Errand(group, self.until, budget) for group in self.plan.groups]
         for errand in errands:
             ledger = spending.ledgers[errand.group.name]
             before = len(ledger.launches)
             self._run_errand(errand, ledger)
             launches += ledger.launches[before:]
-        self.listener.skip(sum(_skipped(self.plan, group, spending.ledgers[group.name], False) for group in groups))
+        if self.until is None:
+            self.listener.skip(spending.rounds_left())
         return launches
 
     def _run_errand(self, errand: Errand, ledger: Ledger) -> None:
         """Take a group to a round, as far as its seconds go; its first round is always launched."""
         group = errand.group
-        budget = errand.seconds if self.until is None else self.plan.budget_seconds
-        plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=budget)
+        plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
         walk = replace(self, plan=plan)
         for number in range(errand.rounds + 1):
             if ledger.is_complete(group, number):
@@ -291,13 +295,6 @@ class Walk:
         if number == 0:
             return dict.fromkeys(names, pilot_sampling(self.plan))
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
-
-
-def _skipped(plan: Plan, group: Group, ledger: Ledger, is_done: bool) -> int:
-    """How many launches the group's rounds have that are complete, or that nothing was launched of."""
-    complete = range(ledger.rounds(group) + 1) if ledger.launches else range(0)
-    rounds = complete if is_done else range(complete.stop, plan.rounds + 1)
-    return sum(len(plan.slots(group, number)) for number in rounds)
 
 
 def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from harness.session.planning import Planned, plan
     from harness.session.reporting import Gate, Written, compare, export, gate, read, report
     from harness.session.request import ProfileRequest, Request
-    from harness.session.running import Ended, Listener, resume, run
+    from harness.session.running import Earlier, Ended, Listener, earlier, resume, run
 
 _NAMES = {
     "forecast": ("Outlook", "outlook"),
     "planning": ("Planned", "plan"),
     "reporting": ("Gate", "Written", "compare", "export", "gate", "read", "report"),
     "request": ("ProfileRequest", "Request"),
-    "running": ("Ended", "Listener", "resume", "run"),
+    "running": ("Earlier", "Ended", "Listener", "earlier", "resume", "run"),
 }
 __all__ = [name for names in _NAMES.values() for name in names]
 

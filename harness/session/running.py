@@ -43,6 +43,7 @@ from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
 from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report
+from harness.session.request import Request
 from harness.store.folder import RunFolder
 
 #: Launches that are alive together may hold this share of the memory that is free when a run begins.
@@ -229,7 +230,7 @@ def measure(
         for launch in finished:
             ready.folder.append(launch)
         watch = partial(_Beside, ready.watch, slots) if slots > 1 else ready.watch
-        with _to_itself(ready.folder):
+        with to_itself(ready.folder):
             ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished), until=until), listener)
         if isinstance(end, CannotRunHereError):
             raise end
@@ -258,7 +259,7 @@ def resume(folder: Path, listener: Listener | None = None, *, backend: str = "au
     """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
     told = listener or Listener()
     with machine_to_itself(told.say if wait else None), ExitStack() as held:
-        return _walk(_reopened(folder, registry.known(backend), told, held), told, {})
+        return _walk(_reopened(earlier(folder, registry.known(backend)), told, held), told, {})
 
 
 def new_id(now: datetime) -> str:
@@ -350,8 +351,17 @@ def _with_what_is_there(
         _say_stand_ins(planned.plan, listener)
 
 
-def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _Ready:
-    """A run that was begun before; `held` as in `_begun`.
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A run that was begun before and may go on: its folder, what it says, and what it means on this machine now."""
+
+    folder: RunFolder
+    run: Run
+    planned: Planned
+
+
+def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
+    """The run in a folder that is to go on, with the backend that is `wished`, in as many slots as it was, or `slots`.
 
     Raises UsageError or CannotRunHereError where it would not be the same run.
     """
@@ -373,34 +383,66 @@ def _reopened(path: Path, wished: str, listener: Listener, held: ExitStack) -> _
     requirements = {
         each.name: load_lock(project, each, device) for each in begun.environments if device in each.devices
     }
-    jobs = JobMaker(project, {scenario.name: scenario for scenario in begun.scenarios}, limits)
+    scenarios = {scenario.name: scenario for scenario in begun.scenarios}
+    sources = JobMaker(project, scenarios, limits).sources()
     name = begun.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
-    clock = begun.plan.lock_clocks
-    differing = host.differing(begun.host, _host(limits, cards, gpu_host, clock))
+    differing = host.differing(begun.host, _host(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)
         raise CannotRunHereError(f"{path} was begun on another machine: {told}.", "Start a new run.")
-    _hold_gpus(held, limits, cards, clock, listener)
-    changed = [each for each, digest in jobs.sources().items() if begun.sources.get(each) != digest]
-    if changed:
-        raise _changed(path, f"the scenario {', '.join(changed)}")
+    moved = [each for each, digest in sources.items() if begun.sources.get(each) != digest]
+    if moved:
+        raise changed(path, f"the scenario {', '.join(moved)}")
+    request = Request(
+        backend=name,
+        cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
+        gpu=bool(limits.gpus),
+        memory=limits.memory_bytes if begun.slots > 1 else None,
+        results=path.parent,
+        slots=slots or (str(begun.slots) if begun.slots > 1 else ""),
+    )
+    planned = Planned(
+        request=request,
+        suite=begun.suite,
+        project=project,
+        plan=begun.plan,
+        environments=begun.environments,
+        requirements=requirements,
+        scenarios=scenarios,
+        reference=begun.reference,
+        gpu_host=gpu_host,
+        cards=cards,
+        refused={},
+    )
+    return Earlier(folder, begun, planned)
+
+
+def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
+    """A run that was begun before; `held` as in `_begun`.
+
+    Raises UsageError where it would not be the same run.
+    """
+    begun, planned, path = found.run, found.planned, found.folder.path
+    limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
+    jobs = JobMaker(planned.project, planned.scenarios, limits)
+    _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
     # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
-    backend, why = registry.choose(name, project.root, begun.id, gpus=limits.gpus, via=via)
+    backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     _say_stand_ins(begun.plan, listener)
-    needed = [requirements[each] for each in begun.images]
+    needed = [planned.requirements[each] for each in begun.images]
     made = _prepared(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
     moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
-        raise _changed(path, f"the image of {', '.join(moved)}")
-    return _Ready(folder, begun, requirements, jobs, backend, gpus.watch(cards))
+        raise changed(path, f"the image of {', '.join(moved)}")
+    return _Ready(found.folder, begun, planned.requirements, jobs, backend, gpus.watch(cards))
 
 
 def _say_stand_ins(plan: Plan, listener: Listener) -> None:
@@ -409,14 +451,15 @@ def _say_stand_ins(plan: Plan, listener: Listener) -> None:
         listener.say(told)
 
 
-def _changed(path: Path, what: str) -> UsageError:
+def changed(path: Path, what: str) -> UsageError:
+    """The error that refuses to go on with a run."""
     return UsageError(f"Since {path} was begun, {what} has changed.", "Start a new run.")
 
 
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Launch what is not finished, write how it ended, and report."""
     folder = ready.folder
-    with _to_itself(folder):
+    with to_itself(folder):
         ended, launches, end = _launched(ready, listener)
         results = Results(ended, launches, registry.by_hand)
         written = report(folder, results)
@@ -426,7 +469,7 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
 
 
 @contextmanager
-def _to_itself(folder: RunFolder) -> Iterator[None]:
+def to_itself(folder: RunFolder) -> Iterator[None]:
     """Hold the folder against whoever reads it too, and the run against who cleans up."""
     with exclusive(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
         yield
@@ -457,7 +500,7 @@ def _launched(
                 widths,
                 ready.watch,
                 memory,
-                looks=sizing.looks(ended),
+                looks=sizing.looks(plan, ended.scenarios, ended.environments),
                 until=ready.until,
             )
             if plan.profile_calls:

@@ -57,3 +57,17 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
     told = done.stderr.partition("To paste into the issue: ")[2].splitlines()[0]
     assert (claiming.root / told).read_text()
     assert "Without an outcome" not in done.stderr
+
+
+def test_claims_are_measured_in_slots_and_go_on_in_slots(claiming: Harness) -> None:
+    refused = claiming("repro", "T#1001", *SHORT, "--slots", "2")
+    assert refused.returncode == 4
+    assert "Measure it: harness fleet check --slots 2" in refused.stderr
+    done = claiming("repro", "T#1001", *SHORT, "--slots", "1")
+    assert done.returncode == 0, done.stderr
+    assert {launch["resources"].get("slots") for launch in claiming.launches} <= {None, 1}
+    stored = json.loads((claiming.run / "run.json").read_text())
+    assert stored["command"][-2:] == ["--slots", "1"]
+    assert {stop["reason"] for stop in stored["stops"].values()} == {"precision"}
+    again = claiming("matrix", "--resume", str(claiming.run), "--slots", "1")
+    assert again.returncode == 0, again.stderr

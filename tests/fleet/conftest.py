@@ -42,14 +42,15 @@ def launches_of(unit: Unit, seconds: float) -> Iterator[Launch]:
     done = defaultdict(list)
     for each in unit.finished:
         done[each.round].append(each)
-    for number in range(unit.planned.plan.rounds + 1):
+    for number in range((unit.until or unit.planned.plan.rounds) + 1):
         slots = [(cell, Role.PILOT) for cell in group.cells] if number == 0 else group.slots
         newest = max((each.attempt for each in done[number]), default=0)
         if sum(each.attempt == newest for each in done[number]) >= len(slots):
             continue
         attempt = 1 + max((each.attempt for each in done[number]), default=-1)
         for order, (cell, role) in enumerate(slots):
-            yield factories.launch(cell, seconds, number, role=role, order=order, group=group.name, attempt=attempt)
+            of = {"role": role, "order": order, "group": group.name, "attempt": attempt}
+            yield factories.launch(cell, seconds, number, took=1.0, **of)
 
 
 @dataclass
@@ -73,12 +74,13 @@ class Pretence:
         self._numbers = {place: number for number, place in enumerate(self._places)}
         self._told: deque[tuple[Place, Message]] = deque()
         self._launched = 0
+        self._is_stopped = False
 
     def __enter__(self) -> "Pretence":
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert not any(place.unit for place in self._places)
+        assert self._is_stopped or not any(place.unit for place in self._places)
 
     def places(self) -> Sequence[Place]:
         return self._places
@@ -124,6 +126,7 @@ class Pretence:
         return [(place, message)]
 
     def stop(self) -> None:
+        self._is_stopped = True
         kept = [each for each in self._told if each[1][0] == "over"]
         self._told = deque((place, ("over", (None, None, {}))) for place, _ in kept)
 

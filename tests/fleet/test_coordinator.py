@@ -1,15 +1,20 @@
 """A plan in slots: what is handed out, what comes back, and what becomes of a slot that dies."""
 
+import math
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from harness import session
+from harness.analysis import sizing
 from harness.fleet import coordinator
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch
-from harness.model.run import StopReason
+from harness.model.run import Machine, Run, Stop, StopReason
 from harness.store import codec
+from harness.store.folder import RunFolder
 from tests.fleet.conftest import Pretence
 
 
@@ -141,3 +146,64 @@ def test_an_interruption_keeps_what_was_finished(planned: session.Planned) -> No
     assert engine.forgotten == [ended.folder.name]
     with pytest.raises(KeyboardInterrupt):
         coordinator.run(planned, Pretence(["a"], interrupts_after=0), Ears())
+
+
+def of_claims(planned: session.Planned, budget: float) -> session.Planned:
+    """As a run of claims is planned, whose budget is spent group by group."""
+    plan = replace(planned.plan, claims=["T#1"], rounds=30, budget_seconds=budget)
+    return replace(planned, plan=plan)
+
+
+@pytest.fixture
+def _widths(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first group needs three rounds, and the other seven."""
+    needed = dict(zip([group.name for group in planned.plan.groups], (3, 7), strict=True))
+
+    def widths(_: Run, launches: Sequence[Launch]) -> dict[str, float]:
+        (name,) = {launch.group for launch in launches}
+        made = max(launch.round for launch in launches)
+        return {name: math.inf if made < 3 else math.sqrt(needed[name] / made)}
+
+    monkeypatch.setattr(sizing, "widths", widths)
+
+
+@pytest.mark.usefixtures("_widths")
+def test_a_budget_of_claims_goes_to_whole_groups(planned: session.Planned) -> None:
+    easy, hard = (group.name for group in planned.plan.groups)
+    engine = Pretence(["a"])
+    ended = coordinator.run(of_claims(planned, 1000.0), engine, Ears())
+    units = [(unit.planned.plan.groups[0].name, unit.until) for _, unit in engine.started[1:]]
+    assert units == [(easy, 3), (hard, 3), (hard, 7)]
+    assert ended.results.run.stops == {easy: Stop(StopReason.PRECISION, 3), hard: Stop(StopReason.PRECISION, 7)}
+    # a launch takes 1 s: there is no time for the eleven of a second group
+    engine = Pretence(["a"])
+    ended = coordinator.run(of_claims(planned, 12.0), engine, Ears())
+    assert ended.results.run.stops[hard] == Stop(StopReason.BUDGET, 0)
+    assert len({unit.planned.plan.groups[0].name for _, unit in engine.started[1:]}) == 1
+
+
+@pytest.mark.usefixtures("_widths")
+@pytest.mark.parametrize("budget", [None, 1000.0])
+def test_a_run_in_slots_that_was_interrupted_goes_on_in_slots(planned: session.Planned, budget: float | None) -> None:
+    planned = of_claims(planned, budget) if budget else planned
+    ended = coordinator.run(planned, Pretence(["a", "a"], interrupts_after=10), Ears())
+    assert ended.interrupted
+    before, run = ended.results.launches, session.read(ended.folder).run
+    assert (run.slots, run.machine) == (2, Machine("a"))
+    engine = Pretence(["a", "a"])
+    again = coordinator.resume(session.Earlier(RunFolder.open(ended.folder), run, planned), engine, Ears())
+    assert (again.folder, again.results.run.id, again.results.run.started) == (ended.folder, run.id, run.started)
+    assert again.results.launches[: len(before)] == before
+    assert {unit.to_prepare for _, unit in engine.started} == {True, False}
+    for group, rounds in zip(planned.plan.groups, (3, 7) if budget else (2, 2), strict=True):
+        assert rounds_of(again.results.launches, group.name) == {0: 2} | dict.fromkeys(range(1, rounds + 1), 3)
+    whole = coordinator.resume(session.Earlier(RunFolder.open(ended.folder), run, planned), Pretence(["a"]), Ears())
+    assert len(whole.results.launches) == len(again.results.launches)
+
+
+def test_a_run_in_slots_does_not_go_on_with_another_image(planned: session.Planned) -> None:
+    ended = coordinator.run(planned, Pretence(["a"], interrupts_after=5), Ears())
+    run = session.read(ended.folder).run
+    moved = replace(run, images=dict.fromkeys(run.images, "sha256:" + "cd" * 32))
+    with pytest.raises(UsageError, match="the image of"):
+        coordinator.resume(session.Earlier(RunFolder.open(ended.folder), moved, planned), Pretence(["a"]), Ears())

@@ -242,6 +242,7 @@ def test_what_on_means(planned: session.Planned, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(UsageError, match="--slots is of this machine"):
         engines.chosen(asked)
     with pytest.raises(
-        CannotRunHereError, match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\."
+        CannotRunHereError,
+        match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\.\nType `ray status`",
     ):
         RayCluster("127.0.0.1:1").__enter__()
