@@ -139,9 +139,9 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups,
-    equally far, or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells count as the same. With `profile_calls` it is no measurement
-    (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
+    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far,
+    or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells
+    count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
     says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
     taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
     driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
