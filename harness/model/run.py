@@ -141,14 +141,14 @@ class Plan:
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
     when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far,
     or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells
-    count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is launched once, and its first call and so many later ones are profiled. `interleave`
-    says how the cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were
-    taken in place of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the
-    driver compiles some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or
-    BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are
-    all given may do without. `claims` are the issues whose claims alone are measured, such as T#40261:
-    without a `precision`, a group ends when it tells of each of them what it can (analysis/sizing.py). `shard`: it is
-    part of a larger plan; None where it is all of one.
+    count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is launched once, and its
+    first call and so many later ones are profiled. `interleave` says how the cells of a round are measured, and `clock`
+    what of them. `stand_ins` are the environments that were taken in place of a suite's own. `compiled` says, in a few
+    words, how each environment runs of whose GPU code the driver compiles some or all. `lock_clocks` is what the clocks
+    of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0
+    is launched; a small run whose lengths are all given may do without. `claims` are the issues whose claims alone are
+    measured, such as T#40261: without a `precision`, a group ends when it tells of each of them what it can
+    (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is all of one.
     """
 
     groups: Sequence[Group]
