@@ -103,7 +103,8 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
         )
     if launch.samples:
         unit = "CPU ms" if clock is Clock.CPU else "ms"
-        return f"{launch.centre * 1e3:.3g} {unit} a step"
+        shown = launch.centre * 1e3
+        return f"{shown:{'.3g' if shown < 999.5 else ',.0f'}} {unit} a step"
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
 
 

@@ -169,6 +169,13 @@ def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_c
     assert second.startswith("[1/4] ")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.01234, "12.3 ms a step"), (0.9994, "999 ms a step"), (72.345, "72,345 ms a step")]
+)
+def test_a_long_step_is_told_without_an_exponent(seconds, told):
+    assert describe(launch(samples=[Sample(seconds, 1)])) == told
+
+
 def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
     told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
     PlainLaunches(replace(plan(), clock=Clock.CPU)).end(told)
