@@ -260,7 +260,8 @@ class _Family:
         for cell in cells:
             if cell not in self._found.series:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
-                where = f"{status} in {cell.environment}" if status else f"nothing was timed in {cell.environment}"
+                is_seen = status and status is not Status.OK
+                where = f"{status} in {cell.environment}" if is_seen else f"nothing was timed in {cell.environment}"
                 outcome = Outcome.NOT_MEASURED if status is Status.INTERRUPTED else Outcome.CANNOT_RUN
                 if outcome is Outcome.NOT_MEASURED and told:
                     return outcome, None, 0.0, told

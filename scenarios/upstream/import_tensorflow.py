@@ -38,16 +38,21 @@
 # along = "environment"
 # of    = "import"
 # ///
-"""The import, in a fresh process. Later releases load Keras when it is first asked for, and so not here."""
+"""The import, in a fresh process, and as the step the first use of Keras, which later releases load only then."""
 
 from kit import main
 
 
 def scenario(bench):
-    """Time the import."""
+    """Time the import, then the first use of Keras."""
     with bench.phase("import"):
         import tensorflow as tf
     bench.observe("tensorflow", tf.__version__)
+
+    def first_use():
+        return str(tf.keras.layers.Dense)
+
+    bench.once(first_use)
 
 
 if __name__ == "__main__":

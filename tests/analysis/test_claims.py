@@ -288,6 +288,12 @@ def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     assert result.at.outcome is Outcome.CONFIRMED
 
 
+def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
+    only = [launch(each, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for each in (WORSE, BETTER)]
+    (result,) = results(only)
+    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "nothing was timed in tf2.0")
+
+
 def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
     (result,) = results(leaking(0.0, calls=40), [LEAK])
     assert (result.at.outcome, result.at.why) == (
