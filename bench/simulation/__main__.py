@@ -4,7 +4,7 @@ import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import product
 from typing import Protocol
@@ -12,7 +12,19 @@ from typing import Protocol
 from bench.simulation.bisection import search
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
-from bench.simulation.nights import RULES, Kind, Whole, between, false_a_year, found_share, whole
+from bench.simulation.nights import (
+    FIRST,
+    NIGHTS,
+    RULES,
+    SOON,
+    Kind,
+    Whole,
+    at_most,
+    between,
+    delays,
+    false_count,
+    whole,
+)
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
@@ -320,46 +332,51 @@ def _searches(trials: int, seed: int) -> None:
 
 def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n## Nights\n")
-    wholes = pool.map(partial(_whole, max(1, tables // 12), seed), Kind)
     heads = ["nights", "years of series", "false suspicions", "false alarms", "suspected within 5 nights", "confirmed"]
-    _print([*heads, "one issue", "edits"], (_whole_row(kind, of) for kind, of in zip(Kind, wholes, strict=True)))
+    _print([*heads, "one issue", "edits"], _whole_rows(pool, max(1, 3 * tables // 50), seed))
     print()
-    trials = {name: 4 * tables // 5 if name == "harness" else tables // 12 for name in RULES}
+    trials = {name: max(1, tables // 12 if "otava" in name else 4 * tables // 5) for name in RULES}
     kinds = [*((kind, 0.05, 1.0) for kind in (Kind.STILL, Kind.DRIFT, Kind.SPIKES, Kind.HOSTS))]
     kinds += [(Kind.DRIFT, 0.05, 2.0), (Kind.DRIFT, 0.10, 2.0)]
     heads = [f"{step:.0%}, {kind}{', twice the noise' if noise > 1.0 else ''}" for kind, step, noise in kinds]
-    rows = ([name, *pool.map(partial(_found_cell, name, trials[name], seed), kinds)] for name in RULES)
+    rows = ([name, *(_found_cell(pool, name, trials[name], seed, of) for of in kinds)] for name in RULES)
     _print(["rule", *heads], rows)
     print()
     _print(["rule", "of", *Kind], _false_rows(pool, trials, seed))
 
 
-def _whole_row(kind: Kind, of: Whole) -> list[str]:
-    shares = [_of(count, of.changes) for count in (of.soon, of.confirmed, of.alarmed)]
-    return [kind, f"{of.years:.0f}", str(of.false_suspicions), str(of.false_alarms), *shares, str(of.edits)]
+def _whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterator[list[str]]:
+    made = {kind: pool.map(partial(whole, kind, seed), range(histories)) for kind in Kind}
+    for kind, each in made.items():
+        of = Whole(*(sum(values) for values in zip(*map(astuple, each), strict=True)))
+        shares = [_of(count, of.changes) for count in (of.soon, of.confirmed, of.alarmed)]
+        yield [kind, f"{of.years:.0f}", str(of.false_suspicions), str(of.false_alarms), *shares, str(of.edits)]
 
 
-def _of(count: int, whole: int) -> str:
+def _of(count: int, all_: int) -> str:
     """`58 of 60 (88 to 100 %)`."""
-    low, high = between(count, whole)
-    return f"{count} of {whole} ({100.0 * low:.0f} to {100.0 * high:.0f} %)"
+    low, high = between(count, all_)
+    return f"{count} of {all_} ({100.0 * low:.0f} to {100.0 * high:.0f} %)"
+
+
+def _chunks(trials: int) -> list[range]:
+    return [range(first, min(first + 20, trials)) for first in range(0, trials, 20)]
 
 
 def _false_rows(pool: ProcessPoolExecutor, trials: Mapping[str, int], seed: int) -> Iterator[list[str]]:
     for name in RULES:
+        years = trials[name] * (NIGHTS - FIRST) / 365.0
         for of in ("ratios",) if name == "harness" else ("times", "ratios"):
-            false = pool.map(partial(false_a_year, name, of == "times", trials[name], seed), Kind)
-            yield [name, of, *(f"{each:.2f} (at most {most:.2f})" for each, most in false)]
+            told = {kind: pool.map(partial(false_count, name, of, kind, seed), _chunks(trials[name])) for kind in Kind}
+            counts = [sum(each) for each in told.values()]
+            yield [name, of, *(f"{count / years:.2f} (at most {at_most(count) / years:.2f})" for count in counts)]
 
 
-def _found_cell(name: str, trials: int, seed: int, of: tuple[Kind, float, float]) -> str:
-    kind, step, noise = of
-    told = found_share(name, kind, step, trials, seed=seed, noise=noise)
-    return f"{_of(told.soon, told.changes)}, {told.ever} ever ({told.nights:g})"
-
-
-def _whole(histories: int, seed: int, kind: Kind) -> Whole:
-    return whole(kind, histories, seed)
+def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, of: tuple[Kind, float, float]) -> str:
+    found = [each for part in pool.map(partial(delays, name, of, seed), _chunks(trials)) for each in part]
+    told = sorted(each for each in found if each is not None)
+    soon = _of(sum(each <= SOON for each in told), trials)
+    return f"{soon}, {len(told)} ever ({told[len(told) // 2] if told else '-'})"
 
 
 def _percent(share: float) -> str:

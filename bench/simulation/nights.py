@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -77,9 +77,9 @@ class Nights:
     errors: Floats
     cut: int
 
-    def series(self, count: int) -> list[Series]:
-        """What a history has of the first nights."""
-        points = [self.point(night) for night in range(count)]
+    def series(self, points: Sequence[Point]) -> list[Series]:
+        """What a history has of the first nights, of which these are the points."""
+        count = len(points)
         key = Key("m-1", "step", "cpu", (), "tf2.1", "tf1.14")
         if self.kind is Kind.REPLACED and count > self.cut:
             return [Series(key, points[: self.cut]), Series(replace(key, machine="m-2"), points[self.cut :])]
@@ -129,11 +129,11 @@ Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 def ours(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
     """What is suspected, by the history's own states."""
-    known = Known()
+    points = [of.point(night) for night in range(NIGHTS)]
     for count in range(first, NIGHTS + 1):
-        for series in of.series(count):
+        for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            said = judged(series, known=known)
+            said = judged(series)
             for change, finding in zip(said.changes, said.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index
@@ -232,15 +232,6 @@ RULES: dict[str, Rule] = {
 }
 
 
-class Told(NamedTuple):
-    """Of so many changes: those that were told within five nights, at all, and after how many nights half were."""
-
-    changes: int
-    soon: int
-    ever: int
-    nights: float
-
-
 def false_alarms(rule: Rule, of: Nights, values: Floats) -> int:
     """How many changes a rule tells of a series that has none. One change told twice counts once."""
     found: list[int] = []
@@ -255,13 +246,10 @@ def delay(rule: Rule, of: Nights, values: Floats, at: int) -> int | None:
     return next((count - at for count, index in rule(of, values, at + 1) if abs(index - at) <= NEAR), None)
 
 
-def false_a_year(name: str, times: bool, trials: int, seed: int, kind: Kind) -> tuple[float, float]:
-    """How many false alarms a rule gives a series in a year, of times or of ratios; and at most, with 95 %."""
-    draw = np.random.default_rng(seed)
-    made = (nights(kind, draw) for _ in range(trials))
-    false = sum(false_alarms(RULES[name], each, each.times if times else each.ratios) for each in made)
-    years = trials * (NIGHTS - FIRST) / 365.0
-    return false / years, at_most(false) / years
+def false_count(name: str, of: str, kind: Kind, seed: int, trials: Sequence[int]) -> int:
+    """How many false alarms a rule gives in all, of the times or the ratios of series with these numbers."""
+    made = (nights(kind, np.random.default_rng([seed, trial])) for trial in trials)
+    return sum(false_alarms(RULES[name], each, each.times if of == "times" else each.ratios) for each in made)
 
 
 def at_most(count: int) -> float:
@@ -275,24 +263,27 @@ def between(count: int, of: int) -> tuple[float, float]:
     return low, float(betaincinv(count + 1, of - count, 0.975)) if count < of else 1.0
 
 
-def found_share(name: str, kind: Kind, step: float, trials: int, *, seed: int, noise: float = 1.0) -> Told:
-    """Of ratios: how many changes a rule tells within five nights and at all, and the nights it takes."""
-    draw = np.random.default_rng(seed)
-    delays = []
-    for _ in range(trials):
+def delays(name: str, of: tuple[Kind, float, float], seed: int, trials: Sequence[int]) -> list[int | None]:
+    """After how many nights a rule tells that the ratio changed, in series with these numbers.
+
+    `of` is what the nights are, by how much the time changes (0.05), and how many times as noisy as usual it is.
+    """
+    kind, step, noise = of
+    told = []
+    for trial in trials:
+        draw = np.random.default_rng([seed, trial])
         at = int(draw.integers(30, 80))
         made = nights(kind, draw, step=math.log1p(step), at=at, noise=noise)
-        delays.append(delay(RULES[name], made, made.ratios, at))
-    told = [each for each in delays if each is not None]
-    median = float(np.median(told)) if told else math.nan
-    return Told(trials, sum(each <= SOON for each in told), len(told), median)
+        told.append(delay(RULES[name], made, made.ratios, at))
+    return told
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Of histories: their years of series, false suspicions, and issues opened for no change; of what did change, how
-    many there are, how many were suspected within five nights, confirmed, and have exactly one issue; and how many
-    issues were edited after they were opened.
+    """Of a history, or of several together: their years of series, false suspicions, and issues opened for no change.
+
+    Of what did change, how many there are, how many were suspected within five nights, were confirmed, and have exactly
+    one issue; and how often an issue was edited after it was opened.
     """
 
     years: float
@@ -305,18 +296,13 @@ class Whole:
     edits: int
 
 
-def whole(kind: Kind, histories: int, seed: int, *, cells: int = 8) -> Whole:
+def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
     """The whole way, night after night: added to a history, detected, confirmed side by side, alarmed.
 
-    Half of the histories' cells become 5 % slower at some night. Each night up to three suspicions are measured again
+    Half of the history's cells become 5 % slower at some night. Each night up to three suspicions are measured again
     (ten paired rounds of both sides), and the issues of a repository are brought up to date.
     """
-    draw = np.random.default_rng(seed)
-    each = [_whole(kind, draw, cells) for _ in range(histories)]
-    return Whole(*(sum(values) for values in zip(*map(astuple, each), strict=True)))
-
-
-def _whole(kind: Kind, draw: np.random.Generator, cells: int) -> Whole:
+    draw = np.random.default_rng([seed, number])
     cut = NIGHTS // 2 + int(draw.integers(-15, 15))
     ats = [_at(kind, cut, draw) if cell % 2 else None for cell in range(cells)]
     made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from harness.history.database import Database, Row, connect
 from harness.history.database import where as place
@@ -291,14 +292,22 @@ def decision_of(document: object, where: object) -> Decision:
 
 
 def _made(kind: type[Kept], document: object, where: object) -> Kept:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        value: Kept = TypeAdapter(kind).validate_python(document)
+        value: Kept = _adapters()[kind].validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DamagedError(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     return value
+
+
+@cache
+def _adapters() -> Mapping[type, Any]:
+    """Made once: to make one takes as long as to read hundreds."""
+    from pydantic import TypeAdapter
+
+    return {kind: TypeAdapter(kind) for kind in (Note, Decision)}
 
 
 def _facts(summary: Summary) -> str:
