@@ -388,7 +388,8 @@ def _added(paths: Sequence[Path]) -> list[Path]:
         with History.open(writing=True, told=say) as history:
             read, added = read + len(summaries), added + len(history.add_all(summaries))
             where = history.name
-    there = f", {read - added} were there already" if read > added else ""
+    known = read - added
+    there = f", {known} {'was' if known == 1 else 'were'} there already" if known else ""
     typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
     return left_out
 

@@ -19,6 +19,8 @@ PATIENCE = 60.0
 
 _POLL = 0.2
 
+_ANOTHER = "Name another file with HARNESS_HISTORY."
+
 #: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
 _LOCK = 1213158227
 
@@ -118,11 +120,12 @@ class _DuckDB:
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
                     raise _damaged(self._path, "it is no DuckDB database") from None
-                raise CannotRunHereError(f"The history {self._path} cannot be opened: {_first(error)}") from None
+                raise CannotRunHereError(
+                    f"The history {self._path} cannot be opened: {_first(error)}", _ANOTHER
+                ) from None
             except OSError as error:
                 raise CannotRunHereError(
-                    f"The history {self._path} cannot be written: {error.strerror}.",
-                    "Name another file with HARNESS_HISTORY.",
+                    f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
                 ) from None
             except duckdb.Error as error:
                 raise _damaged(self._path, f"DuckDB says {_first(error)}") from None
@@ -203,7 +206,10 @@ class _Postgres:
             named = conninfo.conninfo_to_dict(dsn)
             self.name = conninfo.make_conninfo("", **{key: value for key, value in named.items() if key != "password"})
         except psycopg.ProgrammingError:
-            raise UsageError("HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.") from None
+            raise UsageError(
+                "HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.",
+                "For example: postgresql://me@host/history",
+            ) from None
         try:
             self._connection = psycopg.connect(dsn, connect_timeout=10)
         except psycopg.OperationalError as error:

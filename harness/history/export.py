@@ -31,15 +31,20 @@ def to_folder(history: History, folder: Path) -> int:
             if lines:
                 write_atomically(folder / f"{name}.jsonl", lines)
     except OSError as error:
-        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
+        raise CannotRunHereError(
+            f"{folder} cannot be written: {error.strerror}.", "Name another folder with --git."
+        ) from None
     return written
 
 
 def summaries(folder: Path) -> list[Path]:
     """The runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
-    found = sorted(folder.glob("[0-9]*-[0-9]*/*.json"))
+    found = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
     if not found:
-        raise UsageError(f"{folder} has no summaries of runs.", "harness history export --git writes them.")
+        raise UsageError(
+            f"{folder} has no summaries of runs.",
+            "harness history export --git writes them; folders of runs are read from --results.",
+        )
     return found
 
 

@@ -190,8 +190,28 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
         history("export", "--format", "none")
     with pytest.raises(UsageError, match="--git DIR or --format NAME"):
         history("export")
-    with pytest.raises(CannotRunHereError, match="cannot be written"):
+    with pytest.raises(CannotRunHereError, match=r"cannot be written: .*\nName another folder with --git"):
         history("export", "--git", "/proc/none")
+
+
+def test_folders_of_runs_are_no_summaries(history: Command) -> None:
+    night(11)
+    with pytest.raises(UsageError, match="folders of runs are read from --results"):
+        history("rebuild", "--from", "results")
+
+
+def test_a_history_that_is_a_folder_is_refused_with_what_to_do(
+    history: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path))
+    with pytest.raises(CannotRunHereError, match=r"cannot be opened: .*\nName another file with HARNESS_HISTORY"):
+        history("list")
+
+
+def test_one_run_was_there_and_two_were(history: Command) -> None:
+    night(11)
+    history("add", "--all")
+    assert history("add", "--all").stdout.endswith(", 1 was there already.\n")
 
 
 @pytest.fixture
