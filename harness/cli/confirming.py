@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from harness import session
-from harness.cli.messages import interruptible, say
+from harness.cli.messages import interruptible, say, tell
 from harness.cli.running import Heard
 from harness.history import confirm as confirming
 from harness.history.index import History
@@ -17,7 +15,7 @@ from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
 from harness.model.launch import Status
-from harness.model.texts import counted
+from harness.model.texts import counted, escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,8 @@ class Asked:
     def refuse(self) -> None:
         """Raises UsageError with what could be confirmed, where something could."""
         if self.suspected:
-            told = "\n".join(f"  {each.key.cell} since {each.since}: {each.ratio:.3f}×" for each in self.suspected)
+            each_told = (f"{escaped(each.key.cell)} since {each.since}: {each.ratio:.3f}×" for each in self.suspected)
+            told = "\n".join(f"  {line}" for line in each_told)
             raise UsageError(
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{told}",
                 "Choose with -s, -e and -a, or type --all-suspected.",
@@ -61,7 +60,7 @@ def confirm(asked: Asked, usual: session.Request, scripts: Sequence[Path], *, wa
         return Exit.OK
     here, code = machine(), Exit.OK
     for some in confirming.together(asked.suspected):
-        cell, since = some[0].key.cell, some[0].since
+        cell, since = escaped(some[0].key.cell), some[0].since
         heard = Heard()
         try:
             if some[0].key.machine != here.id:
@@ -86,11 +85,11 @@ def confirm(asked: Asked, usual: session.Request, scripts: Sequence[Path], *, wa
                 code = Exit.CELLS_FAILED
                 failed = any(each.status is not Status.OK for each in ended.results.launches)
                 why = "launches failed, and its report says why" if failed else "take more --rounds"
-                typer.echo(f"Still suspected: {finding.key.cell}. {ended.folder} does not settle it: {why}.")
+                tell(f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} does not settle it: {why}.")
                 continue
             with History.open(told=say) as history:
                 history.decide(decision)
-            typer.echo(_told(finding, decision, ended.folder))
+            tell(_told(finding, decision, ended.folder))
             if decision.confirmed and decision.ratio > 1.0 and code is Exit.OK:
                 code = Exit.SLOWER
     return code
@@ -104,4 +103,4 @@ def _told(finding: Finding, decision: Decision, folder: Path) -> str:
     said = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     since = f"suspected {finding.ratio:.3f}× since {finding.since}"
-    return f"{said}: {finding.key.cell} takes {interval} side by side; {since}. See {folder}"
+    return f"{said}: {escaped(finding.key.cell)} takes {interval} side by side; {since}. See {folder}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.messages import columns, say
+from harness.cli.messages import columns, say, tell
 from harness.cli.report import save
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
@@ -88,14 +88,14 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
     ]
     points = [counted(each.points, "point") for each in runs]
     for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
-        typer.echo(escaped(line, keep="\n\t"))
+        tell(escaped(line))
     for note in notes:
-        typer.echo(escaped(f"{note.when}: {note.text}", keep="\n\t"))
+        tell(escaped(f"{note.when}: {note.text}"))
     for each in decisions:
         said = "confirmed" if each.confirmed else "refuted"
         size = f"{each.ratio:.3f}× ({each.low:.3f} to {each.high:.3f}) side by side"
         line = f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said}, {size} ({each.run})"
-        typer.echo(escaped(line, keep="\n\t"))
+        tell(escaped(line))
 
 
 @app.command()
@@ -115,10 +115,10 @@ def show(
         typer.echo(codec.dumps([_document(each) for each in found], indent=2))
     elif points:
         for each in found:
-            typer.echo("\n".join([_head(each), *(f"  {line}" for line in columns([*map(_row, each.points)]))]))
+            tell("\n".join([_head(each), *(f"  {line}" for line in columns([*map(_row, each.points)]))]))
     else:
         rows = [(_head(each), counted(len(each.points), "run"), *_row(each.points[-1])) for each in found]
-        typer.echo("\n".join(columns(rows)))
+        tell("\n".join(columns(rows)))
 
 
 @app.command()
@@ -217,11 +217,11 @@ def alarm(
         say("Nothing is confirmed to take longer: no issue is written.")
     for step in steps:
         if dry_run:
-            typer.echo(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
+            tell(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
             continue
         assert github is not None
         done = github.do(step)
-        typer.echo(f"{step.what} {step.alarm.title}{f': {done.address}' if done else ''}")
+        tell(escaped(f"{step.what} {step.alarm.title}{f': {done.address}' if done else ''}"))
     if dry_run and not github:
         say("Without GITHUB_REPOSITORY and GITHUB_TOKEN no issues are looked at that are there already.")
 
@@ -403,7 +403,7 @@ def _end(left_out: Sequence[Path]) -> None:
 def _head(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
-    return f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}"
+    return escaped(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
 def _earlier(output: Path | None) -> str:

@@ -47,6 +47,11 @@ def say_not_written(error: OSError) -> None:
     )
 
 
+def tell(text: object) -> None:
+    """Print a result, in one line or several, on stdout; escaped as `say` does."""
+    print(escaped(str(text), keep="\n\t"), flush=True)
+
+
 def say_defect(error: Exception) -> None:
     """What is said of an error that nobody foresaw, and what to attach; `HARNESS_DEBUG=1` shows its traceback."""
     if os.environ.get("HARNESS_DEBUG"):

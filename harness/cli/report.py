@@ -11,7 +11,7 @@ from harness import session
 from harness.cli import completion
 from harness.cli.messages import say
 from harness.files import write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.report.formats import names
 
 if TYPE_CHECKING:
@@ -43,13 +43,19 @@ def report(
         bool, typer.Option("--full", help="Write everything to report.md, however long, and no details.md.")
     ] = False,
 ) -> None:
-    """Write a run's report again from its launches, or in another tool's format."""
+    """Write a run's report again from its launches, or in another tool's format.
+
+    The report of a run in which no cell gave a number or an observation ends with exit code 1.
+    """
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
     if not format:
-        show(session.report(run, full=full))
+        results = session.read(run)
+        show(session.report(run, results, full=full))
+        if not session.has_numbers(results):
+            raise typer.Exit(Exit.CELLS_FAILED)
     elif output:
         save(output, session.export(run, format))
     else:

@@ -14,7 +14,6 @@ from harness.cli.options import FailOn, FailOnClaim
 from harness.fleet import coordinator, engines, ssh
 from harness.model.backend import Progress
 from harness.model.errors import Exit
-from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.texts import json_escaped
 from harness.runner.walk import WalkListener
@@ -114,10 +113,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
     """How a run ends the command. What failed wins over a gate, and a run without a number has failed."""
-    found, profiled = ended.results.found, False
-    if ended.results.run.plan.profile_calls:
-        profiled = any(launch.status is Status.OK for launch in ended.results.launches)
-    if ended.broken or not (found.series or found.observed or profiled):
+    if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
     gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
     return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate

@@ -16,7 +16,7 @@ from harness.model.errors import UsageError
 from harness.model.launch import Launch
 from harness.model.run import Group, MachineFacts, Run, Shard, Stop, StopReason, Unavailable
 from harness.model.scenario import MACHINE, Cell, Scenario
-from harness.model.texts import counted, joined
+from harness.model.texts import counted, escaped, joined
 from harness.plan import shards
 from harness.plan.groups import name_of
 from harness.session.reporting import report
@@ -47,7 +47,7 @@ class Merged:
     def lacks(self) -> list[str]:
         """A sentence for each thing that it lacks."""
         absent = [
-            f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}."
+            escaped(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
             for shard, groups in self.missing.items()
         ]
         return [*self.left_out, *self.unfinished, *absent]
@@ -165,7 +165,7 @@ def _refuse_other(first: _Part, other: _Part) -> None:
         told.append("the cells of a group")
     if told:
         raise UsageError(
-            f"{first.path} and {other.path} are of different plans: {joined(told)}.",
+            f"{first.path} and {other.path} are of different plans: {escaped(joined(told))}.",
             "Merge runs of one plan: the same command on each machine, but for --shard, and the same --seed.",
         )
 
@@ -210,7 +210,7 @@ def _refuse_twice(parts: Sequence[_Part]) -> None:
             other = owner.setdefault(at, part)
             if other is not part:
                 raise UsageError(
-                    f"{other.path} and {part.path} both have round {at[2]} of {at[1]}, from one machine.",
+                    f"{other.path} and {part.path} both have round {at[2]} of {escaped(at[1])}, from one machine.",
                     "Leave one of them out.",
                 )
 

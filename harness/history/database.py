@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.files import append, data_dir, remedy
+from harness.files import append, data_dir, read_text, remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 #: For so many seconds another writer is waited for.
@@ -171,7 +171,10 @@ class _DuckDB:
         path = self._beside(kind)
         if not path.exists():
             return []
-        return list(_lines(path.read_text(encoding="utf-8").splitlines(), path))
+        try:
+            return list(_lines(read_text(path).splitlines(), path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
 
     def keep(self) -> None:
         with self._telling():
@@ -308,7 +311,7 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
         if line.strip():
             try:
                 yield json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
 
 

@@ -11,11 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.files import write_atomically
+from harness.files import read_text, write_atomically
 from harness.history import summary
 from harness.history.index import History, decision_of, note_of
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Point, Series
+from harness.model.texts import escaped
 from harness.report.escape import dumps
 
 
@@ -58,11 +59,14 @@ def take_words(history: History, folder: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    try:
+        text = read_text(path) if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
     for number, line in enumerate(text.splitlines(), 1):
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
 
 
@@ -94,7 +98,7 @@ def _otava(series: Sequence[Series]) -> str:
     for points in sorted(whole, key=lambda points: points[0].started):
         first = points[0]
         ratios = [f"{_ratio(points[column]):.6g}" for column in range(len(compared))]
-        writer.writerow([first.started, first.run, first.origin.commit, *ratios])
+        writer.writerow([first.started, first.run, escaped(first.origin.commit), *ratios])
     return text.getvalue()
 
 
@@ -158,8 +162,9 @@ def _labels(series: Series) -> str:
         "way": key.way,
         **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
     }
-    escaped = {name: re.sub(r'([\\"])', r"\\\1", value).replace("\n", r"\n") for name, value in told.items() if value}
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+    # without control characters, which a terminal acts upon; of those OpenMetrics escapes line feeds alone
+    shown = {name: re.sub(r'([\\"])', r"\\\1", escaped(value)) for name, value in told.items() if value}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
 
 
 def _newest(series: Sequence[Series]) -> list[tuple[Series, Point]]:
@@ -181,7 +186,7 @@ def _newest(series: Sequence[Series]) -> list[tuple[Series, Point]]:
 def _name(series: Series, with_machine: bool) -> str:
     key = series.key
     machine = f" on {series.points[-1].origin.machine or key.machine}" if with_machine else ""
-    return f"{key.cell} / {key.versus}{machine}"
+    return escaped(f"{key.cell} / {key.versus}{machine}")
 
 
 def _ratio(point: Point) -> float:

@@ -18,6 +18,7 @@ from harness.machine.lock import is_held
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import CellPoint, Measured, Measurer, Software, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
+from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
@@ -25,6 +26,9 @@ from harness.store import codec
 
 #: How many characters of a SHA-256 a hash of a history has.
 _LENGTH = 16
+
+#: The largest log of a ratio, on either side of zero: of the longest sample over the shortest.
+_LOG = math.log(SAMPLE.most / SAMPLE.least)
 
 #: What the id of a run is, which becomes a file's name.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -96,6 +100,11 @@ def read(path: Path) -> Summary:
         data = read_bytes(path)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    if not data.lstrip().startswith(b"{") or b'"points"' not in data:
+        raise UsageError(
+            f"{path} is neither a run's folder nor the summary of a run.",
+            "Name folders under results/, or files that harness history export --git wrote.",
+        )
     return _checked(codec.load(Summary, data, path), path)
 
 
@@ -108,11 +117,15 @@ def _checked(summary: Summary, path: Path) -> Summary:
     except ValueError:
         raise DamagedError(path, f"{summary.started!r} is no instant") from None
     known = {each.machine.id for each in summary.machines}
+    for identity in known:
+        if not _ID.fullmatch(identity):
+            raise DamagedError(path, f"{identity[:100]!r} is no id of a machine")
     for point in summary.points:
         if point.machine not in known:
             raise DamagedError(path, f"a point is of {point.machine!r}, which is none of its machines")
         logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
-        if not all(value is None or math.isfinite(value) for value in (*logs, *times)):
+        are_whole = all(value is None or abs(value) <= _LOG for value in logs)
+        if not are_whole or not all(value is None or value in LENGTH for value in times):
             raise DamagedError(path, "a point has a number that is none")
     return summary
 

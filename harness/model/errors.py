@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from harness.model.texts import escaped
+
 
 class Exit(IntEnum):
     """The exit codes of every command."""
@@ -50,7 +52,7 @@ class DamagedError(UsageError):
     """A file of the harness's own is not what it wrote; `why` is a clause."""
 
     def __init__(self, where: object, why: str) -> None:
-        super().__init__(f"{where} is damaged: {why}.")
+        super().__init__(f"{where} is damaged: {escaped(why)}.")
 
 
 @dataclass(frozen=True, slots=True)

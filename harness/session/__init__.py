@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, versions
     from harness.session.forecast import Outlook, outlook
     from harness.session.planning import Planned, plan
-    from harness.session.reporting import Gate, Written, compare, export, gate, read, report
+    from harness.session.reporting import Gate, Written, compare, export, gate, has_numbers, read, report
     from harness.session.request import ProfileRequest, Request
     from harness.session.running import Earlier, Ended, Listener, earlier, resume, run
 
 _NAMES = {
     "forecast": ("Outlook", "outlook"),
     "planning": ("Planned", "plan"),
-    "reporting": ("Gate", "Written", "compare", "export", "gate", "read", "report"),
+    "reporting": ("Gate", "Written", "compare", "export", "gate", "has_numbers", "read", "report"),
     "request": ("ProfileRequest", "Request"),
     "running": ("Earlier", "Ended", "Listener", "earlier", "resume", "run"),
 }

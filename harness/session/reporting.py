@@ -13,6 +13,7 @@ from harness.analysis.verdicts import Verdict
 from harness.backends import registry
 from harness.files import cache_dir
 from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.launch import Status
 from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Comparison
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
@@ -64,6 +65,13 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
         return Written(stored.write_reports(files.of_profiles(made), again), made.sections())
     told = sections.build(results)
     return Written(stored.write_reports(files.made(results, told, full=full, cache=cache_dir()), again), told)
+
+
+def has_numbers(results: Results) -> bool:
+    """Whether some cell of a run has a number, an observation or a profile. A run without any has failed."""
+    if results.run.plan.profile_calls:
+        return any(launch.status is Status.OK for launch in results.launches)
+    return bool(results.found.series or results.found.observed)
 
 
 def export(folder: Path, format: str) -> bytes:

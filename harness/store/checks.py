@@ -32,6 +32,8 @@ def check_run(run: Run) -> None:
     """A run.json."""
     check_name("id", run.id)
     check_instant("started", run.started)
+    for machine in filter(None, [run.machine, *(each.machine for each in run.machines)]):
+        check_name("the id of a machine", machine.id)
     for facts in (run.host, run.backend.more):
         _facts(facts)
     environments = _by_name("environments", run.environments)

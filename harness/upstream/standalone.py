@@ -40,14 +40,31 @@ def standalone(
     return made
 
 
+def _parsed(text: str) -> ast.Module:
+    """A scenario's file, which may be another's. Raises UsageError where it is no Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deep"
+        raise UsageError(
+            f"The scenario's text in run.json is no Python ({line}), so that no script can be made of it.",
+            "What the run measured is in its report.md.",
+        ) from None
+
+
 def _script(scenario: Scenario, text: str) -> str:
     """A plain script as the work: it is executed once, whole."""
-    tree = ast.parse(text)
-    (found,) = [
-        ast.get_source_segment(text, node) or ""
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SCRIPT"
-    ]
+    tree = _parsed(text)
+    found = next(
+        (
+            ast.get_source_segment(text, node) or ""
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SCRIPT"
+        ),
+        None,
+    )
+    if found is None:
+        raise UsageError("The scenario's text in run.json is not what the harness writes around a plain script.")
     name = Path(scenario.script).stem + ".py"
     return (
         f"{found}\n\n\ndef scenario(bench):\n"
@@ -57,7 +74,7 @@ def _script(scenario: Scenario, text: str) -> str:
 
 def _work(text: str, kit: Path) -> str:
     """The scenario without its header and what runs it, after what it takes of the kit."""
-    tree = ast.parse(text)
+    tree = _parsed(text)
     kept, taken = [], []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:

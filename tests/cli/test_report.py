@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -60,6 +61,19 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     done = harness("report", str(folder), "--full", "--format", "md")
     assert done.returncode == 2
     assert "Leave one of them out." in done.stderr
+
+
+def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(
+    harness: Harness, folder: Path
+) -> None:
+    path = folder / "launches.jsonl"
+    launches = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.dumps({**each, "status": "failed", "samples": [], "observations": {}}) for each in launches]
+    path.write_text("\n".join([*lines, ""]))
+    done = harness("report", str(folder))
+    assert done.returncode == 1, done.stderr
+    assert (folder / "report.md").is_file()
+    assert harness("report", str(folder), "--format", "json").returncode == 0
 
 
 def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folder: Path) -> None:

@@ -148,6 +148,7 @@ def test_a_file_that_is_no_summary_is_named(text: str, tmp_path: Path) -> None:
         {"run": ""},
         {"started": "yesterday"},
         {"machines": []},
+        {"machines": [{"machine": {"id": "m-1\x1b[31m", "name": ""}}]},
         {"points": [{"machine": "m-00000001", "scenario": "s", "device": "cpu", "axes": {}, "environment": "e"}]},
     ],
 )
@@ -157,6 +158,27 @@ def test_a_summary_that_cannot_be_is_named(changes: dict[str, object], night: Su
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(DamagedError, match="is damaged"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ratio": 1000.0}, {"low": -1000.0}, {"high": 1e300}, {"seconds": 1e300}, {"seconds_low": -1.0}]
+)
+def test_a_number_out_of_its_range_is_named(changes: dict[str, float], night: Summary, tmp_path: Path) -> None:
+    write(night, tmp_path)
+    path = tmp_path / "2026-11" / f"{night.run}.json"
+    document = json.loads(path.read_text())
+    document["points"][-1] |= changes
+    path.write_text(json.dumps(document))
+    with pytest.raises(DamagedError, match="a point has a number that is none"):
+        read(path)
+
+
+@pytest.mark.parametrize("text", ["# A read-me", "", '{"id": "a run.json"}', "[]"])
+def test_what_is_neither_a_run_nor_its_summary_is_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"README\.md is neither a run's folder nor the summary of a run"):
+        of_folder(path)
 
 
 def test_what_was_merged_from_two_machines_is_of_each(tmp_path: Path) -> None:

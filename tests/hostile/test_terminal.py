@@ -1,10 +1,24 @@
-"""A header and a script whose every string holds what a terminal acts upon: no output of any command has it."""
+"""A header, a script and received runs whose strings hold what a terminal acts upon: no output of a command has it."""
 
 import json
 import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tests.cli.conftest import Harness
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.cli.messages import say, tell
+from harness.model.errors import HarnessError
+from harness.model.launch import Launch, Status
+from harness.model.run import Machine, Run, Stop, StopReason, Unavailable
+from harness.store import codec
+from harness.store.checks import check_run, launch_check
+from tests import factories
+from tests.cli.conftest import Harness, stored
 
 #: ESC, OSC 8, CSI in 8 bits, a change of direction, a bell, a carriage return, and a line like one of progress.
 BAD = r"\u001b[31m\u001b]8;;http://x\u0007y\u009b2J\u202e\r\nforged: [9/9] done"
@@ -85,3 +99,116 @@ def test_what_is_wrong_with_a_header_is_told_in_lines_of_ours(harness: Harness) 
     done = harness("scenarios", "check", str(path))
     assert done.returncode == 2
     check(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("show", [say, tell])
+def test_what_a_command_says_is_escaped(show: Callable[[object], None], capsys: pytest.CaptureFixture[str]) -> None:
+    show("one \x1b[31m\n\ttwo \x9b\u202e\r")
+    assert "".join(capsys.readouterr()) == "one \\x1b[31m\n\ttwo \\x9b\\u202e\\r\n"
+
+
+#: The same as it is in a file, and as JSON has it there.
+BYTES = json.loads(f'"{BAD}"')
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to the texts in a JSON value."""
+    if isinstance(value, str):
+        yield path
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from leaves(inner, (*path, key))
+
+
+def injected(document: Any, check: Callable[[bytes], object]) -> str:
+    """The JSON document with BAD in each text that may be anything, as the check has it."""
+    for *way, last in list(leaves(document)):
+        inner = document
+        for key in way:
+            inner = inner[key]
+        before, inner[last] = inner[last], inner[last] + BYTES
+        try:
+            check(json.dumps(document).encode())
+        except (HarnessError, ValueError):
+            inner[last] = before
+    return json.dumps(document)
+
+
+def received(day: int) -> Path:
+    """A stored run of the day, with BAD in all of its texts, and with failed and unavailable cells."""
+    planned = factories.cells()
+    unavailable = Unavailable(factories.cell("tf2.1", call="fit", mode="eager", dtype="float32"), "reason", "advice")
+    made = factories.run(
+        planned,
+        controlled=True,
+        id=f"2026-11-{day:02}T04-10-00Z-aaaa",
+        started=f"2026-11-{day:02}T04:10:00+00:00",
+        machine=Machine("m-00000001", "lab"),
+        suite="suite",
+        scripts={"step": "x = 1"},
+        sources={"step": "0123"},
+        unavailable=[unavailable],
+    )
+    made = replace(made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups})
+    launches = factories.rounds(dict.fromkeys(planned, 0.01), 5, 0.002, day)
+    launches[0] = replace(
+        launches[0], status=Status.FAILED, error="error", advice="advice", stderr="stderr", samples=[]
+    )
+    launches[1] = replace(launches[1], observations={"seen": "value"}, fingerprint={"done": "work"}, not_kept=["lost"])
+    folder = stored(Path("results"), made, launches)
+
+    def with_bad_values(path: Path) -> str:
+        return re.sub(r"\b(fit|float32|eager)\b", lambda found: found[0] + BAD, path.read_text())
+
+    run = injected(
+        json.loads(with_bad_values(folder / "run.json")), lambda data: check_run(codec.load(Run, data, "run"))
+    )
+    check = launch_check(codec.load(Run, run.encode(), "run"))
+    lines = [json.loads(line) for line in with_bad_values(folder / "launches.jsonl").splitlines()]
+    told = [
+        injected(line, lambda data: check(codec.load(Launch, data, "launch"))) if number < 2 else json.dumps(line)
+        for number, line in enumerate(lines)
+    ]
+    (folder / "run.json").write_text(run)
+    (folder / "launches.jsonl").write_text("\n".join([*told, ""]))
+    return folder
+
+
+def outputs(commands: Sequence[Sequence[object]]) -> Iterator[str]:
+    """What each command prints, or says of an error that is ours."""
+    for words in commands:
+        done = CliRunner().invoke(app, list(map(str, words)))
+        error = done.exception
+        assert error is None or isinstance(error, HarnessError | SystemExit), (words, error)
+        yield done.output + (str(error) if isinstance(error, HarnessError) else "")
+
+
+def test_nothing_that_is_shown_of_received_runs_acts_on_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    one, other = received(11), received(12)
+    assert BAD in (one / "run.json").read_text()
+    for text in outputs(
+        [
+            ("report", one),
+            *(("report", one, "--format", name) for name in ("json", "junit", "pyperf", "benchmark-action")),
+            ("compare", one, other),
+            ("merge", one, other),
+            ("bundle", one),
+            ("matrix", "--resume", one),
+            ("history", "add", one, other),
+            ("history", "note", "2026-11-11", f"words {BYTES}"),
+            ("history", "list"),
+            ("history", "show"),
+            ("history", "show", "--points"),
+            ("history", "show", "--json"),
+            ("history", "report", "--format", "md"),
+            ("history", "confirm"),
+            *(
+                ("history", "export", "--format", name)
+                for name in ("otava", "bencher", "openmetrics", "benchmark-action")
+            ),
+        ]
+    ):
+        check(text)
