@@ -1,5 +1,6 @@
 import dataclasses
 import hashlib
+import shutil
 import sys
 import zipfile
 from contextlib import ExitStack
@@ -141,6 +142,27 @@ def a_wheel(folder):
         archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{about}/RECORD", "")
     return f"harness-tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+def test_one_that_is_made_again_differs_in_times_alone(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("HARNESS_WHEELS", str(tmp_path / "wheels"))
+    requirement = requirement_of(tmp_path)
+    requirement.lock.path.write_text(a_wheel(tmp_path / "wheels"))
+    environments = Environments(ROOT)
+    made = []
+    for _ in range(2):
+        environments.make(requirement, lambda step: None)
+        folder = environments.folder(requirement)
+        made.append({path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.parent != folder})
+        shutil.rmtree(folder)
+    first, second = made
+    assert [path for path in first if path.suffix == ".pyc"]
+    assert first.keys() == second.keys()
+    for path, data in first.items():
+        if path.suffix == ".pyc":  # bytes 8 to 12 are its source's time (PEP 552)
+            assert (data[:8], data[12:]) == (second[path][:8], second[path][12:])
+        else:
+            assert data == second[path]
 
 
 def test_packages_come_from_a_folder_where_one_is_named(tmp_path, cache, monkeypatch):
