@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from harness import session
 from harness.report.blocks import Drawing, within
+from harness.upstream import bundle
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 LAUNCHES = "launches.tar.xz"
@@ -65,13 +66,17 @@ def made(example: Path) -> dict[str, str]:
         written = session.report(Path(folder))
         kept = sorted(path for path in Path(folder).rglob("*") if KEPT.fullmatch(str(path.relative_to(folder))))
         texts = {str(path.relative_to(folder)): path.read_text() for path in kept}
+        results = session.read(Path(folder))
+        pasted = bundle.files(results, "tensorflow", Path(folder)) if results.claims else {}
+        texts |= {f"bundle/{name}": text for name, text in pasted.items() if name != RUN}
         drawings = [block for section in written.sections for block in within(section.blocks) if _is_drawing(block)]
     return {**texts, **dict(_alone(drawings))}
 
 
 def write(example: Path) -> None:
     """Write the example's files in place of what is there."""
-    shutil.rmtree(example / "charts", ignore_errors=True)
+    for made_before in ("charts", "bundle"):
+        shutil.rmtree(example / made_before, ignore_errors=True)
     for path in [*example.glob("*.md"), *example.glob("*.svg")]:
         path.unlink()
     for name, text in made(example).items():

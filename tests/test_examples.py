@@ -15,7 +15,7 @@ def test_an_example_is_made_from_its_stored_launches(example: Path) -> None:
         stored = example / name
         assert stored.is_file(), f"{stored} is missing: make examples"
         # charts have letters' widths, which are the machine's fonts'
-        if name.endswith(".md"):
+        if not name.endswith(".svg"):
             assert stored.read_text() == text, f"{stored} is not what the stored launches give: make examples"
 
 
