@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -17,7 +18,8 @@ from harness import __version__
 from harness.catalog import adhoc, index
 from harness.catalog.index import File
 from harness.catalog.project import Project
-from harness.files import replacing, write_atomically
+from harness.files import opened, replacing, write_atomically
+from harness.files import read as file_bytes
 from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
@@ -59,15 +61,20 @@ def read(folder: Path) -> Manifest:
     """The manifest of a pack. Raises UsageError where the folder is none, or is damaged."""
     path = folder / FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(file_bytes(Path(FILE), within=folder))
         if found.get("schema") != SCHEMA:
             raise UsageError(f"{path} has schema {found.get('schema')}; this harness reads {SCHEMA}.")
-        return Manifest(**found)
+        manifest = Manifest(**found)
+        texts = [manifest.harness, *manifest.files.values()]
+        texts += [each[key] for each in manifest.images.values() for key in ("reference", "id")]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a hash or a reference is no text")
+        return manifest
     except OSError as error:
         raise UsageError(
             f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.", "Make one: harness images pack FOLDER"
         ) from None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise DamagedError(path, str(error)) from None
 
 
@@ -81,7 +88,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Compare every file with the manifest. Raises UsageError, which names those that are missing or were changed."""
-    faults = {name: _fault(folder / name, wanted) for name, wanted in sorted(manifest.files.items())}
+    faults = {name: _fault_within(folder, name, wanted) for name, wanted in sorted(manifest.files.items())}
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
@@ -122,14 +129,17 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
     """
     manifest = read(folder)
     check(folder, manifest)
+    unchecked = sorted(manifest.images.keys() - manifest.files.keys())
+    if unchecked:
+        raise DamagedError(folder / FILE, f"it has no hash of {unchecked[0]}")
     if manifest.images:
         engine = images()
         for name, image in manifest.images.items():
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
-    for path in sorted((folder / "locks").glob("*")):
+    for name in sorted(each for each in manifest.files if each.startswith("locks/")):  # what else is there is unchecked
         adhoc.folder().mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, adhoc.folder())
+        shutil.copy(folder / name, adhoc.folder())
     return (folder / "wheels").resolve()
 
 
@@ -215,6 +225,18 @@ def _fault(path: Path, wanted: str) -> str:
     if not path.is_file():
         return "is missing"
     return "" if sha256(path) == wanted else "was changed"
+
+
+def _fault_within(folder: Path, name: str, wanted: str) -> str:
+    """What is wrong with a file of a pack, which may be someone else's: it lies in it, and is no link."""
+    try:
+        with os.fdopen(opened(Path(name), within=folder), "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return "" if found == wanted else "was changed"
 
 
 def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:

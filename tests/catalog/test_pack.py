@@ -1,4 +1,5 @@
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from packaging.pylock import PackageWheel
 
 from harness.catalog import pack
 from harness.catalog.pack import Manifest, download, sha256
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from tests.packageindex import PackageIndex
 
 
@@ -51,6 +52,10 @@ def test_what_is_packed_later_is_added(folder: Path) -> None:
         ("[]", "is damaged"),
         ('{"schema": 1, "more": 2}', "is damaged"),
         ('{"schema": 2}', "has schema 2"),
+        ("[" * 100_000, "is damaged"),
+        ('{"schema": 1, "harness": "1", "files": [1]}', "is damaged"),
+        ('{"schema": 1, "harness": "1", "files": {"a": 1}}', "is damaged"),
+        ('{"schema": 1, "harness": "1", "images": {"a": {}}}', "is damaged"),
     ],
 )
 def test_a_folder_that_is_no_pack_gets_a_sentence(tmp_path: Path, text: str | None, problem: str) -> None:
@@ -90,3 +95,29 @@ def test_a_file_that_is_not_there_is_told_by_its_address(url: str, tmp_path: Pat
     with pytest.raises(CannotRunHereError, match=url):
         download([PackageWheel(url=url, hashes={"sha256": "00"})], tmp_path / "wheels", print)
     assert list((tmp_path / "wheels").iterdir()) == []
+
+
+def test_a_received_packs_manifest_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / pack.FILE)
+    with pytest.raises(UsageError, match="it is not a regular file"):
+        pack.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "wheels/link"])
+def test_nothing_outside_of_a_received_pack_is_read(folder: Path, name: str) -> None:
+    (folder.parent / "secret").write_text("x")
+    (folder / "wheels" / "link").symlink_to(folder.parent / "secret")
+    with pytest.raises(UsageError, match=r"cannot be read: (the path leaves the folder|it is a link)"):
+        pack.check(folder, Manifest("1", files={name: "0"}))
+
+
+def test_what_a_packs_manifest_does_not_name_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder / "cache"))
+    (folder / "locks").mkdir()
+    (folder / "locks" / "tf2.0-cpu.txt").write_text("unchecked")
+    pack.use(folder, lambda: pytest.fail("no image is packed"), lambda line: None)
+    assert not list((folder / "cache").glob("locks/*"))
+
+    pack.write(folder, Manifest("1", images={"images/a.tar": {"reference": "a", "id": "0"}}))
+    with pytest.raises(DamagedError, match=r"it has no hash of images/a\.tar"):
+        pack.use(folder, lambda: pytest.fail("it is not loaded"), lambda line: None)
