@@ -1,0 +1,237 @@
+"""`kill -9` at each point of a run and at any moment: what was finished is there once, and nothing else is left."""
+
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness import session
+from harness.model.launch import Status
+from tests.cli.conftest import NOWHERE, Harness
+from tests.faults import killed
+from tests.lacking import campaign
+
+#: As short as a run can be that has a pilot, launches that take turns, a control and a report.
+RUN = (
+    *("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--seed", "1"),
+    *("--warmup", "1ms", "--measure", "5ms"),
+)
+
+#: What such a run has: a pilot of each cell, each cell, and the control.
+LAUNCHES = 5
+
+#: Where a run is killed. `amid`: half of a line is written.
+POINTS = [
+    ("harness.store.folder:RunFolder.create", 1, "before"),
+    ("harness.store.folder:RunFolder.create", 1, "after"),
+    ("harness.backends.local.backend:LocalBackend.prepare", 1, "after"),
+    ("harness.store.folder:RunFolder.write_run", 1, "before"),
+    ("harness.store.folder:RunFolder.write_run", 1, "after"),
+    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
+    ("harness.backends.local.process:LocalProcess.start", 4, "after"),
+    ("harness.runner.launching:Launching.turn", 3, "before"),
+    ("harness.runner.launching:Launching.alone", 1, "after"),
+    ("harness.store.folder:append", 1, "before"),
+    ("harness.store.folder:append", 4, "amid"),
+    ("harness.store.folder:append", 4, "after"),
+    ("harness.store.folder:RunFolder.write_run", 2, "before"),
+    ("harness.session.running:report", 1, "before"),
+    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
+    ("harness.store.folder:write_atomically", 3, "before"),
+    ("harness.store.folder:write_atomically", 4, "after"),
+]
+
+#: Where one that goes on is.
+GOING_ON = [
+    ("harness.store.folder:RunFolder.repair", 1, "before"),
+    ("harness.store.folder:RunFolder.repair", 1, "after"),
+    ("harness.store.folder:append", 1, "amid"),
+    ("harness.store.folder:RunFolder.write_run", 1, "before"),
+]
+
+#: How many moments are drawn, and from what.
+MOMENTS, SEED = (1000 if campaign() else 9), os.environ.get("HARNESS_FUZZ_SEED", "0")
+
+
+@dataclass
+class Killer:
+    """Runs commands, each with folders of its own, and kills them."""
+
+    harness: Harness
+    server: "subprocess.Popen[str]"
+    root: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def __call__(
+        self, *arguments: str, at: tuple[str, int, str] = ("", 1, "after"), seconds: float | None = None
+    ) -> int:
+        """Run a command, killed at a point or after so many seconds; returns its exit code, negative for a signal."""
+        point, count, when = at
+        asked = {
+            "arguments": arguments,
+            "environ": {**self.harness.environ, **NOWHERE, **self.environ},
+            "folder": str(self.harness.root),
+            "output": str(self.root / "output"),
+            **{"point": point, "count": count, "when": when, "seconds": seconds},
+        }
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        self.server.stdin.write(json.dumps(asked) + "\n")
+        self.server.stdin.flush()
+        return os.waitstatus_to_exitcode(int(self.server.stdout.readline()))
+
+    def begin(self, root: Path) -> None:
+        """Have folders of their own for the commands that follow."""
+        self.root = root
+        (root / "tmp").mkdir(parents=True)
+        own = {"TMPDIR": "tmp", "HARNESS_DATA_DIR": "data", "HARNESS_MACHINE_LOCK": "lock"}
+        self.environ = {name: str(root / inner) for name, inner in own.items()}
+
+    def run(self, **how: Any) -> int:
+        """Begin a run."""
+        return self(*RUN, "--results", str(self.results), **how)
+
+    def resume(self, **how: Any) -> int:
+        """Go on with it."""
+        return self("matrix", "--resume", str(self.folder), **how)
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def folder(self) -> Path:
+        (folder,) = self.results.iterdir()
+        return folder
+
+    @property
+    def said(self) -> str:
+        """All that the commands have said."""
+        return (self.root / "output").read_text()
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """Those that work in the folders of the commands."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if Path(process.cwd()).is_relative_to(self.root):
+                    found.append(process)
+            except (psutil.Error, OSError):
+                continue
+        return found
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, killed.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@pytest.fixture
+def killer(harness: Harness, server: "subprocess.Popen[str]", tmp_path: Path) -> Killer:
+    made = Killer(harness, server, tmp_path)
+    made.begin(tmp_path / "killed")
+    return made
+
+
+def whole_lines(folder: Path) -> list[bytes]:
+    path = folder / "launches.jsonl"
+    return (
+        [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")] if path.exists() else []
+    )
+
+
+def check_goes_on(killer: Killer) -> None:
+    """What was killed is gone on with, or removed: then what was finished is there once, and nothing else is left."""
+    if not killer.results.exists() or not list(killer.results.iterdir()):
+        assert not list((killer.root / "tmp").iterdir())
+        return
+    folder = killer.folder
+    if not (folder / "run.json").exists():
+        assert killer.resume() == 2
+        assert "was killed before it launched anything" in killer.said
+        assert killer("clean", str(folder)) == 0, killer.said
+        assert not folder.exists()
+        return
+    before = whole_lines(folder)
+    assert killer.resume() == 0, killer.said
+    check_whole(killer, before)
+
+
+def check_whole(killer: Killer, before: list[bytes]) -> None:
+    """All launches are there once, those that were finished before as they were; there are reports, and no more."""
+    folder = killer.folder
+    lines = whole_lines(folder)
+    assert lines[: len(before)] == before
+    found = session.read(folder)
+    places = [(each.round, each.attempt, each.order, each.role) for each in found.launches]
+    assert len(places) == len(set(places))
+    # a round that was interrupted is done again whole, and so is one that others disturbed
+    last = {each.round: each.attempt for each in sorted(found.launches, key=lambda each: each.attempt)}
+    counted = [each for each in found.launches if each.attempt == last[each.round]]
+    assert {each.status for each in counted} == {Status.OK}
+    assert len({(each.round, each.role, each.cell) for each in counted}) == len(counted) == LAUNCHES
+    assert (folder / "report.html").read_text().endswith("</html>\n")
+    assert (folder / "report.md").read_text().count("\n## ") >= 2
+    # `clean` takes what a killed one could not
+    assert killer("clean", str(folder)) == 0, killer.said
+    assert not [path for path in folder.rglob("*") if path.name.endswith(".part")]
+    assert not list((killer.root / "tmp").iterdir())
+    assert not killer.processes
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_run_that_is_killed_at_a_point(killer: Killer, point: tuple[str, int, str]) -> None:
+    assert killer.run(at=point) == -signal.SIGKILL, killer.said
+    check_goes_on(killer)
+
+
+@pytest.mark.parametrize("point", GOING_ON, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, point: tuple[str, int, str]) -> None:
+    assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
+    assert killer.resume(at=point) == -signal.SIGKILL, killer.said
+    check_goes_on(killer)
+
+
+def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:
+    assert killer.run(at=("harness.store.folder:RunFolder.no_such", 1, "before")) == 70
+    assert "KeyError" in killer.said
+
+
+def test_a_run_that_is_killed_at_any_moment(killer: Killer, tmp_path: Path) -> None:
+    """Begun, gone on with and cleaned up after; a third of those that go on are killed too."""
+    began = time.monotonic()
+    assert killer.run() == 0, killer.said
+    length = time.monotonic() - began
+    check_whole(killer, whole_lines(killer.folder))
+    draw = random.Random(f"{SEED} kills")
+    kills, counted = 0, itertools.count()
+    while kills < MOMENTS:
+        killer.begin(tmp_path / f"killed{next(counted)}")
+        if killer.run(seconds=draw.uniform(0.0, length)) != -signal.SIGKILL:
+            continue  # it was over
+        kills += 1
+        if not kills % 50:
+            print(f"{kills} kills, seed {SEED}")
+        goes_on = killer.results.exists() and list(killer.results.glob("*/run.json"))
+        if goes_on and draw.random() < 1 / 3:
+            kills += killer.resume(seconds=draw.uniform(0.0, length)) == -signal.SIGKILL
+        check_goes_on(killer)
+        shutil.rmtree(killer.root)
