@@ -35,14 +35,14 @@ def preparing() -> Iterator[backend.Progress]:
 
 
 @contextmanager
-def launching(plan: Plan) -> Iterator[WalkListener]:
-    """Gives what hears of the launches."""
+def launching(plan: Plan, slots: int = 1) -> Iterator[WalkListener]:
+    """Gives what hears of the launches, of which so many `slots` go on at once."""
     if sys.stderr.isatty():
-        shown = LiveLaunches(plan)
+        shown = LiveLaunches(plan, slots=slots)
         with shown.live:
             yield shown
     else:
-        yield PlainLaunches(plan)
+        yield PlainLaunches(plan, slots=slots)
 
 
 class LivePreparation:
@@ -109,14 +109,14 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
 
 
 class Count(WalkListener):
-    """How many launches are done, and how long the rest will take. `clock` gives seconds."""
+    """How many launches are done, and how long the rest will take in so many slots. `clock` gives seconds."""
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic, slots: int = 1) -> None:
         self.total = plan.all_launches
         self.done = 0
         self._pilots = plan.launches(0)
         self._longer = _longer(plan.sampling, pilot_sampling(plan))
-        self._budget = plan.budget_seconds
+        self._budget, self._slots = plan.budget_seconds, slots
         self._spent = 0.0
         self._at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
         self._clock = clock
@@ -173,8 +173,9 @@ class Count(WalkListener):
         running = self._clock() - self._begun if self._open else 0.0
         # one that takes longer than usual has no time left, and takes none from those after it
         rest -= min(running, self._open * (pilot if to_pilot else each))
+        rest /= self._slots
         if self._budget is not None:
-            rest = min(rest, max(0.0, self._budget - self._spent - running))
+            rest = min(rest, max(0.0, self._budget - self._spent / self._slots - running))
         minutes, seconds = divmod(round(max(0.0, rest)), 60)
         return self._at_most + (f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left")
 
@@ -204,8 +205,8 @@ class LiveLaunches(Count):
     It is shown as long as `live` is open.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(plan, clock)
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic, slots: int = 1) -> None:
+        super().__init__(plan, clock, slots)
         left = self.left
 
         class Left(ProgressColumn):

@@ -106,7 +106,11 @@ def _time(planned: "session.Planned", outlook: "session.Outlook") -> str:
         guess = f"a guess that a launch needs {outlook.start:g} s until it measures"
         guess += f", for {planned.request.results} has no earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
-    return f"It takes {at_most}about {_about(outlook.seconds)}: {took}."
+    first = f"All claims have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
+    told = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
+    if outlook.verdicts > outlook.seconds:
+        told = f"The budget ends before all claims have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
+    return f"{told}It takes {at_most}about {_about(outlook.seconds)}: {took}."
 
 
 def _about(seconds: float) -> str:

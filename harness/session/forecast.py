@@ -3,9 +3,10 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
+from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.backends import registry
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
@@ -13,6 +14,7 @@ from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.runner.walk import pilot_sampling
 from harness.session.planning import Planned
+from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
 
 #: What a launch takes that is not known yet, in seconds: until it warms up (a container or a process, the import of
@@ -28,7 +30,8 @@ class Outlook:
     """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
 
     It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
-    need `start`, WARMUP and MEASURE. `unprepared` are the environments for which the backend `makes` something first,
+    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims have the rounds that a verdict needs at
+    least, 0 where there are none. `unprepared` are the environments for which the backend `makes` something first,
     an image; None where `unasked` says why it could not tell.
     """
 
@@ -39,6 +42,7 @@ class Outlook:
     unprepared: Sequence[str] | None
     unasked: str = ""
     start: float = START
+    verdicts: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +88,26 @@ def outlook(planned: Planned) -> Outlook:
     basis, known = _earlier(planned, name)
     times = {cell: known.get(cell, _Times()) for cell in planned.cells}
     unknown = sum(cell not in known for cell in planned.cells)
-    return Outlook(_seconds(planned.plan, times), basis, unknown, makes, missing, unasked)
+    plan, slots = planned.plan, _slots(planned)
+    verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
+    seconds = _seconds(plan, times, slots)
+    return Outlook(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if plan.claims else 0.0)
 
 
-def _seconds(plan: Plan, times: Mapping[Cell, _Times]) -> float:
+def _slots(planned: Planned) -> int:
+    """In how many slots it is measured, as far as that was typed."""
+    asked = planned.request.slots if isinstance(planned.request, Request) else ""
+    return min(int(asked), max(1, len(planned.plan.groups))) if asked.isdecimal() else 1
+
+
+def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
     def of_round(number: int, sampling: Sampling) -> float:
         slots = (cell for group in plan.groups for cell, _ in plan.slots(group, number))
         return sum(times[cell].seconds(sampling) for cell in slots if number == 0 or not times[cell].observes)
 
     if plan.profile_calls:
         return of_round(0, pilot_sampling(plan))
-    whole = of_round(0, pilot_sampling(plan)) + plan.rounds * of_round(1, plan.sampling)
+    whole = (of_round(0, pilot_sampling(plan)) + plan.rounds * of_round(1, plan.sampling)) / slots
     return whole if plan.budget_seconds is None else min(whole, plan.budget_seconds)
 
 
