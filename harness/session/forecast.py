@@ -30,8 +30,8 @@ class Outlook:
     """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
 
     It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
-    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims have the rounds that a verdict needs at
-    least, 0 where there are none. `unprepared` are the environments for which the backend `makes` something first,
+    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims have the rounds that a verdict needs
+    at least, 0 where there are none. `unprepared` are the environments for which the backend `makes` something first,
     an image; None where `unasked` says why it could not tell.
     """
 

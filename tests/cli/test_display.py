@@ -99,12 +99,14 @@ def test_the_time_left_moves_while_a_launch_runs() -> None:
 
 def test_two_slots_halve_the_time_left_and_have_the_budget_each() -> None:
     planned = replace(plan(rounds=2), budget_seconds=100.0, piloted=False)
-    for slots, left in ((1, 40), (2, 20)):
+    for slots, left in ((1, 30), (2, 15)):
         count = Count(planned, lambda: 0.0, slots)
+        count.begin(CELLS[0], 1)
         count.end(launch(seconds=10.0, round=1))
         told = count.left()
         assert told == f"at most {left} s left"
     count = Count(replace(planned, rounds=50), lambda: 0.0, 2)
+    count.begin(CELLS[0], 1)
     count.end(launch(seconds=10.0, round=1))
     assert count.left() == "at most 1 min 35 s left"
 
