@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import atexit
 import json
 import os
 import re
@@ -103,6 +104,17 @@ class _DuckDB:
             self._connection = self._opened(told)
         if self.may_create:
             self._connection.execute("BEGIN")
+        # a process that ends within the block, in another thread or in a generator, never comes to close it, and DuckDB
+        # then prints what it calls leaks
+        self._is_open = True
+        atexit.register(self._leave)
+
+    def _leave(self) -> None:
+        """Take back what was not kept, and let the file go."""
+        atexit.unregister(self._leave)
+        self._is_open = False
+        self._connection.close()
+        del self._connection
 
     def _opened(self, told: Callable[[str], object]) -> Any:
         import duckdb
@@ -182,12 +194,14 @@ class _DuckDB:
             self._connection.execute("BEGIN")
 
     def close(self, *, done: bool) -> None:
+        if not self._is_open:  # the process is ending
+            return
         try:
             if self.may_create:
                 with self._telling():
                     self._connection.execute("COMMIT" if done else "ROLLBACK")
         finally:
-            self._connection.close()
+            self._leave()
 
 
 class _Postgres:

@@ -256,3 +256,23 @@ def test_a_process_that_reads_a_history_and_then_runs_ends_without_a_word(tmp_pa
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("ending", ["next(reading())", "Thread(target=next, args=[reading()], daemon=True).start()"])
+def test_a_process_that_ends_with_a_history_open_does_so_without_a_word(ending: str, tmp_path: Path) -> None:
+    text = (
+        "import sys, time\n"
+        "from threading import Event, Thread\n"
+        "from harness.history.index import History\n"
+        "there, never = Event(), Event()\n"
+        "def reading():\n"
+        f"    with History.open({str(tmp_path / 'x.duckdb')!r}, writing=True) as history:\n"
+        "        history.runs()\n"
+        "        there.set()\n"
+        f"        {'yield' if ending.startswith('next') else 'never.wait(); yield'}\n"
+        "kept = reading()\n"
+        f"{ending.replace('reading()', 'kept')}\n"
+        "there.wait()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
