@@ -2,7 +2,6 @@
 
 import atexit
 import gc
-import atexit
 import json
 import os
 import re
