@@ -227,3 +227,12 @@ def test_a_results_folder_whose_name_is_no_utf_8_is_refused(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="is not UTF-8"):
         RunFolder.create(tmp_path / os.fsdecode(b"\xff"), "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_is_written_aside_so_that_a_reader_has_the_old_one_whole(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run")
+    folder.write_reports({"report.md": "old"})
+    (tmp_path / "opened before").hardlink_to(folder.path / "report.md")
+    folder.write_reports({"report.md": "new"})
+    assert (folder.path / "report.md").read_text() == "new"
+    assert (tmp_path / "opened before").read_text() == "old"

@@ -8,9 +8,11 @@ import pytest
 
 from harness.backends.docker import backend as code
 from harness.backends.docker import gpus
-from harness.backends.docker.backend import DockerBackend
+from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
+from harness.backends.docker.container import OWNER_LABEL, RUN_LABEL, owner
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
+from harness.machine.lock import run_to_itself
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
@@ -145,3 +147,11 @@ def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: Doc
     assert found_access(backend, **no_image).value == "containers may get GPUs by CDI"
     missing = found_access(backend, "1", any_for=lambda _: "")
     assert (missing.level, missing.value) == ("good", "containers may get GPUs by the runtime nvidia" + untried[30:])
+
+
+def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:
+    labels = {RUN_LABEL: "run", OWNER_LABEL: owner()}
+    with run_to_itself("run"):
+        assert not _is_ours_and_ended(labels)
+    assert _is_ours_and_ended(labels)
+    assert not _is_ours_and_ended({**labels, OWNER_LABEL: "elsewhere:0"})
