@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.backends.text import one_line
+from harness.machine.guarded import guarded
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 
@@ -123,11 +124,11 @@ class Builder:
             if self.is_stopped:
                 raise CannotRunHereError(f"{target} was not built: it was stopped.")
             process = subprocess.Popen(
-                [*command, target],
+                guarded([*command, target]),
                 cwd=self._root,
                 # a newer buildx asks before it reads folders outside the project; those are named by the user
                 env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )

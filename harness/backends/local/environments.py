@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.backends import wheels
 from harness.files import cache_dir, write_atomically
+from harness.machine.guarded import guarded
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
@@ -95,19 +96,20 @@ class Environments:
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
         script, packages = self.root / "images" / "install.sh", wheels.folder()
         offline = [str(packages)] if packages is not None else []
-        done = subprocess.run(
-            ["sh", str(script), str(python), str(requirement.lock.path), str(folder), *offline],
+        installing = subprocess.Popen(
+            guarded(["sh", str(script), str(python), str(requirement.lock.path), str(folder), *offline]),
             env=environ(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            check=False,
         )
-        if done.returncode:
+        with installing:
+            printed = installing.stdout.read() if installing.stdout else ""
+        if installing.returncode:
             raise UnavailableError(
-                f"The environment {requirement.environment.name} could not be installed:\n{last_words(done.stdout)}",
+                f"The environment {requirement.environment.name} could not be installed:\n{last_words(printed)}",
                 "--backend docker needs no local environment.",
             )
 
