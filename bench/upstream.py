@@ -34,8 +34,12 @@ def rows(results: Results) -> list[Row]:
 
 
 def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
-    """Both, `after` in place of what is of the same claim; by issue."""
-    known = {(row["issue"], row["scenario"], row["reported"]): row for row in [*before, *after]}
+    """Both, `after` in place of what is of the same claim, unless that measured it and this did not; by issue."""
+    known: dict[tuple[str, str, str], Row] = {}
+    for row in [*before, *after]:
+        key = row["issue"], row["scenario"], row["reported"]
+        if key not in known or row["at"]["outcome"] != Outcome.NOT_MEASURED:
+            known[key] = row
     return sorted(known.values(), key=lambda row: (row["issue"].partition("#")[0], _number(row), row["reported"]))
 
 

@@ -41,6 +41,10 @@ def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
     (kept,) = upstream.merged(old, new)
     assert (kept["date"], kept["at"]["outcome"]) == ("2026-11-23", "not seen")
     assert len(upstream.merged(old, [{**new[0], "issue": "K#1"}])) == 2
+    # a run that did not come to it says nothing about it
+    ended = {**new[0], "at": {**new[0]["at"], "outcome": "not measured"}}
+    assert upstream.merged(old, [ended]) == old
+    assert upstream.merged([], [ended]) == [ended]
 
 
 def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
