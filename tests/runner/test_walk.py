@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.environment import Requirement
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
 from harness.runner.walk import LONG
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import Backstage, Silent, interrupted_at, last_attempt, staged, walk
+from tests.runner.stage import Answered, Backstage, Silent, interrupted_at, last_attempt, staged, walk
 
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
@@ -332,3 +333,19 @@ def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_brea
     assert {launch.role for launch in launches} == {Role.MEASURE}
     assert [launch.round for launch in launches if launch.cell == made.cells[0]] == [1, 2, 3]
     assert [launch.round for launch in launches if launch.cell == broken] == [1]
+
+
+def test_a_launch_is_in_the_runs_folder_before_what_it_left_is_removed(folder: RunFolder) -> None:
+    told: list[int] = []
+
+    class Slow(Backstage):
+        """Counts, when a launch's container would be removed, what the run's folder has."""
+
+        @contextmanager
+        def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
+            with super().hold(requirement, job) as held:
+                yield held
+            told.append(len(folder.read_launches()))
+
+    launches = walk(folder, Slow(), plan(rounds=1))
+    assert told == list(range(1, len(launches) + 1))
