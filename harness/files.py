@@ -5,10 +5,11 @@ Below every other folder, as it knows none of them.
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 #: The most that a file may have, in bytes, of which nothing else is known.
@@ -80,6 +81,10 @@ def read_text(path: Path, *, most: int = MOST) -> str:
     return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
+#: What `replacing` calls a file that is not finished.
+_PART = re.compile(r"\..{1,60}\.[0-9a-f]{8}\.part", re.DOTALL)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, which takes its place when the block ends; nothing is left where it raises.
@@ -100,6 +105,15 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what `replacing` was writing in a folder when its process was killed; none may be writing there now."""
+    if folder.is_dir() and not folder.is_symlink():
+        for path in folder.iterdir():
+            if _PART.fullmatch(path.name):
+                with suppress(OSError):
+                    path.unlink()
 
 
 def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.files import append, read, remedy, write_atomically
+from harness.files import append, read, remedy, remove_unfinished, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
@@ -138,7 +138,11 @@ class RunFolder:
         return launches
 
     def repair(self) -> bool:
-        """Cut off a torn last line, so that the next launch starts on a line of its own; returns whether there was."""
+        """Put right what a killed harness left: a torn last line is cut off, so that the next launch starts on a line
+        of its own, and files that were not finished go. Returns whether there was such a line.
+        """
+        for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/*")):
+            remove_unfinished(folder)
         whole = sum(len(line) + 1 for line in self._lines())
         torn = self._launches.stat().st_size > whole
         if torn:

@@ -13,6 +13,18 @@ from harness.store.folder import RunFolder
 from tests.runs import launch, run
 
 
+def test_files_that_a_killed_harness_did_not_finish_are_removed(folder: RunFolder) -> None:
+    folder.write_reports({"report.md": "whole", "charts/a.svg": "<svg/>"})
+    (folder.path / "artifacts" / "launch").mkdir(parents=True)
+    left = [".report.md.0123abcd.part", "charts/.a.svg.0123abcd.part", "artifacts/launch/.x.txt.0123abcd.part"]
+    for name in (*left, "artifacts/launch/data.part"):
+        (folder.path / name).touch()
+    folder.repair()
+    assert not [name for name in left if (folder.path / name).exists()]
+    kept = ("report.md", "charts/a.svg", "artifacts/launch/data.part")
+    assert all((folder.path / name).exists() for name in kept)
+
+
 def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
     launches = [launch(round=1), launch(round=2, status=Status.FAILED, error="a | b\nc")]
     for each in launches:
