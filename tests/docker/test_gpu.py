@@ -206,18 +206,19 @@ KEEPS = (
 
 
 def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, image):
-    first, second = (backend.launch(image, on_gpus(KEEPS, "0")) for _ in range(2))
+    job = on_gpus(KEEPS, "0")
+    first, second = (backend.launch(image, job) for _ in range(2))
     assert first.status is Status.OK, (first.error, first.stderr)
     assert first.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = code.code_volume(first.image, {}, [card.name for card in backend.gpu_host.chosen(["0"])])
+    name = code.code_volume(first.image, job.files, [card.name for card in backend.gpu_host.chosen(["0"])])
     assert name in backend.caches()
     assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
 
 
 def test_what_a_scenario_leaves_with_the_compiled_code_no_other_scenario_finds(backend, gpus, image):
-    mine, others = on_gpus(KEEPS, "0"), on_gpus(KEEPS, "0")
-    others = dataclasses.replace(others, files={**others.files, "other.py": b""})
+    asked = on_gpus(KEEPS, "0")
+    mine, others = (dataclasses.replace(asked, files={**asked.files, name: b""}) for name in ("mine.py", "others.py"))
     found = [backend.launch(image, job).observations["before"] for job in (mine, others, mine)]
     assert found == [[], [], ["compiled"]]
 
