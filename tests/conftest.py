@@ -19,9 +19,11 @@ settings.load_profile("harness")
 
 ROOT = Path(__file__).parents[1]
 
-# in a shell's background job Ctrl-C is ignored, and would be by all that a test starts and interrupts
+# in a shell's background job Ctrl-C is ignored, and under nohup SIGHUP: by all that a test starts and interrupts, too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -52,5 +52,5 @@ def clean(
 
 def _discard(folder: Path) -> None:
     """Remove the folder of a run that was killed before it launched anything, and so has nothing to tell."""
-    if (folder / "launches.jsonl").is_file() and RunFolder(folder).discard():
+    if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
         typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

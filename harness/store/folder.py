@@ -8,6 +8,7 @@ The folder may be someone else's: nothing is read or written through a link in i
 
 import gc
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +31,10 @@ ROOM = 64 * 1024 * 1024
 
 #: The most bytes read of run.json (1.3 MB for 10,000 cells), of launches.jsonl (3 KB a launch) and of a profile.
 RUN_MOST, LAUNCHES_MOST, PROFILE_MOST = 256 * 1024**2, 8 * 1024**3, 256 * 1024**2
+
+
+#: What a run that begins is called.
+_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
 
 
 class RunFolder:
@@ -72,7 +77,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """The folder of a run that exists. Raises UsageError where there is none."""
-        if not (path / "run.json").exists() and (path / "launches.jsonl").is_file():
+        if cls.is_unbegun(path):
             raise UsageError(
                 f"{path} has no run.json: its run was killed before it launched anything.",
                 f"Start it again; to remove the folder: harness clean {path}",
@@ -86,6 +91,15 @@ class RunFolder:
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
         return folder
+
+    @staticmethod
+    def is_unbegun(path: Path) -> bool:
+        """Whether it is the folder of a run that has launched nothing: it has no run.json yet, at first no file."""
+        if (path / "run.json").exists() or not path.is_dir():
+            return False
+        return (path / "launches.jsonl").is_file() or bool(
+            _RUN.fullmatch(path.name) and all(each.name.endswith(".part") for each in path.iterdir())
+        )
 
     def discard(self) -> bool:
         """Remove the folder of a run that came to nothing before its first launch; False for another one."""

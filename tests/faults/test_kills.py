@@ -36,6 +36,7 @@ LAUNCHES = 5
 #: Where a run is killed. `amid`: half of a line is written.
 POINTS = [
     ("harness.store.folder:RunFolder.create", 1, "before"),
+    ("harness.store.folder:write_atomically", 1, "before"),
     ("harness.store.folder:RunFolder.create", 1, "after"),
     ("harness.backends.local.backend:LocalBackend.prepare", 1, "after"),
     ("harness.store.folder:RunFolder.write_run", 1, "before"),
