@@ -22,7 +22,7 @@ matrix: $(READY) ## TensorFlow 2.0 vs 1.14, from the images to the report
 	@$(BIN)/harness matrix $(ARGS)
 
 test: $(READY) ## every test that this machine can run
-	@$(BIN)/python -m tests.halves $(ARGS)
+	@$(BIN)/python -m tests.parts $(ARGS)
 
 lint: $(READY) ## format, lint, types, the arrows between the folders, and the oldest Python's syntax
 	$(BIN)/ruff format --check .

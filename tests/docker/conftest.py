@@ -1,8 +1,10 @@
 import contextlib
+import fcntl
 import hashlib
 import re
 import secrets
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,7 @@ def launched(engine):
         backend.prepare([requirement], lambda step: None)
         cell = Cell("script", name, Device.CPU, axes)
         options = {"sampling": SHORT, "environ": {}, **changes}
-        job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(cpus=(0,)), **options)
+        job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(), **options)
         return backend.launch(requirement, job)
 
     yield launch
@@ -89,13 +91,15 @@ def nvidia(_nvidia):
 
 @pytest.fixture(scope="module")
 def no_gpus(engine):
-    """The folder of CDI specifications that tests may write to, on a machine without GPUs."""
+    """The folder of CDI specifications that tests may write to, on a machine without GPUs, one process at a time."""
     folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
     if not engine.is_here or not folders:
         lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
-    if names_in(folders):
-        lacking("this machine has GPUs by CDI: a second specification of them would be refused")
-    return folders[-1]
+    with Path(tempfile.gettempdir(), "harness-tests-cdi.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if names_in(folders):
+            lacking("this machine has GPUs by CDI: a second specification of them would be refused")
+        yield folders[-1]
 
 
 class Project:

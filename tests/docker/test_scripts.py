@@ -12,6 +12,8 @@ from harness.model.launch import Job, Limits, Status
 from harness.model.scenario import Cell
 from harness.runner.walk import SHORT
 
+pytestmark = pytest.mark.docker
+
 ROOT = Path(__file__).parents[2]
 
 SCRIPT = """\
