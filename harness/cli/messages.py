@@ -117,11 +117,11 @@ def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if c
     def interrupt(*_: object) -> None:
         nonlocal count, last
         now = time.monotonic()
-        # a terminal sends Ctrl-C to all, and what started this one may send it on: the same one, told twice
-        is_echo, last = now - last < ECHO_SECONDS, now
-        if is_echo:
+        # a terminal sends Ctrl-C to all, and what started this one may send it on: the same one, told twice. One that
+        # was heard has echoes, an echo has none: who presses it again and again is heard.
+        if now - last < ECHO_SECONDS:
             return
-        count += 1
+        count, last = count + 1, now
         told = words(count)
         if told:
             # print may be what is interrupted, and cannot be begun a second time

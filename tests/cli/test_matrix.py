@@ -220,6 +220,44 @@ def test_a_signal_during_a_report_is_answered(
     assert capfd.readouterr().err == "\nharness: interrupted.\n"
 
 
+@pytest.mark.parametrize(
+    ("second", "how"),
+    [
+        ("harness.backends.local.backend.LocalBackend.clean", signal.SIGINT),
+        ("harness.session.running.report", signal.SIGINT),
+        ("harness.session.running.report", signal.SIGTERM),
+    ],
+    ids=["INT in removal", "INT in report", "TERM in report"],
+)
+def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
+    harness: Harness,
+    second: str,
+    how: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(how)
+
+    arguments = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local")
+    monkeypatch.setattr("sys.argv", ["harness", *arguments, "--warmup", "1ms", "--measure", "5ms"])
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.chdir(harness.root)
+    monkeypatch.setattr("harness.cli.messages.ECHO_SECONDS", 0.0)
+    monkeypatch.setattr("harness.runner.launching.Launching.turn", interrupted)
+    monkeypatch.setattr(second, interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    said = capfd.readouterr().err
+    assert "Ctrl-C again abandons the report." in said
+    assert f"the report is not written. The launches are kept: harness report results/{harness.run.name}" in said
+    assert f"Go on with: harness matrix --resume results/{harness.run.name}" in said
+    assert "Traceback" not in said
+    assert not (harness.run / "report.md").exists()
+    assert _scratch(harness) == []
+
+
 def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: Harness) -> None:
     arguments = ("-s", "ways", "-a", "way=fine", "--rounds", "3", "--warmup", "1ms", "--measure", "5ms", "--seed", "3")
     running = harness.start("matrix", *arguments, "--backend", "local")

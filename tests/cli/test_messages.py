@@ -1,5 +1,7 @@
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,6 +71,28 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
         assert "\x1b" not in told
         assert len(told) < 800
         assert ("Traceback" in said) is bool(debug)
+
+
+@pytest.mark.parametrize(
+    ("pressed", "heard"),
+    [
+        ([0.0, 0.05], 1),  # once, told by the terminal and by what started this one
+        ([0.0, 0.6], 2),
+        ([0.0, 1.9], 2),
+        ([0.0, 0.3, 0.6], 2),  # again and again: who does that wants it to end
+        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 2),
+    ],
+)
+def test_a_second_signal_is_told_from_an_echo(
+    pressed: list[float], heard: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    times = iter(pressed)
+    monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    with interruptible(lambda count: f"number{count}"):
+        for _ in pressed:
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    assert len(capfd.readouterr().err.split()) == heard
 
 
 def test_a_signal_that_is_told_twice_is_one(capfd: pytest.CaptureFixture[str]) -> None:
