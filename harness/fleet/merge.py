@@ -93,12 +93,13 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
     merged = replace(_merged(parts), id=identity, absent=missing)
     folder = RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path))
-    folder.write_run(merged)
     groups = _groups(parts)
     both = [(part, launch) for part in parts for launch in part.launches]
     launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda each: each[1].started)]
     for launch in launches:
         folder.append(launch)
+    # last: what is half merged is no run, and a history would take one in the place of its parts
+    folder.write_run(merged)
     made = Results(merged, launches, registry.by_hand)
     ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
     return Merged(ended, left_out, _unfinished(parts), missing)

@@ -9,6 +9,7 @@ The folder may be someone else's: nothing is read or written through a link in i
 import gc
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -77,6 +78,12 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """The folder of a run that exists. Raises UsageError where there is none."""
+        launches = path / "launches.jsonl"
+        if not (path / "run.json").exists() and launches.is_file() and launches.stat().st_size:
+            raise UsageError(
+                f"{path} has launches and no run.json: a merge that was killed leaves that.",
+                f"Merge the runs again; to remove the folder: rm -r {shlex.quote(str(path))}",
+            )
         if cls.is_unbegun(path):
             raise UsageError(
                 f"{path} has no run.json: its run was killed before it launched anything.",

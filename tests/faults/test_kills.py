@@ -19,9 +19,12 @@ import pytest
 
 from harness import session
 from harness.files import cache_dir
+from harness.history import summary
+from harness.history.index import History
 from harness.model.launch import Status
-from tests.cli.conftest import NOWHERE, Harness
+from tests.cli.conftest import NOWHERE, Harness, stored
 from tests.faults import killed
+from tests.fleet import test_merge as fleet
 from tests.lacking import campaign
 
 #: As short as a run can be that has a pilot, launches that take turns, a control and a report.
@@ -37,6 +40,7 @@ LAUNCHES = 5
 POINTS = [
     ("harness.store.folder:RunFolder.create", 1, "before"),
     ("harness.store.folder:write_atomically", 1, "before"),
+    ("pathlib:Path.replace", 1, "before"),
     ("harness.store.folder:RunFolder.create", 1, "after"),
     ("harness.backends.local.backend:LocalBackend.prepare", 1, "after"),
     ("harness.store.folder:RunFolder.write_run", 1, "before"),
@@ -64,6 +68,31 @@ GOING_ON = [
     ("harness.store.folder:RunFolder.repair", 1, "after"),
     ("harness.store.folder:append", 1, "amid"),
     ("harness.store.folder:RunFolder.write_run", 1, "before"),
+]
+
+#: Where what removes what a killed one left is killed, ...
+CLEANING = [
+    ("harness.backends.local.backend:_remove", 1, "before"),
+    ("harness.backends.local.backend:_remove", 1, "after"),
+]
+
+#: ... what puts runs together, ...
+MERGING = [
+    ("harness.store.folder:RunFolder.create", 1, "after"),
+    ("harness.store.folder:append", 3, "amid"),
+    ("harness.store.folder:RunFolder.write_run", 1, "before"),
+    ("harness.store.folder:RunFolder.write_run", 1, "after"),
+    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
+    ("harness.store.folder:write_atomically", 4, "after"),
+]
+
+#: ... and what adds them to a history.
+ADDING = [
+    ("harness.history.index:_prepare", 1, "after"),
+    ("harness.history.index:History._insert", 1, "after"),
+    ("harness.history.index:History._insert", 3, "after"),
+    ("harness.history.database:_DuckDB.close", 1, "before"),
+    ("harness.history.database:_DuckDB.close", 1, "after"),
 ]
 
 #: How many moments are drawn, and from what.
@@ -213,6 +242,56 @@ def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, point: tuple[str,
     assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
     assert killer.resume(at=point) == -signal.SIGKILL, killer.said
     check_goes_on(killer)
+
+
+@pytest.mark.parametrize("point", CLEANING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_removal_that_is_killed_is_done_again(killer: Killer, point: tuple[str, int, str]) -> None:
+    assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
+    scratch = cache_dir() / "scratch" / killer.folder.name
+    assert scratch.exists()
+    before = whole_lines(killer.folder)
+    assert killer("clean", str(killer.folder), at=point) == -signal.SIGKILL, killer.said
+    assert killer("clean", str(killer.folder)) == 0, killer.said
+    assert not scratch.exists()
+    assert whole_lines(killer.folder) == before
+    check_goes_on(killer)
+
+
+@pytest.mark.parametrize("point", MERGING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, point: tuple[str, int, str]) -> None:
+    """What is half merged is no run, so that no history takes it in the place of its parts."""
+    one, other = (fleet.run(machine) for machine in ("m-1", "m-2"))
+    parts = [stored(killer.results, each, fleet.launches(each)) for each in (one, other)]
+    merge = ("merge", *map(str, parts), "--results", str(killer.root / "merged"))
+    assert killer(*merge, at=point) == -signal.SIGKILL, killer.said
+    (left,) = (killer.root / "merged").iterdir()
+    launches = sum(len(whole_lines(part)) for part in parts)
+    if (left / "run.json").exists():
+        assert len(whole_lines(left)) == launches
+        assert killer("report", str(left)) == 0, killer.said
+        assert (left / "report.html").read_text().endswith("</html>\n")
+    else:
+        assert killer("report", str(left)) == 2
+        assert "to remove the folder: " in killer.said
+    assert killer(*merge) == 0, killer.said
+    (again,) = (path for path in (killer.root / "merged").iterdir() if path != left)
+    assert len(whole_lines(again)) == launches
+    assert (again / "report.html").read_text().endswith("</html>\n")
+
+
+@pytest.mark.parametrize("point", ADDING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
+    killer: Killer, point: tuple[str, int, str]
+) -> None:
+    made = fleet.run()
+    folder = stored(killer.results, made, fleet.launches(made))
+    killer.environ["HARNESS_HISTORY"] = str(killer.root / "history.duckdb")
+    for _ in range(2):
+        killer("history", "add", str(folder), at=point)
+    assert killer("history", "add", str(folder)) == 0, killer.said
+    with History.open(killer.environ["HARNESS_HISTORY"]) as history:
+        (found,) = history.summaries()
+    assert found == summary.of(folder)
 
 
 def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:

@@ -25,6 +25,40 @@ def test_files_that_a_killed_harness_did_not_finish_are_removed(folder: RunFolde
     assert all((folder.path / name).exists() for name in kept)
 
 
+@pytest.mark.parametrize(
+    ("name", "files", "is_nothing"),
+    [
+        ("2026-11-21T00-00-00Z-dead", {}, True),
+        ("2026-11-21T00-00-00Z-dead", {".launches.jsonl.0123abcd.part": ""}, True),
+        ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "", ".run.json.0123abcd.part": "{"}, True),
+        ("2026-11-21T00-00-00Z-dead", {"notes.txt": ""}, False),
+        ("mine", {}, False),
+        ("mine", {".launches.jsonl.0123abcd.part": ""}, False),
+        ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "{}\n"}, False),
+        ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "", "run.json": ""}, False),
+    ],
+)
+def test_only_what_a_run_leaves_that_came_to_nothing_is_discarded(
+    tmp_path: Path, name: str, files: dict[str, str], is_nothing: bool
+) -> None:
+    path = tmp_path / name
+    path.mkdir()
+    for each, text in files.items():
+        (path / each).write_text(text)
+    if is_nothing:
+        with pytest.raises(UsageError, match="killed before it launched anything"):
+            RunFolder.open(path)
+    assert (RunFolder.is_unbegun(path) and RunFolder(path).discard()) is is_nothing
+    assert path.exists() is not is_nothing
+    assert not RunFolder.is_unbegun(tmp_path / "no such")
+
+
+def test_launches_without_a_run_are_told(tmp_path: Path) -> None:
+    (tmp_path / "launches.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match=r"a merge that was killed leaves that\.\n.*rm -r"):
+        RunFolder.open(tmp_path)
+
+
 def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
     launches = [launch(round=1), launch(round=2, status=Status.FAILED, error="a | b\nc")]
     for each in launches:
