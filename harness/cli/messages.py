@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.session import Gate
 
 #: A signal that is heard so soon after another one is the same one; while a disk is written to, none is heard.
-ECHO_SECONDS = 0.5
+ECHO_SECONDS = 2.0
 
 #: What ends a command: Ctrl-C, `kill`, and a terminal that is closed.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

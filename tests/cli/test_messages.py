@@ -77,10 +77,10 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
     ("pressed", "heard"),
     [
         ([0.0, 0.05], 1),  # once, told by the terminal and by what started this one
-        ([0.0, 0.6], 2),
-        ([0.0, 1.9], 2),
-        ([0.0, 0.3, 0.6], 2),  # again and again: who does that wants it to end
-        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 2),
+        ([0.0, 1.9], 1),
+        ([0.0, 2.1], 2),
+        ([0.0, 1.2, 2.4], 2),  # again and again: who does that wants it to end
+        ([0.0, 0.8, 1.6, 2.4, 3.2, 4.0], 2),
     ],
 )
 def test_a_second_signal_is_told_from_an_echo(
