@@ -163,7 +163,11 @@ def _labels(series: Series) -> str:
         **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
     }
     # without control characters, which a terminal acts upon; of those OpenMetrics escapes line feeds alone
-    shown = {name: re.sub(r'([\\"])', r"\\\1", escaped(value)) for name, value in told.items() if value}
+    shown = {
+        name: re.sub(r'([\\"])', r"\\\1", escaped(value, keep="\n")).replace("\n", r"\n")
+        for name, value in told.items()
+        if value
+    }
     return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
 
 

@@ -1,5 +1,6 @@
 """The worker: one job in, events out (DESIGN 4.3). It runs the scenario in the main thread, as Keras needs."""
 
+import importlib.machinery
 import importlib.util
 import inspect
 import os
@@ -120,8 +121,20 @@ def load(script):
     It is loaded from its file, because AutoGraph reads the source again, and under a name that hides no other module.
     """
     name = "scenario_" + os.path.splitext(os.path.basename(script))[0]
-    spec = importlib.util.spec_from_file_location(name, os.path.abspath(script))
+    loader = FromSource(name, os.path.abspath(script))
+    spec = importlib.util.spec_from_file_location(name, loader.path, loader=loader)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module.scenario
+
+
+class FromSource(importlib.machinery.SourceFileLoader):
+    """Compiles its file each time.
+
+    Kept bytecode is known by the source's size and second: of two versions within one, the first would run twice.
+    """
+
+    def path_stats(self, path):
+        """Raises OSError, at which importlib neither reads nor writes bytecode."""
+        raise OSError("no bytecode is kept of {}".format(path))

@@ -39,7 +39,7 @@ def test_the_engine_is_described(engine, made):
     assert found[2].facts["images"] == 0
 
 
-def test_how_containers_get_gpus_is_told_where_there_are_some_or_some_are_wanted(engine, tmp_path):
+def test_how_containers_get_gpus_is_told_where_there_are_some_or_some_are_wanted(no_gpus, tmp_path):
     backend = DockerBackend(tmp_path, "test")
     backend.gpu_host = GpuHost(driver="550.54.15", cuda=(12, 4))
     (access,) = [each for each in backend.findings([], wanted=False) if each.name == "GPU access"]

@@ -8,6 +8,7 @@ import time
 from itertools import pairwise
 
 import pytest
+from kit.worker import load
 
 MEASURES = """
 import time
@@ -384,6 +385,16 @@ def test_a_scenario_named_like_a_module_hides_nothing(launch, tmp_path):
     source = body("import json", "bench.observe('json', json.dumps([1]))")
     (tmp_path / "json.py").write_text(source)
     assert launch("", script=str(tmp_path / "json.py")).end["status"] == "ok"
+
+
+def test_two_versions_of_a_scenario_that_are_as_long_and_from_the_same_second_are_both_run(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "given.py"
+    for name in ("first", "other"):
+        path.write_text(f"def scenario(bench): return {name!r}\n")
+        os.utime(path, (1e9, 1e9))
+        assert load(str(path))(None) == name
 
 
 @pytest.mark.parametrize("version", VERSIONS)
