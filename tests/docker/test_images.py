@@ -5,9 +5,12 @@ import dataclasses
 import json
 import re
 import secrets
+import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 from docker.errors import ImageNotFound
 
@@ -170,6 +173,38 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def test_a_build_ends_with_the_harness_that_is_killed(project):
+    """Its builder is another process, which nobody asks to end."""
+    named = name()
+    project.add(named, "3.11", lock="# nothing: killed\n")
+    (project.root / "images" / "install.sh").write_text("echo begun; sleep infinity\n")
+    script = f"""
+import os, signal
+from pathlib import Path
+from harness.backends.docker.backend import DockerBackend
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.model.environment import Device
+
+def kill(step):
+    if "install.sh" in step.words:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+project = Project(Path({str(project.root)!r}))
+requirements = [load_lock(project, each, Device.CPU) for each in load_environments(project).values()]
+DockerBackend(project.root, "test").prepare(requirements, kill)
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        # its builders write to the same pipe, which ends with the last of them
+        process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    until = time.monotonic() + 30
+    while builders := [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(project.root)]:
+        assert time.monotonic() < until, builders
+        time.sleep(0.05)
 
 
 def test_an_image_like_its_lock_has_no_differences(docker, requirement):

@@ -70,6 +70,14 @@ GOING_ON = [
     ("harness.store.folder:RunFolder.write_run", 1, "before"),
 ]
 
+#: Where one in containers is.
+IN_CONTAINERS = [
+    ("harness.backends.docker.container:Container.put", 1, "before"),
+    ("harness.backends.docker.container:Container.start", 2, "after"),
+    ("harness.store.folder:append", 2, "before"),
+    ("harness.backends.docker.container:removed", 2, "before"),
+]
+
 #: Where what removes what a killed one left is killed, ...
 CLEANING = [
     ("harness.backends.local.backend:_remove", 1, "before"),
@@ -242,6 +250,40 @@ def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, point: tuple[str,
     assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
     assert killer.resume(at=point) == -signal.SIGKILL, killer.said
     check_goes_on(killer)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("point", IN_CONTAINERS, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_run_in_containers_that_is_killed_leaves_none(
+    killer: Killer, engine: Any, made: Any, point: tuple[str, int, str]
+) -> None:
+    root, environment = made[0].root, made[1].environment.name
+    (root / "scenarios").mkdir()
+    for name in ("ways.py", "kit"):
+        path = killer.harness.root / "scenarios" / name
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, root / "scenarios" / name)
+    killer.environ |= {"DOCKER_HOST": engine.address, "HARNESS_PROJECT": str(root)}
+
+    def left() -> list[Any]:
+        return engine.api.containers(all=True, filters={"label": f"harness.run={killer.folder.name}"})
+
+    try:
+        short = ("--rounds", "2", "--warmup", "1ms", "--measure", "5ms", "--backend", "docker", "-e", environment)
+        asked = ("matrix", "-s", "ways", "-a", "way=fine", *short, "--results", str(killer.results))
+        assert killer(*asked, at=point) == -signal.SIGKILL, killer.said
+        assert left()
+        before = whole_lines(killer.folder)
+        assert killer.resume() == 0, killer.said
+        assert not left()
+        assert whole_lines(killer.folder)[: len(before)] == before
+        found = session.read(killer.folder).launches
+        assert {each.status for each in found} == {Status.OK}
+        places = [(each.round, each.attempt, each.order, each.role) for each in found]
+        assert len(places) == len(set(places))
+        assert (killer.folder / "report.html").read_text().endswith("</html>\n")
+    finally:
+        shutil.rmtree(root / "scenarios")
+        killer("clean", str(killer.folder))
 
 
 @pytest.mark.parametrize("point", CLEANING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
