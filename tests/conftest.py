@@ -3,13 +3,17 @@
 import os
 import signal
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from hypothesis import settings
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
+from tests.lacking import campaign
 from tests.runs import run
 from tests.stand_in.gpus import build
 
@@ -29,6 +33,23 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 def pytest_configure(config: pytest.Config) -> None:
     """What a whole session or module runs has a machine lock of these tests, and not the user's."""
     os.environ["HARNESS_MACHINE_LOCK"] = str(Path(tempfile.gettempdir()) / f"harness-tests-{os.getpid()}.lock")
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """What a campaign tried and found, for docs/security.md."""
+    ended = {each.nodeid: each for reports in terminalreporter.stats.values() for each in reports if _tells(each)}
+    tried: Counter[str] = Counter()
+    for each in ended.values():
+        tried.update({name: int(str(value)) for name, value in each.user_properties})
+    if tried and (campaign() or "HARNESS_FUZZ" in os.environ):
+        counts = ", ".join(f"{count:,} {name}" for name, count in tried.items())
+        found = len(terminalreporter.stats.get("failed", []))
+        seed = os.environ.get("HARNESS_FUZZ_SEED", "0")
+        terminalreporter.write_line(f"Tried: {counts}; found: {found}; HARNESS_FUZZ_SEED={seed}")
+
+
+def _tells(report: object) -> TypeGuard[pytest.TestReport]:
+    return isinstance(report, pytest.TestReport) and bool(report.user_properties)
 
 
 @pytest.fixture(autouse=True)

@@ -203,7 +203,10 @@ DockerBackend(project.root, "test").prepare(requirements, kill)
     assert process.returncode == -signal.SIGKILL
     until = time.monotonic() + 30
     while builders := [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(project.root)]:
-        assert time.monotonic() < until, builders
+        if time.monotonic() > until:
+            for each in builders:
+                each.kill()
+            pytest.fail(f"left: {builders}")
         time.sleep(0.05)
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,8 @@ ADDING = [
 ]
 
 #: How many moments are drawn, and from what.
-MOMENTS, SEED = (1000 if campaign() else 9), os.environ.get("HARNESS_FUZZ_SEED", "0")
+MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 9))
+SEED = os.environ.get("HARNESS_FUZZ_SEED", "0")
 
 
 @dataclass
@@ -115,6 +116,7 @@ class Killer:
     server: "subprocess.Popen[str]"
     root: Path
     environ: dict[str, str] = field(default_factory=dict)
+    kills: int = 0
 
     def __call__(
         self, *arguments: str, at: tuple[str, int, str] = ("", 1, "after"), seconds: float | None = None
@@ -132,7 +134,9 @@ class Killer:
         assert self.server.stdout is not None
         self.server.stdin.write(json.dumps(asked) + "\n")
         self.server.stdin.flush()
-        return os.waitstatus_to_exitcode(int(self.server.stdout.readline()))
+        code = os.waitstatus_to_exitcode(int(self.server.stdout.readline()))
+        self.kills += code == -signal.SIGKILL
+        return code
 
     def begin(self, root: Path) -> None:
         """Have folders of their own for the commands that follow."""
@@ -187,10 +191,16 @@ def server() -> Iterator["subprocess.Popen[str]"]:
 
 
 @pytest.fixture
-def killer(harness: Harness, server: "subprocess.Popen[str]", tmp_path: Path) -> Killer:
+def killer(
+    harness: Harness,
+    server: "subprocess.Popen[str]",
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> Iterator[Killer]:
     made = Killer(harness, server, tmp_path)
     made.begin(tmp_path / "killed")
-    return made
+    yield made
+    record_property("kills", made.kills)
 
 
 def whole_lines(folder: Path) -> list[bytes]:
@@ -348,16 +358,16 @@ def test_a_run_that_is_killed_at_any_moment(killer: Killer, tmp_path: Path) -> N
     length = time.monotonic() - began
     check_whole(killer, whole_lines(killer.folder))
     draw = random.Random(f"{SEED} kills")
-    kills, counted = 0, itertools.count()
-    while kills < MOMENTS:
+    counted, told = itertools.count(), 0
+    while killer.kills < MOMENTS:
         killer.begin(tmp_path / f"killed{next(counted)}")
         if killer.run(seconds=draw.uniform(0.0, length)) != -signal.SIGKILL:
             continue  # it was over
-        kills += 1
-        if not kills % 50:
-            print(f"{kills} kills, seed {SEED}")
+        if killer.kills >= told + 50:
+            told = killer.kills
+            print(f"{told} kills, seed {SEED}", flush=True)
         goes_on = killer.results.exists() and list(killer.results.glob("*/run.json"))
         if goes_on and draw.random() < 1 / 3:
-            kills += killer.resume(seconds=draw.uniform(0.0, length)) == -signal.SIGKILL
+            killer.resume(seconds=draw.uniform(0.0, length))
         check_goes_on(killer)
         shutil.rmtree(killer.root)

@@ -135,8 +135,11 @@ def mutant(target: Target, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_almost_right_ends_in_a_sentence(name: str, tmp_path: Path) -> None:
+def test_what_is_almost_right_ends_in_a_sentence(
+    name: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     target, slowest = TARGETS[name], 0.0
+    record_property("inputs", target.inputs * TIMES)
     saved = [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
     for number in range(-len(saved), target.inputs * TIMES):
         data = saved[number] if number < 0 else mutant(target, random.Random(f"{SEED} {name} {number}"))
