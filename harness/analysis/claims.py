@@ -7,7 +7,8 @@ not seen where its whole interval lies below half of the way from the margin to 
 scale: that something small may be left is no claim of something large.
 
 Of an absolute value (seconds, or bytes that each call keeps) there is no other side, so "not seen" needs a bound: a
-tenth of the least that is claimed. Seen is what lies above that with its whole interval, not seen what lies below.
+tenth of the least that is claimed. Seen is what lies above that with its whole interval, not seen what lies below. An
+interval that starts within the claim, or below it, and ends above ten times the most that is claimed, is unclear.
 What a reporter's machine took differs from this one's by a factor of a few, and of memory an allocator gives back some
 and keeps some; neither makes a tenth. A claim is about something that was noticed, and a tenth of it would not have
 been.
@@ -141,10 +142,11 @@ def of_ratio(
 
 def of_value(interval: Interval, claimed: tuple[float, float]) -> Outcome:
     """What an absolute value says of a claimed range: in seconds, or in bytes a call."""
-    least = SHARE * claimed[0]
+    least, most = SHARE * claimed[0], claimed[1] / SHARE
     if interval.high < least:
         return Outcome.NOT_SEEN
-    return _size(interval, claimed) if interval.low > least else Outcome.UNCLEAR
+    is_vague = interval.low <= claimed[1] and interval.high > most
+    return _size(interval, claimed) if interval.low > least and not is_vague else Outcome.UNCLEAR
 
 
 def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
@@ -324,11 +326,14 @@ class _Family:
             )
         if outcome is not Outcome.UNCLEAR:
             return Place(worse, None, outcome, estimate, level)
+        if estimate.interval.low > SHARE * claim.range[0]:  # what is open is the other bound
+            most = claim.range[1] / SHARE
+            above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above)
         return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
 
     def _settling(self, cell: Cell, above: Logs) -> Settling | None:
-        """How many more rounds would show on which side of the bound an absolute value lies."""
+        """How many more rounds would show on which side of a bound an absolute value lies; `above`: how far above."""
         rounds = int(above.rounds[0])
         more = int(rounds_to_settle(above, above.mean * 0.0 + self._alpha, 0.0)[0]) - rounds
         if more <= 0:

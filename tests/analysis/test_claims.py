@@ -359,3 +359,27 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
     assert (outcome is Outcome.NOT_SEEN) == (interval.high < claimed[0] / 10)
     if outcome.holds:
         assert interval.low > claimed[0] / 10
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (0.24, 1450.0, Outcome.UNCLEAR),  # as was measured of an import in a few rounds
+        (0.24, 50.0, Outcome.CONFIRMED),
+        (3.0, 49.0, Outcome.CONFIRMED),
+        (3.0, 51.0, Outcome.UNCLEAR),
+        (5.1, 1450.0, Outcome.LARGER),
+    ],
+)
+def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
+    low: float, high: float, outcome: Outcome
+) -> None:
+    assert of_value(Interval(low, high), (2.0, 5.0)) is outcome
+
+
+def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:
+    claim = replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0))
+    vague = one({WORSE: 3.0}, claim, spread=1.5, count=3)
+    assert vague.at.outcome is Outcome.UNCLEAR
+    assert vague.at.settling
+    assert vague.at.settling.rounds > 0
