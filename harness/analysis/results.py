@@ -10,13 +10,14 @@ from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
 from harness.analysis.cells import CellResult, Missing, cell_results, missing
 from harness.analysis.claims import ClaimResult, claims
+from harness.analysis.control import Control
 from harness.analysis.course import Endings, Moment, ended, samplings_used, timeline
 from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, on_device, untold
-from harness.analysis.quantities import launches_of
+from harness.analysis.quantities import is_time, launches_of
 from harness.analysis.rounds import by_clock
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
@@ -90,21 +91,18 @@ class Results:
 
     @cached_property
     def all_tables(self) -> list[ScenarioTable]:
-        """The tables, and after each those of its scenario's other quantities, in the header's order."""
+        """Scenario by scenario its table, and after it those of its other quantities, in the header's order.
+
+        A scenario that times no steps may have others alone.
+        """
         names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
         others = {name: tables(self.run, self.found_of(name), name) for name in names}
         return [
             each
-            for table in self.tables
-            for each in (
-                table,
-                *(
-                    other
-                    for quantity in table.scenario.quantities
-                    for other in others[quantity]
-                    if other.scenario.name == table.scenario.name and other.rows
-                ),
-            )
+            for scenario in self.run.scenarios
+            for of_quantity in (self.tables, *(others[quantity] for quantity in scenario.quantities))
+            for each in of_quantity
+            if each.scenario.name == scenario.name and each.rows
         ]
 
     @cached_property
@@ -115,7 +113,8 @@ class Results:
     @cached_property
     def measured(self) -> Mapping[str, Sequence[Measured]]:
         """By scenario the cells of its table that have a number, row by row."""
-        return {table.scenario.name: measured(table, self.found) for table in self.tables}
+        none: dict[str, Sequence[Measured]] = {scenario.name: () for scenario in self.run.scenarios}
+        return none | {table.scenario.name: measured(table, self.found) for table in self.tables}
 
     def timeline(self, table: ScenarioTable) -> list[Moment]:
         """The table's launches in the order in which they began."""
@@ -125,6 +124,13 @@ class Results:
     def answers(self) -> list[Answer]:
         """What the comparisons answer, in the order in which they are told."""
         return in_turn([answers(table) for table in self.all_tables])
+
+    @cached_property
+    def control(self) -> Control | None:
+        """What two identical cells differed by in the time per step, or where none is timed in the first phase."""
+        timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
+        shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
+        return next((each for each in shown if each), None)
 
     @property
     def compares(self) -> bool:

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.run import Plan
-from harness.model.scenario import Cell
+from harness.model.scenario import PEAK, Cell
 
 #: A cell's centres by round, in seconds per step.
 Series = Mapping[int, float]
@@ -76,7 +76,9 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
             rounds[launch.group][launch.round][launch.attempt].append(launch)
     chosen: list[Launch] = []
     for group in plan.groups:
-        slots = {(cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell])}
+        slots = {
+            (cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell], group.of)
+        }
         for number in sorted(rounds[group.name]):
             attempts = rounds[group.name][number]
             complete = [each for each, made in attempts.items() if slots <= {(one.cell, one.role) for one in made}]
@@ -174,9 +176,13 @@ def gave_number(launch: Launch) -> bool:
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 
 
-def is_to_measure(pilot: Launch) -> bool:
-    """Whether a cell with this pilot is launched in the rounds: it ended ok, and did not only observe."""
-    return pilot.status is Status.OK and not pilot.only_observed
+def is_to_measure(pilot: Launch, of: Sequence[str] = ()) -> bool:
+    """Whether a cell with this pilot is launched in the rounds: it ended ok, and did not only observe.
+
+    `of` is its group's: where it has such a phase, launches tell more than the pilot did.
+    """
+    is_told = any(name == PEAK or pilot.phases.get(name) for name in of)
+    return pilot.status is Status.OK and (is_told or not pilot.only_observed)
 
 
 def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:

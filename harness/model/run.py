@@ -27,6 +27,7 @@ class Group:
     round launches twice, so that the run shows what it calls a difference where there is none; None where nothing is
     compared, or nothing hangs on what that would show. `piloted`: round 0 launches some of it, where the plan's does.
     `machine` is the id of the one whose numbers it has, in a run that was merged from several machines'; else empty.
+    `of` is what its scenario compares of launches beside what they time: phases, peak memory.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Group:
     control: Cell | None = None
     piloted: bool = True
     machine: str = ""
+    of: Sequence[str] = ()
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from harness.model.run import Group
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import GROWTH, PRINTED, STEP, TRACES, Cell, Scenario
 
 Slot = TypeVar("Slot")
 
@@ -27,9 +27,15 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
             axes={axis: members[0].axes[axis] for axis in scenarios[members[0].scenario].row_axes},
             cells=members,
             control=control(members, reference),
+            of=[each for each in scenarios[members[0].scenario].quantities if is_of_launches(each)],
         )
         for name, members in groups.items()
     ]
+
+
+def is_of_launches(quantity: str) -> bool:
+    """Whether each launch has a value of it, another one each time, even one without timed steps."""
+    return quantity not in (STEP, GROWTH, TRACES) and not quantity.startswith(PRINTED)
 
 
 def name_of(cell: Cell, scenario: Scenario) -> str:

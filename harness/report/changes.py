@@ -231,7 +231,7 @@ def document(pair: Pair) -> dict[str, Any]:
 
 
 def _head(results: Results) -> dict[str, Any]:
-    run, found = results.run, results.found.control
+    run, found = results.run, results.control
     return {
         "id": run.id,
         "started": run.started,

@@ -45,7 +45,7 @@ class Ledger:
         alive = {
             cell
             for cell in group.cells
-            if (not self._given_up(cell, number) if number else self.is_to_pilot(group, cell))
+            if (not self._given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
         }
         return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
@@ -140,7 +140,7 @@ class Ledger:
         )
         return wanted <= made
 
-    def _given_up(self, cell: Cell, before: int) -> bool:
+    def _given_up(self, group: Group, cell: Cell, before: int) -> bool:
         earlier = [
             launch
             for launch in self._cells[cell]
@@ -148,7 +148,7 @@ class Ledger:
         ]
         # a cell that was spared its pilot has its first launch in the place of one
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]
-        if pilots and not is_to_measure(pilots[-1]):
+        if pilots and not is_to_measure(pilots[-1], group.of):
             return True
         last = [launch.status for launch in earlier if launch.role is not Role.PILOT][-GIVE_UP_AFTER:]
         return len(last) == GIVE_UP_AFTER and Status.OK not in last

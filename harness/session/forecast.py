@@ -63,7 +63,7 @@ class _Times:
         whole = statistics.median(launch.seconds for launch in launches)
         warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
         measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
-        observes = all(launch.only_observed for launch in launches)
+        observes = all(launch.role is Role.PILOT for launch in launches)
         return cls(max(0.0, whole - warmup - measure), warmup, measure, observes)
 
     def seconds(self, sampling: Sampling) -> float:

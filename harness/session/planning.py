@@ -37,7 +37,7 @@ from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import compiled, names_on, split
 from harness.plan.gpus import Support
-from harness.plan.groups import group, name_of
+from harness.plan.groups import group, is_of_launches, name_of
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
@@ -348,7 +348,8 @@ def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
         return of
     is_wide = all(needed(claim, plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
     piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
-    return replace(of, control=None if is_wide else of.control, piloted=piloted)
+    told = dict.fromkeys([*of.of, *(claim.of for claim in own if is_of_launches(claim.of))])
+    return replace(of, control=None if is_wide else of.control, piloted=piloted, of=list(told))
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:

@@ -41,6 +41,15 @@ def test_each_quantity_that_is_compared_has_a_table_after_that_of_the_step():
     assert results.compares
 
 
+def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_phases():
+    launches = [replace(each, samples=(), observations={"seen": 1}) for each in quantified()]
+    results = Results(quantified_run("first call"), launches)
+    assert [table.quantity for table in results.all_tables] == ["first call"]
+    assert results.answers
+    assert results.control
+    assert results.found.control is None
+
+
 def test_a_quantity_that_no_launch_tells_has_no_table():
     results = Results(quantified_run("a phase of none", "memory growth"), quantified(memory=()))
     assert [table.quantity for table in results.all_tables] == ["step"]

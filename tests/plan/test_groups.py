@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.scenario import Comparison
 from harness.plan.groups import balanced, group, order, split
 from tests.factories import cells, scenario
 
@@ -16,6 +17,11 @@ def test_cells_that_are_compared_are_one_group() -> None:
     assert [found.name for found in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
     assert [len(found.cells) for found in groups] == [4, 4]
     assert groups[0].axes == {"call": "fit", "dtype": "float32"}
+
+
+def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step() -> None:
+    compare = [Comparison("modes", "mode", of=of) for of in ("step", "load", "traces", "memory growth", "peak memory")]
+    assert group(CELLS, {"step": scenario(compare=compare)}, "tf1.14")[0].of == ["load", "peak memory"]
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.rounds import counted
 from harness.model.environment import Requirement
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
@@ -75,6 +76,22 @@ def test_a_cell_that_only_observes_is_launched_once_and_the_others_run_on(folder
     assert (only.role, only.status) == (Role.PILOT, Status.OK)
     assert len([launch for launch in launches if launch.cell.environment == "old"]) == 4
     assert len(walk(folder, Backstage(answer), plan(rounds=3), folder.read_launches())) == len(launches)
+
+
+def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it_is_compared(
+    folder: RunFolder,
+) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        phases = {"load": 1.0} if given.cell.environment == "old" else {"save": 1.0}
+        return Outcome(Status.OK, observations={"traces": 3}, phases=phases)
+
+    planned = plan(rounds=3)
+    compared = replace(planned, groups=[replace(each, of=["load"]) for each in planned.groups])
+    launches = walk(folder, Backstage(answer), compared)
+    assert [launch.round for launch in launches if launch.cell.environment == "old"] == [0, 1, 2, 3]
+    assert [launch.round for launch in launches if launch.cell.environment == "new"] == [0]
+    assert {launch.round for launch in counted(compared, launches)} == {1, 2, 3}
+    assert len(walk(folder, Backstage(answer), compared, folder.read_launches())) == len(launches)
 
 
 def test_one_failure_in_a_round_is_forgiven_and_two_in_a_row_are_not(folder: RunFolder) -> None:

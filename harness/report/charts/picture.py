@@ -60,7 +60,7 @@ def _svg(specification: Mapping[str, Any]) -> str:
 
 def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
     """The name of a chart's file, without its ending: `ratios-keras_step`."""
-    stems = file_names(table.scenario.name for table in results.tables)
+    stems = file_names(table.scenario.name for table in results.all_tables)
     return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
 
 

@@ -155,7 +155,7 @@ def build(results: Results) -> Document:
     return Document(
         schema=SCHEMA,
         run=results.run,
-        control=results.found.control,
+        control=results.control,
         answers=[_told(results, each) for each in results.answers],
         cells=results.cells,
         comparisons=[
@@ -189,7 +189,7 @@ def build(results: Results) -> Document:
             for each in results.claims
         ],
         machines=[
-            OnMachine(name, each.found.control, each.disturbance, each.turns) for name, each in results.machines.items()
+            OnMachine(name, each.control, each.disturbance, each.turns) for name, each in results.machines.items()
         ],
         agreements=[
             Agreed(each.table.scenario.name, machines.what(each), each.verdicts, each.agrees, each.table.quantity)

@@ -304,7 +304,7 @@ def control(results: Results, margin: float | None = None) -> str:
 
     `margin` is a share, the run's own unless it is given.
     """
-    found, margin = results.found.control, results.run.plan.margin if margin is None else margin
+    found, margin = results.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     apart, groups = (

@@ -332,3 +332,11 @@ def test_growth_of_which_rows_differ_in_sign_is_told_from_less_to_more():
 
     told = [answer._bytes([finding(value) for value in values]) for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))]
     assert told == ["5.00 B less to 120 B more", "7.00 B less", "3.00 to 40.0 B more"]
+
+
+def test_a_scenario_that_times_no_step_is_answered_by_its_phases():
+    launches = [replace(each, samples=(), observations={"seen": 1}) for each in quantified()]
+    results = Results(quantified_run("first call"), launches)
+    told = {name: render(name, results) for name in ("md", "html", "json", "junit")}["md"]
+    assert "Nothing was timed" not in told
+    assert "A/A control: two identical cells differed by" in told
