@@ -139,6 +139,8 @@ def restarted(proxy, engine, image):
     """An engine that ends takes its containers with it, and knows the same images when it is back."""
     from docker.errors import APIError
 
+    # between two launches none would notice
+    eventually(lambda: engine.api.containers(quiet=True, filters={"ancestor": image, "status": "running"}))
     proxy.drop()
     for each in engine.api.containers(quiet=True, filters={"ancestor": image}):
         with contextlib.suppress(APIError):  # it has ended by itself
