@@ -63,7 +63,9 @@ class StandInProject:
         prefixes = tuple(f"harness-ptx-{each.partition(':')[2][:12]}" for each in ids)
         volumes = [each for each in docker("volume", "ls", "--quiet").split() if each.startswith(prefixes)]
         # a test that was killed may have left containers
-        for left in {each for volume in volumes for each in docker("ps", "-aq", "--filter", f"volume={volume}").split()}:
+        for left in {
+            each for volume in volumes for each in docker("ps", "-aq", "--filter", f"volume={volume}").split()
+        }:
             docker("rm", "--force", left)
         if volumes:
             docker("volume", "rm", *volumes)
