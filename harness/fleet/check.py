@@ -27,8 +27,8 @@ from harness.model.launch import Launch, Role
 from harness.model.texts import counted
 from harness.session.planning import Planned
 
-#: How often the work is measured alone and beside the others, and in how many launches each time.
-BLOCKS, LAUNCHES = 6, 2
+#: How often the work is measured alone and beside the others, at least and at most, and in how many launches each time.
+BLOCKS, MOST_BLOCKS, LAUNCHES = 6, 24, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,17 @@ class Interference:
     def is_safe(self, margin: float) -> bool:
         """Whether it is less than what counts as no difference."""
         return self.high < 1.0 + margin
+
+    def is_harmful(self, margin: float) -> bool:
+        """Whether it is shown to be more than that."""
+        return self.low > 1.0 + margin
+
+    def is_known(self, margin: float) -> bool:
+        """Whether more blocks are not needed: it is shown to be harmful, or known to two thirds of the margin.
+
+        Where it is not harmful only the width is looked at: who stops as soon as slots look safe finds too many safe.
+        """
+        return self.is_harmful(margin) or math.log(self.high / self.low) / 2.0 <= math.log1p(margin) * 2.0 / 3.0
 
     def __str__(self) -> str:
         return f"{self.ratio:.3f}× ({self.low:.3f} to {self.high:.3f})"
@@ -87,7 +98,7 @@ def check(
         found = _measured(planned, most, len(slots(most)), say)
         tried.append(found)
         safe = found.is_safe(margin)
-        say(f"{most} slots at once take {found} times as long as one alone: {'safe' if safe else 'not safe'}.")
+        say(f"{most} slots at once take {found} times as long as one alone: {_told(found, margin)}.")
         if safe:
             break
         most -= max(1, most // 4)
@@ -101,6 +112,14 @@ def check(
     )
     _remember("gpu" if planned.plan.limits.gpus else "cpu", checked)
     return checked
+
+
+def _told(found: Interference, margin: float) -> str:
+    if found.is_safe(margin):
+        return "safe"
+    if found.is_harmful(margin):
+        return "not safe"
+    return "not shown to be safe. On a quieter machine more would be known (harness doctor says what disturbs this one)"
 
 
 def allowed(kind: str, wanted: int | None) -> int:
@@ -179,15 +198,22 @@ def _measured(planned: Planned, count: int, machine: int, say: Callable[[str], o
         prepare = Unit(planned, run, "prepare", files, kit, machine, to_prepare=True)
         _launched([prepare], say)
         alone, busy = list[float](), list[float]()
-        for block in range(BLOCKS):
+        found = None
+        for block in range(MOST_BLOCKS):
             slot = block % count
             one = [Unit(planned, run, f"alone{block}", files, kit, machine, slot)]
             all_ = [Unit(planned, run, f"busy{block}-{at}", files, kit, machine, at) for at in range(count)]
             for is_busy in (False, True) if block % 2 else (True, False):
                 done = _launched(all_ if is_busy else one, say)
                 (busy if is_busy else alone).append(_centre(done[slot if is_busy else 0]))
-            say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
-        return Interference(count, *interference(alone, busy))
+            say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
+            # as often alone first as last
+            if block + 1 >= BLOCKS and block % 2:
+                found = Interference(count, *interference(alone, busy))
+                if found.is_known(plan.margin):
+                    break
+        assert found
+        return found
     finally:
         shutil.rmtree(kept(run), ignore_errors=True)
 

@@ -1,7 +1,9 @@
 """What slots of one machine do to each other, and what is remembered of it."""
 
 import json
+import math
 import os
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -28,14 +30,15 @@ def test_the_ratio_is_the_mean_of_pairs() -> None:
     assert not Interference(2, 1.0, 0.97, 1.031).is_safe(0.03)
 
 
-def slowed(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float]) -> list[list[Unit]]:
-    """Launches that take so many times as long beside others, by how many there are at once."""
+def slowed(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float], noise: float = 0.0) -> list[list[Unit]]:
+    """Launches that take so many times as long beside others, by how many there are; `noise` is an sd of logs."""
     made: list[list[Unit]] = []
+    draw = random.Random(1)
 
     def launched(units: Sequence[Unit], say: object) -> list[list[Launch]]:
         made.append(list(units))
         cell = units[0].planned.plan.groups[0].cells[0]
-        seconds = 0.01 * ratios.get(len(units), 1.0) * (1 + len(made) % 3 / 1e4)
+        seconds = 0.01 * ratios.get(len(units), 1.0) * (1 + len(made) % 3 / 1e4) * math.exp(draw.gauss(0.0, noise))
         return [[factories.launch(cell, seconds)] for _ in units]
 
     monkeypatch.setattr(check, "_launched", launched)
@@ -63,6 +66,25 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     assert allowed("cpu", 3) == 3
     with pytest.raises(CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were asked for: 5 at once"):
         allowed("cpu", 5)
+
+
+@pytest.mark.parametrize(
+    ("noise", "ratio", "told"),
+    [
+        (0.001, 1.0, (6, "safe")),
+        (0.025, 0.98, (8, "safe")),
+        (0.06, 1.0, (24, "not shown to be safe")),
+        (0.02, 1.2, (6, "not safe")),
+    ],
+)
+def test_what_is_not_known_is_measured_again(
+    planned: session.Planned, monkeypatch: pytest.MonkeyPatch, noise: float, ratio: float, told: tuple[int, str]
+) -> None:
+    made, said = slowed(monkeypatch, {2: ratio}, noise), list[str]()
+    check.check(planned, slots, 2, said.append)
+    blocks, verdict = told
+    assert len(made) - 1 == 2 * blocks
+    assert f"alone: {verdict}" in said[-1]
 
 
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
