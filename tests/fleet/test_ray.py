@@ -20,6 +20,7 @@ from harness import session
 from harness.fleet import coordinator, engines
 from harness.fleet.merge import merge
 from harness.fleet.ray import RayCluster
+from harness.machine.lock import is_held
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Status
 from tests.cli.conftest import ROOT, Harness
@@ -219,6 +220,8 @@ def test_a_coordinator_that_is_killed_loses_nothing(planned: session.Planned, no
     kept = [
         each.parent for name in ("one", "two") for each in (nodes.data(name) / "fleet" / run.name).rglob("run.json")
     ]
+    # a process that ends has no command line any more, and its locks still
+    until(lambda: not any(is_held(folder / ".lock") for folder in kept), "no unit's folder is locked")
     plans = [json.loads((folder / "run.json").read_text())["plan"]["shard"] for folder in kept]
     assert len({plan["plan"] for plan in plans}) == 1
     launches = [json.loads(line) for folder in kept for line in (folder / "launches.jsonl").read_text().splitlines()]
