@@ -6,6 +6,7 @@ is made of that. Without a run it is only made again.
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,12 @@ def table(kept: Sequence[Row]) -> str:
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     fixed = sum(bool(row["fixed"]) for row in kept)
     issues = len({row["issue"] for row in kept})
-    lines = [
+    count = (
         f"{counted(len(kept), 'claim')} of {counted(issues, 'issue')}: {told or 'none measured yet'}"
-        f"{f'; {fixed} fixed since, measured' if fixed else ''}.",
+        f"{f'; {fixed} fixed since, measured' if fixed else ''}."
+    )
+    lines = [
+        *textwrap.wrap(count, 100),
         "",
         f"| {' | '.join(HEADS)} |",
         f"| {' | '.join('---' for _ in HEADS)} |",
