@@ -13,8 +13,8 @@ SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 
 def check(backend: Backend, requirement: Requirement, script: Path) -> None:
     text = script.read_text()
-    stated = dict(re.findall(r"^# (status|error|kept|not kept): (.*)$", text, re.MULTILINE))
-    outcome = backend.launch(requirement, job(text, 60.0))
+    stated = dict(re.findall(r"^# (status|error|seconds|kept|not kept): (.*)$", text, re.MULTILINE))
+    outcome = backend.launch(requirement, job(text, float(stated.get("seconds", 60.0))))
     assert outcome.status is Status(stated["status"]), outcome.error
     assert outcome.error.startswith(stated.get("error", ""))
     assert stated.get("not kept", "") in "".join(outcome.not_kept)
