@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
+from tests.forked import Forks
 from tests.lacking import campaign
 from tests.runs import run
 from tests.stand_in.gpus import build
@@ -71,6 +73,13 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the stand-ins for NVIDIA's libraries."""
     return build(tmp_path_factory.mktemp("stand-ins"))
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What runs the command without starting Python for it."""
+    with Forks() as made:
+        yield made
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.store.folder import RunFolder
+from tests.forked import Forks
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,8 +128,9 @@ def stored(results: Path, run: Run, launches: Iterable[Launch]) -> Path:
 class Harness:
     """The command, in a project of its own."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, forks: Forks) -> None:
         self.root = root
+        self.forks = forks
         self.environ = {**os.environ, "HARNESS_PROJECT": str(root), "COLUMNS": "200"}
 
     def command(self, *arguments: str) -> list[str]:
@@ -136,10 +138,13 @@ class Harness:
         return [sys.executable, "-m", "harness", *arguments]
 
     def __call__(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        variables = {**self.environ, **environ}
+        if self.forks.takes(variables):
+            return self.forks.run(arguments, environ=variables, folder=self.root, seconds=120)
         return subprocess.run(
             self.command(*arguments),
             cwd=self.root,
-            env={**self.environ, **environ},
+            env=variables,
             capture_output=True,
             text=True,
             timeout=120,
@@ -182,7 +187,7 @@ def _environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _environments: Path) -> Harness:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _environments: Path, forks: Forks) -> Harness:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(_environments))
     root = tmp_path / "project"
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
@@ -192,7 +197,7 @@ def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _environments: Path
     (root / "images" / "locks").mkdir()
     for name in ("old", "new"):
         (root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
-    return Harness(root)
+    return Harness(root, forks)
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """`kill -9` at each point of a run and at any moment: what was finished is there once, and nothing else is left."""
 
 import itertools
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +20,6 @@ from harness.history import summary
 from harness.history.index import History
 from harness.model.launch import Status
 from tests.cli.conftest import NOWHERE, Harness, stored
-from tests.faults import killed
 from tests.fleet import test_merge as fleet
 from tests.lacking import campaign
 
@@ -113,7 +109,6 @@ class Killer:
     """Runs commands, each with folders of its own, and kills them."""
 
     harness: Harness
-    server: "subprocess.Popen[str]"
     root: Path
     environ: dict[str, str] = field(default_factory=dict)
     kills: int = 0
@@ -122,19 +117,15 @@ class Killer:
         self, *arguments: str, at: tuple[str, int, str] = ("", 1, "after"), seconds: float | None = None
     ) -> int:
         """Run a command, killed at a point or after so many seconds; returns its exit code, negative for a signal."""
-        point, count, when = at
-        asked = {
-            "arguments": arguments,
-            "environ": {**self.harness.environ, **NOWHERE, **self.environ},
-            "folder": str(self.harness.root),
-            "output": str(self.root / "output"),
-            **{"point": point, "count": count, "when": when, "seconds": seconds},
-        }
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        self.server.stdin.write(json.dumps(asked) + "\n")
-        self.server.stdin.flush()
-        code = os.waitstatus_to_exitcode(int(self.server.stdout.readline()))
+        code = self.harness.forks.ended(
+            arguments,
+            environ={**self.harness.environ, **NOWHERE, **self.environ},
+            folder=self.harness.root,
+            stdout=self.root / "output",
+            stderr=self.root / "output",
+            at=at,
+            seconds=seconds,
+        )
         self.kills += code == -signal.SIGKILL
         return code
 
@@ -180,24 +171,13 @@ class Killer:
         return found
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator["subprocess.Popen[str]"]:
-    with subprocess.Popen(
-        [sys.executable, killed.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
 @pytest.fixture
 def killer(
     harness: Harness,
-    server: "subprocess.Popen[str]",
     tmp_path: Path,
     record_property: Callable[[str, object], None],
 ) -> Iterator[Killer]:
-    made = Killer(harness, server, tmp_path)
+    made = Killer(harness, tmp_path)
     made.begin(tmp_path / "killed")
     yield made
     record_property("kills", made.kills)
