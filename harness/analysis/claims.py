@@ -343,10 +343,11 @@ class _Family:
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
-    """An absolute value: of bytes as it is, of seconds from its log."""
+    """An absolute value: of seconds from its log, of bytes to a thousandth, so that nothing is 0 and no 3.6e-8."""
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
-    return Difference(value, rounds, None if half is None else Interval(value - half, value + half))
+    value, low, high = (round(each, 3) + 0.0 for each in (value, value - (half or 0.0), value + (half or 0.0)))
+    return Difference(value, rounds, None if half is None else Interval(low, high))
 
 
 def _few(rounds: int) -> str:

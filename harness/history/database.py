@@ -235,6 +235,9 @@ class _Postgres:
                 f"The history in PostgreSQL ({self.name}) cannot be reached: {said}",
                 "Start the server, or name another history with HARNESS_HISTORY.",
             ) from None
+        if not writing:
+            # what one question asks of several tables is all of one moment
+            self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
             if writing or tables != [("version", "kept")]:

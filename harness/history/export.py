@@ -81,12 +81,12 @@ def _otava(series: Sequence[Series]) -> str:
     otava takes no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
     """
     compared = [each for each in series if any(point.log_ratio is not None for point in each.points)]
-    rows: dict[str, dict[int, Point]] = {}
-    for column, each in enumerate(compared):
-        for point in each.points:
-            if point.log_ratio is not None:
-                rows.setdefault(point.run, {})[column] = point
-    whole = [points for points in rows.values() if len(points) == len(compared)]
+    columns = [{point.run: point.log_ratio for point in each.points} for each in compared]
+    whole = [
+        point
+        for point in (compared[0].points if compared else [])
+        if all(column.get(point.run) is not None for column in columns)
+    ]
     if not whole:
         raise NothingSelectedError(
             "No run has a ratio in every series, and otava takes no gaps.", "Choose series with -s, -e and -a."
@@ -95,10 +95,9 @@ def _otava(series: Sequence[Series]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     several = len({each.key.machine for each in compared}) > 1
     writer.writerow(["time", "run", "commit", *(_name(each, several) for each in compared)])
-    for points in sorted(whole, key=lambda points: points[0].started):
-        first = points[0]
-        ratios = [f"{_ratio(points[column]):.6g}" for column in range(len(compared))]
-        writer.writerow([first.started, first.run, escaped(first.origin.commit), *ratios])
+    for point in whole:
+        ratios = [f"{math.exp(column[point.run] or 0.0):.6g}" for column in columns]
+        writer.writerow([point.started, point.run, escaped(point.origin.commit), *ratios])
     return text.getvalue()
 
 

@@ -30,6 +30,7 @@ from harness.model.history import (
 )
 from harness.model.launch import Status
 from harness.store import codec
+from harness.store.folder import uncollected
 
 Kept = TypeVar("Kept", Note, Decision)
 
@@ -55,6 +56,23 @@ _TABLES = (
 _COLUMNS = (
     "ratio, low, high, rounds, seconds, seconds_low, seconds_high, status, machine, driver, scenario, lock, image, "
     "reference_lock"
+)
+
+#: Of these, what each point has of its own, and what many have in common.
+_OWN, _SHARED = _COLUMNS.split(", ")[:7], _COLUMNS.split(", ")[7:]
+
+#: What points have in common, each once, and the runs in the order in which they began; both by number.
+_TEXTS = (
+    f"SELECT row_number() OVER (ORDER BY {', '.join(_SHARED)}) AS number, {', '.join(_SHARED)} "
+    f"FROM (SELECT DISTINCT {', '.join(_SHARED)} FROM points {{where}}) AS shared"
+)
+_RUNS = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
+
+#: Points, with those numbers in place of texts: of a million launches the texts have 100 MB.
+_POINTS = (
+    f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _OWN)} "
+    f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUNS}) r ON r.run = p.run "
+    f"JOIN ({_TEXTS}) t ON {' AND '.join(f't.{name} = p.{name}' for name in _SHARED)} ORDER BY r.number"
 )
 
 _KINDS = (
@@ -221,26 +239,25 @@ class History:
         )
         keys = {number: _key(row) for number, *row in self._database.rows(statement)}
         chosen = {number: key for number, key in keys.items() if _is_asked(key, scenario, environment, axes or {})}
-        picked = "" if len(chosen) == len(keys) else "WHERE p.series IN (SELECT unnest(%s::bigint[]))"
-        columns = ", ".join(f"p.{name}" for name in _COLUMNS.split(", "))
-        found = self._database.rows(
-            f"SELECT p.series, p.run, r.started, {columns}, r.kit, r.harness, r.commit_ "
-            f"FROM points p JOIN runs r ON r.run = p.run {picked} ORDER BY r.started, p.run",
-            [list(chosen)] if picked else (),
-        )
+        where = "" if len(chosen) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
+        values = [list(chosen)] if where else []
+        texts = {number: row for number, *row in self._database.rows(_TEXTS.format(where=where), values)}
+        origins: dict[Row, dict[int, Origin]] = {}
+        runs = {
+            number: (run, started, tuple(made), origins.setdefault(tuple(made), {}))
+            for number, run, started, *made in self._database.rows(_RUNS)
+        }
         points: dict[int, list[Point]] = {number: [] for number in chosen}
-        origins: dict[Row, Origin] = {}
-        for row in found:
-            number, run, started, ratio, low, high, rounds, seconds, seconds_low, seconds_high, status = row[:11]
-            told = row[11:]
-            origin = origins.get(told)
-            if origin is None:
-                machine, driver, hashed, lock, image, reference_lock, kit, harness, commit = told
-                origin = Origin(driver, kit, hashed, lock, image, reference_lock, machine, harness, commit)
-                origins[told] = origin
-            points[number].append(
-                Point(run, started, ratio, low, high, rounds, seconds, seconds_low, seconds_high, status, origin)
-            )
+        with uncollected():
+            for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
+                run, started, made, known = runs[at]
+                status, *told = texts[text]
+                origin = known.get(text)
+                if origin is None:
+                    (machine, driver, file, lock, image, reference_lock), (kit, harness, commit) = told, made
+                    origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit)
+                    known[text] = origin
+                points[number].append(Point._make((run, started, *own, status, origin)))
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:

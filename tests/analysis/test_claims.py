@@ -275,6 +275,12 @@ def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]
     ]
 
 
+def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
+    (result,) = results(controlled([3.6e-8, 3.6e-8, 3.7e-8], [0.0, 0.0, 0.0]), [LEAK])
+    assert result.at.estimate
+    assert (result.at.estimate.value, result.at.estimate.interval) == (0.0, Interval(0.0, 0.0))
+
+
 def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5000.0, 5000.0]), [LEAK])
     assert result.at.outcome is Outcome.CONFIRMED

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.history import database
+from harness.history.database import Row
 from harness.history.index import History
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, Note, Summary
@@ -220,6 +222,28 @@ def test_two_writers_of_postgres_add_a_run_once(postgres: str, night: Summary) -
     assert sorted(added) == [False, True]
     with History.open(postgres) as history:
         assert [len(each.points) for each in history.series()] == [1] * 4
+
+
+def test_what_a_reader_of_postgres_sees_is_of_one_moment(
+    postgres: str, night: Summary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is added between two of its statements is not there for it, whole or in part."""
+    _add(postgres, night)
+    others = [later(night, 2), later(night, 1, way="all CPUs")]
+    with History.open(postgres) as history:
+        rows = history._database.rows
+
+        def slowly(statement: str, values: Sequence[object] = ()) -> list[Row]:
+            found = rows(statement, values)
+            if others:
+                _add(postgres, others.pop())
+            return found
+
+        monkeypatch.setattr(history._database, "rows", slowly)
+        assert [len(each.points) for each in history.series()] == [1] * 4
+    assert not others
+    with History.open(postgres) as history:
+        assert len(history.series()) == 4 * 2
 
 
 def test_another_writer_of_postgres_is_named(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
