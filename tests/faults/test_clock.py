@@ -1,0 +1,68 @@
+"""A clock that is set back by a day in the middle of a run: nothing is lost, and no time is less than none."""
+
+import subprocess
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from harness import session
+from harness.history.index import History
+from harness.model.launch import Status
+from tests.cli.conftest import Harness
+
+#: Each launch writes a byte. There are a pilot of each cell, and three rounds of each and the control.
+SCENARIO = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Sums"
+# ///
+
+
+def scenario(bench):
+    with open({mark!r}, "a") as file:
+        file.write(".")
+    bench.measure(lambda: sum(range(1000)))
+"""
+
+BEFORE, LAUNCHES = 6, 2 + 3 * 3
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that turns it."""
+    path = tmp_path_factory.mktemp("clock") / "clock.so"
+    source = Path(__file__).with_name("clock.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", path, source], check=True)
+    return path
+
+
+def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness: Harness, clock: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    (harness.root / "scenarios" / "sums.py").write_text(SCENARIO.format(mark=str(mark)))
+    turned = {"LD_PRELOAD": str(clock), "CLOCK_MARK": str(mark), "CLOCK_AFTER": str(BEFORE)}
+    done = harness.matrix("-s", "sums", "--rounds", "3", **turned)
+    assert done.returncode == 0, done.stderr
+    found = session.read(harness.run)
+    counted = [each for each in found.launches if each.attempt == 0]
+    assert len(counted) == LAUNCHES
+    assert {each.status for each in found.launches} == {Status.OK}
+    # it went back, once
+    began = [datetime.fromisoformat(each.started) for each in found.launches]
+    steps = [after - before for before, after in pairwise(began)]
+    assert [step < timedelta(0) for step in steps].count(True) == 1
+    assert min(each.seconds for each in found.launches) > 0.0
+    assert all(seconds >= 0.0 for each in found.launches for seconds in each.phases.values())
+    assert all(each.resources["wall_seconds"] >= 0.0 for each in found.launches)
+    assert "-0." not in done.stdout
+    # what is done with the folder then
+    assert harness("matrix", "--resume", str(harness.run)).returncode == 0
+    assert harness("report", str(harness.run)).returncode == 0
+    where = {"HARNESS_HISTORY": str(tmp_path / "history.duckdb")}
+    assert harness("history", "add", str(harness.run), **where).returncode == 0
+    with History.open(where["HARNESS_HISTORY"]) as history:
+        assert [each.run for each in history.runs()] == [harness.run.name]
