@@ -107,11 +107,16 @@ def replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether it is what `replacing` writes to, by its name."""
+    return _PART.fullmatch(path.name) is not None
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove what `replacing` was writing in a folder when its process was killed; none may be writing there now."""
     if folder.is_dir() and not folder.is_symlink():
         for path in folder.iterdir():
-            if _PART.fullmatch(path.name):
+            if is_unfinished(path):
                 with suppress(OSError):
                     path.unlink()
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.files import append, read, remedy, remove_unfinished, write_atomically
+from harness.files import append, is_unfinished, read, remedy, remove_unfinished, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
@@ -101,12 +101,14 @@ class RunFolder:
 
     @staticmethod
     def is_unbegun(path: Path) -> bool:
-        """Whether it is the folder of a run that has launched nothing: it has no run.json yet, at first no file."""
-        if (path / "run.json").exists() or not path.is_dir():
+        """Whether it is the folder of a run that has launched nothing: it has no run.json yet, at first no file.
+
+        What else lies in it is somebody's: then it is none.
+        """
+        if not path.is_dir():
             return False
-        return (path / "launches.jsonl").is_file() or bool(
-            _RUN.fullmatch(path.name) and all(each.name.endswith(".part") for each in path.iterdir())
-        )
+        names = {each.name for each in path.iterdir() if not is_unfinished(each)}
+        return names == {"launches.jsonl"} or bool(not names and _RUN.fullmatch(path.name))
 
     def discard(self) -> bool:
         """Remove the folder of a run that came to nothing before its first launch; False for another one."""

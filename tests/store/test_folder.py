@@ -32,6 +32,8 @@ def test_files_that_a_killed_harness_did_not_finish_are_removed(folder: RunFolde
         ("2026-11-21T00-00-00Z-dead", {".launches.jsonl.0123abcd.part": ""}, True),
         ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "", ".run.json.0123abcd.part": "{"}, True),
         ("2026-11-21T00-00-00Z-dead", {"notes.txt": ""}, False),
+        ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "", "notes.txt": ""}, False),
+        ("2026-11-21T00-00-00Z-dead", {"mine.part": ""}, False),
         ("mine", {}, False),
         ("mine", {".launches.jsonl.0123abcd.part": ""}, False),
         ("2026-11-21T00-00-00Z-dead", {"launches.jsonl": "{}\n"}, False),
