@@ -16,7 +16,7 @@ from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.launch import Limits, Protocol, Sampling, Status
 from harness.model.scenario import Cell
-from harness.session.running import JobMaker
+from harness.session.jobs import JobMaker
 
 SCRIPT = Path(__file__).with_name("plain_step.py")
 

@@ -21,7 +21,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.launch import Job, Limits
 from harness.model.scenario import Cell
 from harness.runner.walk import SHORT
-from harness.session.running import JobMaker
+from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 
 #: What an import and nothing else is, as a scenario.

@@ -33,7 +33,8 @@ from harness.runner.stopping import stops
 from harness.runner.walk import WalkListener
 from harness.session.planning import Planned
 from harness.session.reporting import report
-from harness.session.running import Earlier, Ended, Listener, changed, new_id, to_itself, without
+from harness.session.resuming import Earlier, changed
+from harness.session.running import Ended, Listener, new_id, to_itself, without
 from harness.store import codec
 from harness.store.folder import RunFolder
 

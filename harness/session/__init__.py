@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from harness.session.planning import Planned, plan
     from harness.session.reporting import Gate, Written, compare, export, gate, has_numbers, read, report
     from harness.session.request import ProfileRequest, Request
-    from harness.session.running import Earlier, Ended, Listener, earlier, resume, run
+    from harness.session.resuming import Earlier, earlier
+    from harness.session.running import Ended, Listener, resume, run
 
 _NAMES = {
     "forecast": ("Outlook", "outlook"),
     "planning": ("Planned", "plan"),
     "reporting": ("Gate", "Written", "compare", "export", "gate", "has_numbers", "read", "report"),
     "request": ("ProfileRequest", "Request"),
-    "running": ("Earlier", "Ended", "Listener", "earlier", "resume", "run"),
+    "resuming": ("Earlier", "earlier"),
+    "running": ("Ended", "Listener", "resume", "run"),
 }
 __all__ = [name for names in _NAMES.values() for name in names]
 

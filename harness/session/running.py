@@ -2,48 +2,44 @@
 
 import os
 import secrets
-import shlex
 import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from harness import __version__
 from harness.analysis import sizing
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
-from harness.backends.registry import AUTO
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
-from harness.catalog.scenarios import files_of, fingerprint, kit_files
+from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
-from harness.machine import cpus, host, topology
+from harness.machine import cpus, host
 from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself
 from harness.model.backend import Backend, BackendFacts, GpuWay, Preparation, Progress, Step
-from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError, FileError, UnavailableError, UsageError
-from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import BROKEN, Job, Launch, Limits, Sampling
+from harness.model.environment import Requirement
+from harness.model.errors import CannotRunHereError, FileError, UnavailableError
+from harness.model.gpu import Card
+from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import RULES, Machine, Plan, Run, Unavailable, stood_in
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import Cell
 from harness.plan.groups import control
 from harness.report.sections import measured
 from harness.runner.launching import Watch, Watched
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
+from harness.session.jobs import JobMaker
 from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report
-from harness.session.request import Request
+from harness.session.resuming import Earlier, changed, earlier, machine_facts
 from harness.store.folder import RunFolder
 
 #: Launches that are alive together may hold this share of the memory that is free when a run begins.
@@ -111,53 +107,6 @@ class Ended:
         return [
             launch for launch in self.results.launches if launch.status in BROKEN and not launch.ended_under_profiler
         ]
-
-
-class JobMaker:
-    """Makes the jobs of one run. Files are read once, so that an edit while the run goes on changes nothing.
-
-    Raises UsageError for a scenario whose file is gone.
-    """
-
-    def __init__(self, project: Project, scenarios: Mapping[str, Scenario], limits: Limits) -> None:
-        self.kit = kit_files(project)
-        self._scenarios = scenarios
-        self._limits = limits
-        self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
-
-    def sources(self) -> dict[str, str]:
-        """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
-        return {name: fingerprint(files) for name, files in self._files.items()}
-
-    def own(self) -> dict[str, str]:
-        """Scenario to a hash of its own files, without the kit's."""
-        return {
-            name: fingerprint({file: data for file, data in files.items() if file not in self.kit})
-            for name, files in self._files.items()
-        }
-
-    def scripts(self, own: Collection[Path]) -> dict[str, str]:
-        """The text of each scenario that is not from the project's folders `own`: with it, who has only the report can
-        run it again.
-        """
-        return {
-            name: self._files[name][scenario.path.name].decode(errors="replace")
-            for name, scenario in self._scenarios.items()
-            if scenario.path.parent not in own
-        }
-
-    def __call__(self, cell: Cell, sampling: Sampling) -> Job:
-        """The job that launches a cell."""
-        scenario = self._scenarios[cell.scenario]
-        return Job(
-            cell=cell,
-            script=scenario.path.name,
-            files=self._files[cell.scenario],
-            sampling=sampling,
-            limits=self._limits,
-            environ={axis: cell.axes[axis] for axis in scenario.environ},
-            settings={axis: cell.axes[axis] for axis in scenario.settings},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +254,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             environments=planned.environments,
             scenarios=list(planned.scenarios.values()),
             backend=replace(facts, why=why),
-            host=_host(limits, planned.cards, planned.gpu_host, clock),
+            host=machine_facts(limits, planned.cards, planned.gpu_host, clock),
             folder=str(folder.path),
             commit="" if planned.project.is_installed else _commit(root),
             suite=planned.suite,
@@ -351,76 +300,6 @@ def _with_what_is_there(
         _say_stand_ins(planned.plan, listener)
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """A run that was begun before and may go on: its folder, what it says, and what it means on this machine now."""
-
-    folder: RunFolder
-    run: Run
-    planned: Planned
-
-
-def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
-    """The run in a folder that is to go on, with the backend that is `wished`, in as many slots as it was, or `slots`.
-
-    Raises UsageError or CannotRunHereError where it would not be the same run.
-    """
-    folder = RunFolder.open(path)
-    begun = folder.read_run()
-    if begun.merged:
-        raise UsageError(f"{path} was merged of other runs.", "Go on with one of those, and merge them again.")
-    if not folder.is_from_here():
-        raise UsageError(
-            f"{path} was not begun by this user on this machine, or its run.json was changed since: going on with it "
-            "would run what someone else typed.",
-            "Start a new run of your own: harness matrix. Its report can be made again: harness report "
-            f"{shlex.quote(str(path))}",
-        )
-    if begun.plan.profile_calls:
-        raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
-    project, limits = Project.find(), begun.plan.limits
-    device = Device.GPU if limits.gpus else Device.CPU
-    requirements = {
-        each.name: load_lock(project, each, device) for each in begun.environments if device in each.devices
-    }
-    scenarios = {scenario.name: scenario for scenario in begun.scenarios}
-    sources = JobMaker(project, scenarios, limits).sources()
-    name = begun.backend.name
-    if wished not in (AUTO, name):
-        raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
-    gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
-    cards = gpus.cards(limits.gpus, gpu_host)
-    differing = host.differing(begun.host, _host(limits, cards, gpu_host, begun.plan.lock_clocks))
-    if differing:
-        told = "; ".join(measured.change(*each) for each in differing)
-        raise CannotRunHereError(f"{path} was begun on another machine: {told}.", "Start a new run.")
-    moved = [each for each, digest in sources.items() if begun.sources.get(each) != digest]
-    if moved:
-        raise changed(path, f"the scenario {', '.join(moved)}")
-    request = Request(
-        backend=name,
-        cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
-        gpu=bool(limits.gpus),
-        memory=limits.memory_bytes if begun.slots > 1 else None,
-        results=path.parent,
-        slots=slots or (str(begun.slots) if begun.slots > 1 else ""),
-    )
-    planned = Planned(
-        request=request,
-        suite=begun.suite,
-        project=project,
-        plan=begun.plan,
-        environments=begun.environments,
-        requirements=requirements,
-        scenarios=scenarios,
-        reference=begun.reference,
-        gpu_host=gpu_host,
-        cards=cards,
-        refused={},
-    )
-    return Earlier(folder, begun, planned)
-
-
 def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     """A run that was begun before; `held` as in `_begun`.
 
@@ -449,11 +328,6 @@ def _say_stand_ins(plan: Plan, listener: Listener) -> None:
     told = stood_in(plan.stand_ins)
     if told:
         listener.say(told)
-
-
-def changed(path: Path, what: str) -> UsageError:
-    """The error that refuses to go on with a run."""
-    return UsageError(f"Since {path} was begun, {what} has changed.", "Start a new run.")
 
 
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
@@ -565,14 +439,6 @@ def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: st
         held.enter_context(clocks.locked(cards, clock))
     if clock:
         listener.say(f"The clocks of the GPUs are locked for this run, {measured.clock(clock)}.")
-
-
-def _host(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
-    """What run.json tells of this machine; of its GPUs where launches get some, with the clock they are locked to."""
-    of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
-    # what the launches' CPUs share with others; empty where they are not pinned
-    pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
-    return {**host.facts(), "pinned_to": pinned, **of_gpus}
 
 
 def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
