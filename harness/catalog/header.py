@@ -33,6 +33,8 @@ _KEYS = (
     *("title", "source", "tags", "axes", "env", "default", "exclude", "needs", "compare", "claim", "expect", "profile"),
     *("files", "script"),
 )
+#: What a header that names neither a comparison nor a claim asks.
+RELEASES = Comparison("release vs release", ENVIRONMENT)
 _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
 #: How many combinations the values of all axes have at most, those that `exclude` names among them.
 COMBINATIONS = 100_000
@@ -97,6 +99,8 @@ class _Header:
         default = self._point(table, "default")
         exclude = [self._axis_values(entry) for entry in table.tables("exclude")]
         known = claims.Known(self.axes, default, self.sweeps, exclude, self._axis_values, self._quantity, _devices)
+        compare = [self._comparison(entry) for entry in table.tables("compare")]
+        claimed = [claims.read(entry, known) for entry in table.tables("claim")]
         return Scenario(
             name=path.stem,
             path=path,
@@ -110,12 +114,12 @@ class _Header:
             environ=list(self.environ),
             exclude=exclude,
             needs=[self._need(entry) for entry in table.tables("needs")],
-            compare=[self._comparison(entry) for entry in table.tables("compare")],
+            compare=compare or ([] if claimed else [RELEASES]),
             sweeps=self.sweeps,
             expect=[self._expectation(entry) for entry in table.tables("expect")],
             data_handling=profile.texts("data"),
             settings=list(self.settings),
-            claims=[claims.read(entry, known) for entry in table.tables("claim")],
+            claims=claimed,
             files=table.texts("files"),
             script=table.text("script"),
         )

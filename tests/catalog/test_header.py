@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.catalog.header import parse
 from harness.model.errors import FileError
-from harness.model.scenario import Expectation, Scenario, Sweep
+from harness.model.scenario import Comparison, Expectation, Scenario, Sweep
 
 HEADER = """\
 # /// script
@@ -107,6 +107,13 @@ def test_a_header_describes_the_whole_scenario() -> None:
 def test_a_comparison_may_be_told_in_percent_as_well() -> None:
     assert not read().compare[0].percent
     assert read(HEADER.replace('# plus = "graph"', '# percent = true\n# plus = "graph"')).compare[0].percent
+
+
+def test_a_header_that_names_no_comparison_compares_the_releases() -> None:
+    assert with_lines().compare == [Comparison("release vs release", "environment")]
+    claim = ('worse = { environment = "tf2.0", mode = "eager" }', 'better = { environment = "tf2.0", mode = "graph" }')
+    lines = ('issue = "T#1"', 'reported = "slow"', "ratio = [2, 3]", *claim)
+    assert not with_lines("[[tool.harness.claim]]", *lines).compare
 
 
 @pytest.mark.parametrize(

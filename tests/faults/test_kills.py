@@ -334,10 +334,12 @@ def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:
 
 def test_a_run_that_is_killed_at_any_moment(killer: Killer, tmp_path: Path) -> None:
     """Begun, gone on with and cleaned up after; a third of those that go on are killed too."""
+    assert killer.run() == 0, killer.said  # it makes the environments, too
+    check_whole(killer, whole_lines(killer.folder))
+    killer.begin(tmp_path / "timed")
     began = time.monotonic()
     assert killer.run() == 0, killer.said
     length = time.monotonic() - began
-    check_whole(killer, whole_lines(killer.folder))
     draw = random.Random(f"{SEED} kills")
     counted, told = itertools.count(), 0
     while killer.kills < MOMENTS:
