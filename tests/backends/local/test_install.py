@@ -1,0 +1,71 @@
+"""`images/install.sh`, which makes environments and images from locks."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from tests.backends.conftest import ROOT
+from tests.packageindex import PackageIndex, serving
+
+#: Builds a wheel that says which version of `wheel` it was built with.
+BUILDS = """\
+import importlib.metadata, pathlib, zipfile
+
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name, info = "thing-1.0-py3-none-any.whl", "thing-1.0.dist-info"
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        wheel.writestr("thing.py", f"BUILT_WITH = {importlib.metadata.version('wheel')!r}\\n")
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: thing\\nVersion: 1.0\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return name
+"""
+
+PROJECT = """\
+[build-system]
+requires = ["wheel"]
+build-backend = "builds"
+backend-path = ["."]
+[project]
+name = "thing"
+version = "1.0"
+"""
+
+
+def add_source(index: PackageIndex) -> None:
+    """The package `thing`, which has to be built."""
+    source = index.folder.parent / "thing-1.0"
+    source.mkdir()
+    for name, text in (("builds.py", BUILDS), ("pyproject.toml", PROJECT)):
+        (source / name).write_text(text)
+    (source / "PKG-INFO").write_text("Metadata-Version: 2.2\nName: thing\nVersion: 1.0\n")
+    path = index.folder / "thing-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        file.add(source, source.name)
+    index.uploads[path.name] = "2022-02-02T17:03:00Z"
+
+
+def test_a_source_is_built_with_the_tools_of_its_own_lock_and_nothing_is_left_beside(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    (tmp_path / "tmp").mkdir()
+    own = {name: str(tmp_path / inner) for name, inner in (("UV_CACHE_DIR", "cache"), ("TMPDIR", "tmp"))}
+    with serving(tmp_path / "index") as index:
+        add_source(index)
+        environ = {**os.environ, **own, "UV_DEFAULT_INDEX": f"{index.url}/simple", "NO_PROXY": "127.0.0.1"}
+        environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+        for version in ("0.33", "0.36"):
+            files = {f"wheel=={version}": index.add(f"wheel-{version}-py3-none-any")}
+            files["thing==1.0"] = index.folder / "thing-1.0.tar.gz"
+            hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+            lock, folder = tmp_path / f"{version}.txt", tmp_path / version
+            lock.write_text("".join(f"{name} \\\n    --hash=sha256:{each}\n" for name, each in hashes.items()))
+            subprocess.run(
+                ["sh", ROOT / "images" / "install.sh", sys.executable, lock, folder], env=environ, check=True
+            )
+            told = [folder / "bin" / "python", "-c", "import thing; print(thing.BUILT_WITH)"]
+            assert subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip() == version
+    assert not list((tmp_path / "tmp").iterdir())
