@@ -1,4 +1,4 @@
-"""Commands as forks of a process that has imported them: what a start takes is paid once, and they are the same else.
+"""Commands as forks of a process that has imported all they need, so that a test pays for no imports.
 
 `python -m tests.forked` is that process. A line of its input is a JSON object: `arguments` of the command, `environ`
 and `folder` to run it in, `stdout` and `stderr`, files that take what it says; `point` (`MODULE:NAME`, or empty),
@@ -27,8 +27,8 @@ from typing import Any
 import harness
 from harness.cli import main as run_harness
 
-#: What the commands import of others' when they need it; of the harness's own it is everything.
-#: Not DuckDB, which tells the user of all its objects that live longer than Python does.
+#: The packages that commands import late; the harness's own modules are all imported. DuckDB is not: in a process that
+#: ends, it prints which of its objects are left.
 NEEDED = ("docker", "jinja2", "pydantic", "scipy.special", "scipy.stats", "typer._adapters")
 
 #: How the names of variables begin that Python or the loader reads at its start.
@@ -113,8 +113,10 @@ def die(*_: object) -> None:
 
 
 def patch(point: str, count: int, when: str) -> None:
-    """Have the count-th call of a function kill this process. Raises KeyError, AttributeError or
-    ImportError where there is no such function."""
+    """Have the count-th call of a function kill this process.
+
+    Raises KeyError, AttributeError or ImportError where there is no such function.
+    """
     module, _, path = point.partition(":")
     *holders, name = path.split(".")
     holder = importlib.import_module(module)

@@ -343,7 +343,7 @@ class _Family:
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
-    """An absolute value: of seconds from its log, of bytes to a thousandth, so that nothing is 0 and no 3.6e-8."""
+    """An absolute value: of seconds from its log; of bytes rounded to 0.001, so that a fit's 3.6e-8 is 0."""
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
     value, low, high = (round(each, 3) + 0.0 for each in (value, value - (half or 0.0), value + (half or 0.0)))

@@ -81,12 +81,11 @@ def _otava(series: Sequence[Series]) -> str:
     otava takes no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
     """
     compared = [each for each in series if any(point.log_ratio is not None for point in each.points)]
-    columns = [{point.run: point.log_ratio for point in each.points} for each in compared]
-    whole = [
-        point
-        for point in (compared[0].points if compared else [])
-        if all(column.get(point.run) is not None for column in columns)
+    columns = [
+        {point.run: f"{_ratio(point):.6g}" for point in each.points if point.log_ratio is not None} for each in compared
     ]
+    first = compared[0].points if compared else []
+    whole = [point for point in first if all(point.run in column for column in columns)]
     if not whole:
         raise NothingSelectedError(
             "No run has a ratio in every series, and otava takes no gaps.", "Choose series with -s, -e and -a."
@@ -96,7 +95,7 @@ def _otava(series: Sequence[Series]) -> str:
     several = len({each.key.machine for each in compared}) > 1
     writer.writerow(["time", "run", "commit", *(_name(each, several) for each in compared)])
     for point in whole:
-        ratios = [f"{math.exp(column[point.run] or 0.0):.6g}" for column in columns]
+        ratios = [column[point.run] for column in columns]
         writer.writerow([point.started, point.run, escaped(point.origin.commit), *ratios])
     return text.getvalue()
 

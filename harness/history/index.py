@@ -53,13 +53,9 @@ _TABLES = (
 )
 
 
-_COLUMNS = (
-    "ratio, low, high, rounds, seconds, seconds_low, seconds_high, status, machine, driver, scenario, lock, image, "
-    "reference_lock"
-)
-
-#: Of these, what each point has of its own, and what many have in common.
-_OWN, _SHARED = _COLUMNS.split(", ")[:7], _COLUMNS.split(", ")[7:]
+#: The columns of a point after its place: its own, and those that many points have in common.
+_OWN = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
+_SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock")
 
 #: What points have in common, each once, and the runs in the order in which they began; both by number.
 _TEXTS = (
@@ -68,7 +64,7 @@ _TEXTS = (
 )
 _RUNS = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
 
-#: Points, with those numbers in place of texts: of a million launches the texts have 100 MB.
+#: Points, with those numbers in place of the texts, which would come with each of them.
 _POINTS = (
     f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _OWN)} "
     f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUNS}) r ON r.run = p.run "
@@ -79,10 +75,8 @@ _KINDS = (
     ("series", "bigint"),
     ("run", "text"),
     ("place", "integer"),
-    *((name, "double precision") for name in ("ratio", "low", "high")),
-    ("rounds", "integer"),
-    *((name, "double precision") for name in ("seconds", "seconds_low", "seconds_high")),
-    *((name, "text") for name in _COLUMNS.split(", ")[7:]),
+    *((name, "integer" if name == "rounds" else "double precision") for name in _OWN),
+    *((name, "text") for name in _SHARED),
 )
 
 
@@ -162,7 +156,7 @@ class History:
             ("bigint", *["text"] * 9),
             [(number, *row) for number, row in keys.items()],
         )
-        self._insert(f"points (series, run, place, {_COLUMNS})", [kind for _, kind in _KINDS], points)
+        self._insert(f"points ({', '.join(name for name, _ in _KINDS)})", [kind for _, kind in _KINDS], points)
         return list(new)
 
     def _insert(self, into: str, kinds: Sequence[str], rows: Sequence[Row]) -> None:

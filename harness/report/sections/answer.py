@@ -272,10 +272,12 @@ def no_answer(results: Results) -> str:
     """What there is where nothing is compared."""
     cells = len(results.found.cells)
     if results.tables:
-        return (
-            f"Nothing is compared: {len(results.found.series)} of {cells} cells have a number, but no two of them "
-            "are a pair to compare."
+        number = len(results.found.series)
+        told = (
+            f"Nothing is compared: {number} of {cells} cells have a number, but no two of them are a pair to compare."
         )
+        asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
+        return told + asks if 1 < cells == number else told
     observed = len(results.found.observed)
     if not observed:
         return "No cell has a number."

@@ -235,6 +235,15 @@ def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
     assert answer.no_answer(Results(run(), [])) == "No cell has a number."
 
 
+def test_cells_that_could_be_compared_say_how_to_ask_for_it():
+    members = cells()[:2]
+    alone = Results(run(members, scenarios=[scenario(compare=[])]), rounds(dict.fromkeys(members, 0.01)))
+    assert answer.no_answer(alone) == (
+        "Nothing is compared: 2 of 2 cells have a number, but no two of them are a pair to compare. To compare the "
+        "values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
+    )
+
+
 def test_what_must_be_known_to_believe_it_stands_beside_it():
     told = answer.conditions(results())
     assert told.startswith("Measured in 5 rounds of fresh processes, pinned to 1 core (CPU 0), on Some CPU.")
