@@ -22,6 +22,7 @@ from harness.backends import registry
 from harness.files import write_atomically
 from harness.fleet.merge import together
 from harness.fleet.unit import Message, Unit, packed
+from harness.machine.gpu import chosen as gpus
 from harness.model.errors import CannotRunHereError, HarnessError, UnavailableError
 from harness.model.launch import Launch
 from harness.model.run import Group, Run
@@ -33,6 +34,7 @@ from harness.runner.stopping import stops
 from harness.runner.walk import WalkListener
 from harness.session.planning import Planned
 from harness.session.reporting import report
+from harness.session.request import Request
 from harness.session.resuming import Earlier, changed
 from harness.session.running import Ended, Listener, new_id, to_itself, without
 from harness.store import codec
@@ -448,7 +450,7 @@ class _Coordinator:
             started=self._started,
             command=self._command,
             plan=replace(plan, limits=first.plan.limits),
-            host=_host(told),
+            host={**_host(told), **self._named_gpus()},
             folder=str(self._folder.path),
             scenarios=[replace(each, path=planned.scenarios[each.name].path) for each in planned.scenarios.values()],
             images={name: image for each in reversed(told) for name, image in each.images.items()},
@@ -458,6 +460,16 @@ class _Coordinator:
             stops={},
             slots=self._slots,
         )
+
+    def _named_gpus(self) -> Mapping[str, Any]:
+        """The facts of the GPUs that were typed for slots of this machine, also of one that no unit has used yet.
+
+        A run that goes on takes the same.
+        """
+        planned, request = self._planned, self._planned.request
+        if self._slots == 1 or not request.gpus or (isinstance(request, Request) and request.on):
+            return {}
+        return gpus.facts(planned.cards, planned.gpu_host, planned.plan.lock_clocks)
 
     def _by_machine(self, folder: RunFolder, whole: Run, launches: Sequence[Launch]) -> tuple[Run, list[Launch]]:
         """The run as `harness merge` makes it of several machines': in analysis, each is by itself."""

@@ -63,7 +63,8 @@ def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
-    cards = gpus.cards(limits.gpus, gpu_host)
+    of_slots = _gpus_of_slots(begun)
+    cards = gpus.cards(of_slots or limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)
@@ -75,6 +76,7 @@ def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
         backend=name,
         cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
         gpu=bool(limits.gpus),
+        gpus=",".join(of_slots),
         memory=limits.memory_bytes if begun.slots > 1 else None,
         results=path.parent,
         slots=slots or (str(begun.slots) if begun.slots > 1 else ""),
@@ -93,6 +95,14 @@ def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
         refused={},
     )
     return Earlier(folder, begun, planned)
+
+
+def _gpus_of_slots(begun: Run) -> Sequence[str]:
+    """The GPUs that were typed for the slots of a run, by their numbers; empty where slots take the first ones."""
+    known = begun.host.get("gpus")
+    if begun.slots == 1 or not begun.plan.limits.gpus or not isinstance(known, Sequence) or isinstance(known, str):
+        return ()
+    return [str(card["index"]) for card in known] if len(known) == begun.slots else ()
 
 
 def changed(path: Path, what: str) -> UsageError:

@@ -1,7 +1,7 @@
 """Fleets work in the same small project as the command line's tests, and by an engine that launches nothing."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -66,6 +66,7 @@ class Pretence:
     leaves: Sequence[str] = ()
     refuses: dict[str, str] = field(default_factory=dict)
     interrupts_after: int | None = None
+    told: Callable[[Run], Run] = lambda run: run
     started: list[tuple[str, Unit]] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
 
@@ -96,7 +97,7 @@ class Pretence:
             self._measure(place, unit)
 
     def _measure(self, place: Place, unit: Unit) -> None:
-        run, number = run_of(unit, place.machine), self._numbers[place]
+        run, number = self.told(run_of(unit, place.machine)), self._numbers[place]
         self._tell(place, "said", "Backend: pretence.")
         self._tell(place, "opened", run)
         seconds = 0.01 if place.machine == self.machines[0] else 0.02
