@@ -41,6 +41,9 @@ BELIEVED_IN_TURNS = 0.012
 #: The fewest and the most turns that a pilot sets, how many they are where it tells nothing, and with any --measure.
 TURNS, USUAL_TURNS, FEWEST_TURNS = (10, 60), 20, 3
 
+#: A sample is no shorter, in seconds, however little a launch is to measure: a clock is read in a microsecond.
+SHORTEST_SAMPLE = 0.001
+
 #: A truncation is as good as the best one when its marginal standard error is within this factor of it.
 AS_GOOD = 1.05
 
@@ -121,9 +124,18 @@ def wish(pilot: Launch, between: float) -> Wish:
     return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed))))
 
 
-def turns(measure_seconds: float | None, sample_seconds: float) -> int:
-    """How many turns a launch takes that is to measure for so long; where that is left to a pilot, how many usually."""
-    return USUAL_TURNS if measure_seconds is None else max(FEWEST_TURNS, math.ceil(measure_seconds / sample_seconds))
+def sampled(planned: Sampling, *, in_turns: bool) -> Sampling:
+    """The sampling with the length of its samples, and how many turns a launch takes, if any.
+
+    Three samples at least are within what a launch is to measure, where that is typed. Where it is left to a pilot, it
+    takes as many turns as usually.
+    """
+    measure = planned.measure_seconds
+    if measure is None:
+        return replace(planned, turns=USUAL_TURNS if in_turns else None)
+    sample = min(planned.sample_seconds, max(SHORTEST_SAMPLE, round(measure / FEWEST_TURNS, 6)))
+    turns = max(FEWEST_TURNS, math.ceil(round(measure / sample, 2)))
+    return replace(planned, sample_seconds=sample, turns=turns if in_turns else None)
 
 
 def settled(rates: Sequence[float]) -> int:

@@ -22,8 +22,10 @@ from harness.runner.spending import Errand, Spending
 from harness.runner.stopping import Widths, is_affordable, open_groups
 from harness.store.folder import RunFolder
 
-#: How the pilot samples where the plan says all: enough to find broken cells and warm caches.
-SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.1, measure_seconds=0.1)
+#: How the pilot samples where the plan says all, or shorter than so many seconds: enough to find broken cells and warm
+#: caches.
+BRIEF = 0.1
+SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=BRIEF, measure_seconds=BRIEF)
 #: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
 LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
@@ -40,8 +42,18 @@ USUAL_MEMORY = 2.0**30
 
 
 def pilot_sampling(plan: Plan) -> Sampling:
-    """How the pilot samples; its times are in no statistic."""
-    return LONG if plan.sampling.is_open else SHORT
+    """How the pilot samples; its times are in no statistic. Its calls make a sample of the later launches too."""
+    wished = plan.sampling
+    if wished.is_open:
+        return replace(LONG, sample_seconds=wished.sample_seconds)
+    if wished.warmup_seconds is None or wished.measure_seconds is None:  # the document's protocol has no lengths
+        return SHORT
+    return replace(
+        SHORT,
+        warmup_seconds=min(BRIEF, wished.warmup_seconds),
+        measure_seconds=min(BRIEF, wished.measure_seconds),
+        sample_seconds=wished.sample_seconds,
+    )
 
 
 class WalkListener(Protocol):

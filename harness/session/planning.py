@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.analysis.sizing import CONTROL_BELOW, needed, turns
+from harness.analysis.sizing import CONTROL_BELOW, needed, sampled
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
@@ -315,8 +315,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     budget, measure = length("budget"), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
-    if interleave is Interleave.TURNS:
-        sampling = replace(sampling, turns=turns(measure, sampling.sample_seconds))
+    sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
     usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,

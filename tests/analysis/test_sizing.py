@@ -15,15 +15,16 @@ from harness.analysis.sizing import (
     FEWEST_TURNS,
     FIRST_LOOK,
     MEASURE,
+    SHORTEST_SAMPLE,
     TURNS,
     USUAL_TURNS,
     WARMUP,
     WEIGHT,
     Wish,
     needed,
+    sampled,
     samplings,
     settled,
-    turns,
     widths,
     wish,
 )
@@ -264,9 +265,21 @@ def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10
 
 
-@pytest.mark.parametrize(("seconds", "count"), [(None, USUAL_TURNS), (0.5, 10), (0.51, 11), (0.01, FEWEST_TURNS)])
-def test_a_length_that_was_asked_for_is_so_many_turns(seconds, count):
-    assert turns(seconds, 0.05) == count
+@pytest.mark.parametrize(
+    ("seconds", "turns", "sample"),
+    [
+        (None, USUAL_TURNS, 0.05),
+        (0.5, 10, 0.05),
+        (0.51, 11, 0.05),
+        (0.15, FEWEST_TURNS, 0.05),
+        (0.01, FEWEST_TURNS, 0.003333),
+        (0.0001, FEWEST_TURNS, SHORTEST_SAMPLE),
+    ],
+)
+def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more(seconds, turns, sample):
+    made = sampled(Sampling(measure_seconds=seconds), in_turns=True)
+    assert (made.turns, made.sample_seconds) == (turns, sample)
+    assert sampled(Sampling(measure_seconds=seconds), in_turns=False) == replace(made, turns=None)
 
 
 ENOUGH = FIRST_LOOK

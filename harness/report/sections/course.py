@@ -143,9 +143,9 @@ def _by_time(results: Results) -> str:
     if any(each.turns for each in results.each_machine.values()):
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
-            f"{planned_.sample_seconds} s in each turn, and some alone in the end"
+            f"{planned_.sample_seconds:.3g} s in each turn, and some alone in the end"
         )
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
-        f"in samples of at least {planned_.sample_seconds} s"
+        f"in samples of at least {planned_.sample_seconds:.3g} s"
     )
