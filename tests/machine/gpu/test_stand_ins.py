@@ -60,8 +60,8 @@ from harness.machine.gpu.host import kept_open, read
 from harness.machine.gpu.watch import Watch
 cards = read().cards
 with kept_open(cards), Watch(cards, every=0.0) as watching:
-    (thread,) = [each for each in threading.enumerate() if each.name == "gpu watch"]
-    thread.join(60)
+    for thread in [each for each in threading.enumerate() if each.name == "gpu watch"]:  # none where it has ended
+        thread.join(60)
 print(json.dumps(watching.resources({})))
 """
 
