@@ -28,17 +28,21 @@ COMPILED: Mapping[str, tuple[str, int]] = {
     "libnvidia-ml.so.1": ("libnvidia-ml.c", 0),
     "libcuda.so.1": ("libcuda.c", 0),
     "libcudart.so.10.0": ("libcudart.c", 10000),
+    "libcudart.so.10.1": ("libcudart.c", 10010),
     "libcudart.so.11.0": ("libcudart.c", 11080),
     "libcudart.so.12": ("libcudart.c", 12020),
     "libcublas.so.10.0": ("libcublas.c", 100000),
+    "libcublas.so.10": ("libcublas.c", 100200),
     "libcublas.so.11": ("libcublas.c", 111103),
     "libcublas.so.12": ("libcublas.c", 120205),
     "libcublasLt.so.11": ("libcublasLt.c", 111103),
     "libcublasLt.so.12": ("libcublasLt.c", 120205),
-    "libcudnn.so.7": ("libcudnn.c", 7401),
+    "libcudnn.so.7": ("libcudnn.c", 7605),
     "libcudnn.so.8": ("libcudnn.c", 8904),
     "libcudnn.so.9": ("libcudnn.c", 90300),
     "libcupti.so.10.0": ("libcupti.c", 0),
+    "libcupti.so.10.1": ("libcupti.c", 0),
+    "libcupti.so.11.0": ("libcupti.c", 0),
     "libcupti.so.11.2": ("libcupti.c", 0),
     "libcupti.so.12": ("libcupti.c", 0),
 }
@@ -47,8 +51,8 @@ COMPILED: Mapping[str, tuple[str, int]] = {
 EMPTY = (
     *("libcufft.so.10.0", "libcufft.so.10", "libcufft.so.11"),
     *("libcurand.so.10.0", "libcurand.so.10"),
-    *("libcusolver.so.10.0", "libcusolver.so.11"),
-    *("libcusparse.so.10.0", "libcusparse.so.11", "libcusparse.so.12"),
+    *("libcusolver.so.10.0", "libcusolver.so.10", "libcusolver.so.11"),
+    *("libcusparse.so.10.0", "libcusparse.so.10", "libcusparse.so.11", "libcusparse.so.12"),
 )
 
 

@@ -1,5 +1,5 @@
 // A stand-in for libcuda.so.1, the driver: device memory is the host's, streams and events are done at once, and kernels
-// do nothing. Its cards are those in cards.h.
+// compute nothing, but for four that decide whether work goes on. Its cards are those in cards.h.
 //
 //   STAND_IN_CUINIT=803             the error with which it starts: 100 no device, 803 library and module differ
 //   STAND_IN_LAUNCH_FAILS=719:500   the error of the 500th kernel and of all that comes after it: 719, 700
@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <sys/mman.h>
 
-enum { OK = 0, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
 
 typedef unsigned int u32;
 typedef unsigned long long address;
@@ -36,14 +36,72 @@ static struct card *card(int device) { return &cards[device < card_count ? devic
 static int give(handle *made) { *made = malloc(64); return error; }
 static int drop(handle gone) { free(gone); return error; }
 
+// The kernels that are computed. TensorFlow makes shapes of gradients with the first two, and a shape that is not true ends
+// the step. They are of int32, along the first axis.
+
+// tensorflow/core/kernels/dynamic_stitch_op_gpu.cu.cc; its arrays are gpu_device_array.h's.
+static void stitch(void **arguments) {
+    const int slice = *(int *)arguments[0], size = *(int *)arguments[1], many = 8;
+    const struct { int count, inside[8]; const int *outside; } *indices = arguments[2];
+    const struct { int count; const int *inside[8], **outside; } *parts = arguments[3];
+    const int *from = indices->count <= many ? indices->inside : indices->outside;
+    const int *const *data = parts->count <= many ? parts->inside : parts->outside;
+    int *to = *(int **)arguments[4];
+    for (int at = 0; at < size; at++)
+        if (from[at / slice] != -1) to[at] = data[from[at / slice]][at % slice];
+}
+
+// tensorflow/core/kernels/gather_functor_gpu.cu.h
+static void gather(void **arguments) {
+    const int *values = *(int **)arguments[0], *indices = *(int **)arguments[1];
+    const long rows = *(long *)arguments[3], slice = *(long *)arguments[5], size = *(long *)arguments[6];
+    int *to = *(int **)arguments[2];
+    for (long at = 0; at < size; at++) {
+        const long row = indices[at / slice];
+        to[at] = row >= 0 && row < rows ? values[row * slice + at % slice] : 0;
+    }
+}
+
+static int is_on_device(address memory);
+
+// Truth values: one that is not true ends the making of a variable, and one that is none the choice of a branch. The
+// arguments are an expression of Eigen's, in which an address on the device is an array (the result's comes first), and a
+// size.
+static const void *array_of(void **arguments) {
+    const address *words = arguments[0];
+    for (int at = 1; at < 16; at++)
+        if (is_on_device(words[at]) && words[at] != words[0]) return (void *)(uintptr_t)words[at];
+    return NULL;
+}
+
+static void negate(void **arguments) {
+    const char *from = array_of(arguments);
+    const int size = *(int *)arguments[1];
+    for (int at = 0; from && at < size; at++) (*(char **)arguments[0])[at] = !from[at];
+}
+
+static void are_not_zero(void **arguments) {
+    const int *from = array_of(arguments), size = *(int *)arguments[1];
+    for (int at = 0; from && at < size; at++) (*(char **)arguments[0])[at] = from[at] != 0;
+}
+
+static const struct { const char *name; void (*compute)(void **); } computed[] = {
+    {"DynamicStitchKernelIi", stitch},
+    {"GatherOpKernelINS_13AlignedVectorIiLi1EEEiLb1E", gather},
+    {"scalar_boolean_not_op", negate},
+    {"TensorConversionOpIbKNS4_INS5_IKi", are_not_zero},
+};
+
 // Of the stand-ins alone: what traces kernels (CUPTI), and what launches them (cudart).
 void (*stand_in_traced)(const char *kernel, int device);
 
-int stand_in_launch(const char *name) {
+int stand_in_launch(const char *name, void **arguments) {
     int code = 0;
     long at = 0;
-    if (logs()) fprintf(stderr, "stand-in: kernel %.160s\n", name);
+    if (logs()) fprintf(stderr, "stand-in: kernel %.600s\n", name);
     if (stand_in_traced) stand_in_traced(name, current()->device);
+    for (size_t each = 0; arguments && each < sizeof computed / sizeof *computed; each++)
+        if (strstr(name, computed[each].name)) computed[each].compute(arguments);
     launches++;
     if (sscanf(setting("STAND_IN_LAUNCH_FAILS", ""), "%d:%ld", &code, &at) == 2 && launches >= at) error = code;
     return error;
@@ -159,6 +217,23 @@ int cuCtxSynchronize(void) { return error; }
 
 static size_t *size_of(address memory) { return (size_t *)(uintptr_t)(memory - PAGE); }
 
+static struct allocation { address from; size_t size; } allocations[4096];
+
+static int is_on_device(address memory) {
+    for (size_t each = 0; each < sizeof allocations / sizeof *allocations; each++)
+        if (memory - allocations[each].from < allocations[each].size) return 1;
+    return 0;
+}
+
+// Put one in the place of another; 0, 0: none.
+static void note(address old, address from, size_t size) {
+    for (size_t each = 0; each < sizeof allocations / sizeof *allocations; each++) {
+        if (allocations[each].from != old) continue;
+        allocations[each] = (struct allocation){from, size};
+        return;
+    }
+}
+
 int cuMemAlloc_v2(address *memory, size_t size) {
     int device = current()->device;
     if (error) return error;
@@ -167,6 +242,7 @@ int cuMemAlloc_v2(address *memory, size_t size) {
     if (made == MAP_FAILED) return OUT_OF_MEMORY;
     *memory = (address)(uintptr_t)made + PAGE;
     *size_of(*memory) = size;
+    note(0, *memory, size);
     held[device] += size;
     if (logs()) fprintf(stderr, "stand-in: %zu bytes at %llx on device %d\n", size, *memory, device);
     return OK;
@@ -176,6 +252,7 @@ int cuMemFree_v2(address memory) {
     if (!memory) return OK;
     size_t size = *size_of(memory);
     held[current()->device] -= size;
+    note(memory, 0, 0);
     munmap(size_of(memory), size + PAGE);
     return error;
 }
@@ -207,6 +284,8 @@ int cuMemcpyDtoHAsync_v2(void *to, address from, size_t size, handle stream) { r
 int cuMemcpyDtoDAsync_v2(address to, address from, size_t size, handle stream) { return copy(at(to), at(from), size); }
 int cuMemcpyAsync(address to, address from, size_t size, handle stream) { return copy(at(to), at(from), size); }
 
+int cuMemcpy(address to, address from, size_t size) { return copy(at(to), at(from), size); }
+
 int cuMemcpyPeerAsync(address to, handle to_context, address from, handle from_context, size_t size, handle stream) {
     return copy(at(to), at(from), size);
 }
@@ -222,13 +301,20 @@ int cuMemsetD32_v2(address memory, u32 value, size_t count) {
 int cuMemsetD32Async(address memory, u32 value, size_t count, handle stream) { return cuMemsetD32_v2(memory, value, count); }
 
 int cuPointerGetAttribute(void *value, int attribute, address memory) {
+    if (!is_on_device(memory)) return INVALID_VALUE;
     switch (attribute) {  // by CUpointer_attribute
         case 1: *(struct context **)value = current(); return OK;
         case 2: *(u32 *)value = 2; return OK;  // on the device
         case 8: *(u32 *)value = 0; return OK;  // not managed
         case 9: *(int *)value = current()->device; return OK;
-        default: return 1;
+        default: return INVALID_VALUE;
     }
+}
+
+int cuPointerGetAttributes(u32 count, int *attributes, void **values, address memory) {
+    for (u32 each = 0; each < count; each++)  // of what is not known there is nothing
+        if (values[each] && cuPointerGetAttribute(values[each], attributes[each], memory)) *(u32 *)values[each] = 0;
+    return OK;
 }
 
 // Streams and events: what is asked has been done.
@@ -289,11 +375,111 @@ int cuLaunchKernel(
     char *function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z, u32 shared, handle stream,
     void **arguments, void **extra
 ) {
-    return stand_in_launch(function);
+    return stand_in_launch(function, arguments);
 }
 
 // `config` begins with the grid, the block and the shared memory, which nothing needs.
-int cuLaunchKernelEx(const void *config, char *function, void **arguments, void **extra) { return stand_in_launch(function); }
+int cuLaunchKernelEx(const void *config, char *function, void **arguments, void **extra) { return stand_in_launch(function, arguments); }
+
+// Graphs, of which XLA makes its commands from 2.16 on: what would be in one has been done, or is nothing.
+
+int cuGraphCreate(handle *graph, u32 flags) { return give(graph); }
+int cuGraphDestroy(handle graph) { return drop(graph); }
+int cuGraphInstantiateWithFlags(handle *made, handle graph, unsigned long long flags) { return give(made); }
+int cuGraphInstantiate(handle *made, handle graph, unsigned long long flags) { return give(made); }
+int cuGraphExecDestroy(handle made) { return drop(made); }
+int cuGraphLaunch(handle made, handle stream) { return error; }
+int cuGraphUpload(handle made, handle stream) { return error; }
+int cuGraphAddKernelNode_v2(handle *node, handle graph, const handle *after, size_t count, const void *of) { return give(node); }
+int cuGraphAddKernelNode(handle *node, handle graph, const handle *after, size_t count, const void *of) { return give(node); }
+int cuGraphAddMemcpyNode(handle *node, handle graph, const handle *after, size_t count, const void *of, handle context) { return give(node); }
+int cuGraphAddMemsetNode(handle *node, handle graph, const handle *after, size_t count, const void *of, handle context) { return give(node); }
+int cuGraphAddEmptyNode(handle *node, handle graph, const handle *after, size_t count) { return give(node); }
+int cuGraphAddChildGraphNode(handle *node, handle graph, const handle *after, size_t count, handle child) { return give(node); }
+int cuGraphAddNode(handle *node, handle graph, const handle *after, size_t count, void *of) { return give(node); }
+int cuGraphExecKernelNodeSetParams_v2(handle made, handle node, const void *of) { return error; }
+int cuGraphExecKernelNodeSetParams(handle made, handle node, const void *of) { return error; }
+int cuGraphExecMemcpyNodeSetParams(handle made, handle node, const void *of, handle context) { return error; }
+int cuGraphExecMemsetNodeSetParams(handle made, handle node, const void *of, handle context) { return error; }
+int cuGraphExecChildGraphNodeSetParams(handle made, handle node, handle child) { return error; }
+int cuGraphExecUpdate(handle made, handle graph, handle node, int *result) { return error; }
+int cuGraphExecUpdate_v2(handle made, handle graph, void *result) { return error; }
+int cuGraphNodeSetEnabled(handle made, handle node, u32 is) { return error; }
+int cuGraphNodeGetType(handle node, int *type) { *type = 0; return error; }
+int cuGraphDebugDotPrint(handle graph, const char *path, u32 flags) { return error; }
+int cuStreamBeginCapture_v2(handle stream, int mode) { return error; }
+int cuStreamBeginCapture(handle stream, int mode) { return error; }
+int cuStreamBeginCaptureToGraph(handle stream, handle graph, const handle *after, const void *data, size_t count, int mode) { return error; }
+int cuStreamEndCapture(handle stream, handle *graph) { return give(graph); }
+
+// Tables of functions that NVIDIA documents nowhere: a runtime that is linked into a program, as in TensorFlow's wheels up
+// to 2.0, works by them. Their numbers and arguments are those that ZLUDA (github.com/vosen/ZLUDA, dark_api) has found.
+
+static int load(handle *module, const void *code) { return give(module); }
+static int load_more(handle *module, const void *code, void *a, void *b, u32 c) { return give(module); }
+static int load_header(const void *code, handle *module, void *a, void *b, u32 c) { return give(module); }
+static void nothing(size_t argument) {}
+static int retain(struct context **context, int device) { return cuDevicePrimaryCtxRetain(context, device); }
+
+static void first_hooks(void **hooks, size_t *size) {
+    static char made[4096];
+    *hooks = made;
+    *size = 1024;
+}
+
+static void last_hooks(void **hooks, size_t *size) {
+    static char made[64];
+    *hooks = made;
+    *size = 14;
+}
+
+// What a runtime keeps with a context, by a key of its own.
+static struct kept { struct kept *next; struct context *context; void *key, *value; } *all_kept;
+
+static struct kept *find_kept(struct context *context, void *key) {
+    struct kept *each = all_kept;
+    while (each && (each->context != (context ? context : current()) || each->key != key)) each = each->next;
+    return each;
+}
+
+static int keep(struct context *context, void *key, void *value, void *at_end) {
+    struct kept *made = find_kept(context, key);
+    if (!made) {
+        made = malloc(sizeof *made);
+        *made = (struct kept){all_kept, context ? context : current(), key};
+        all_kept = made;
+    }
+    made->value = value;
+    return OK;
+}
+
+static int forget(struct context *context, void *key) {
+    struct kept *gone = find_kept(context, key);
+    if (gone) gone->key = gone;  // a key that nobody has
+    return OK;
+}
+
+static int recall(void **value, struct context *context, void *key) {
+    struct kept *found = find_kept(context, key);
+    if (found) *value = found->value;
+    return found ? OK : INVALID_HANDLE;
+}
+
+static const void *runtime[13] = {(void *)sizeof runtime, load, retain, [6] = load_more, [7] = nothing, [8] = load_header};
+static const void *hooks[7] = {(void *)sizeof hooks, [2] = first_hooks, [6] = last_hooks};
+static const void *local_to_threads[4] = {(void *)sizeof local_to_threads};
+static const void *storage[4] = {keep, forget, recall};
+
+int cuGetExportTable(const void **table, const unsigned char *id) {
+    static const struct { u32 begins; const void **table; } known[] = {
+        {0x6bd5fb6c, runtime}, {0xa094798c, hooks}, {0x42d85a81, local_to_threads}, {0xc693336e, storage},
+    };
+    const u32 begins = (u32)id[0] << 24 | (u32)id[1] << 16 | (u32)id[2] << 8 | id[3];
+    for (size_t each = 0; each < sizeof known / sizeof *known; each++)
+        if (known[each].begins == begins) return *table = known[each].table, OK;
+    if (logs()) fprintf(stderr, "stand-in: no table %08x\n", begins);
+    return NOT_FOUND;
+}
 
 // The rest: errors by name, and functions by name.
 
@@ -322,7 +508,6 @@ static int described(int code, const char **text, int as_name) {
 
 int cuGetErrorName(int code, const char **name) { return described(code, name, 1); }
 int cuGetErrorString(int code, const char **text) { return described(code, text, 0); }
-int cuGetExportTable(const void **table, const void *id) { return NOT_FOUND; }
 int cuProfilerStart(void) { return OK; }
 int cuProfilerStop(void) { return OK; }
 

@@ -1,8 +1,8 @@
 """A project of the tests' own: its GPU images are this one's without NVIDIA's libraries, whose place stand-ins take.
 
 The Dockerfile, the scenarios and the catalogue's lines are the real ones, and TensorFlow's wheels. Of NVIDIA's packages
-only the compiler stays, whose assembler and device library XLA calls. Environments up to 2.4 are none of these: their
-CUDA is copied out of TensorFlow's own image.
+only the compiler stays, whose assembler and device library XLA calls. Environments up to 2.4 copy their CUDA out of
+TensorFlow's own image: for each of these stands one image of all stand-ins, where CUDA lies in it.
 """
 
 import os
@@ -21,6 +21,13 @@ ROOT = Path(__file__).parents[2]
 #: Images of these tests are apart from the user's: a registry that nothing answers for.
 REGISTRY = "127.0.0.1:9/stand-in/"
 
+#: In place of TensorFlow's own images, which CUDA is copied out of.
+CUDA_IMAGE = f"{REGISTRY}harness/cuda"
+CUDA = """\
+FROM python:3.11-slim-bookworm
+COPY --chmod=755 . /usr/local/cuda/lib64/
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class StandInProject:
@@ -34,7 +41,8 @@ class StandInProject:
         """Make it; of these environments are its images."""
         for folder in ("scenarios", "images"):
             shutil.copytree(ROOT / folder, root / folder)
-        shutil.copy(ROOT / "docker-bake.hcl", root)
+        catalogue = (ROOT / "docker-bake.hcl").read_text()
+        (root / "docker-bake.hcl").write_text(re.sub('cuda_image = ".*?"', f'cuda_image = "{CUDA_IMAGE}"', catalogue))
         for name in names:
             lock = root / "images" / "locks" / f"{name}-gpu.txt"
             lock.write_text(without_nvidia(lock.read_text()))
@@ -53,6 +61,8 @@ class StandInProject:
 
     def build(self, libraries: Path) -> None:
         """Build the images one after another, since each is large."""
+        (self.root / "cuda.Dockerfile").write_text(CUDA)
+        docker("build", "--file", str(self.root / "cuda.Dockerfile"), "--tag", CUDA_IMAGE, str(libraries))
         for name in self.names:
             done = self.run(Machine(libraries), "images", "build", name, "--device", "gpu")
             assert done.returncode == 0, done.stderr
