@@ -406,6 +406,7 @@ int cuGraphExecUpdate(handle made, handle graph, handle node, int *result) { ret
 int cuGraphExecUpdate_v2(handle made, handle graph, void *result) { return error; }
 int cuGraphNodeSetEnabled(handle made, handle node, u32 is) { return error; }
 int cuGraphNodeGetType(handle node, int *type) { *type = 0; return error; }
+int cuGraphGetNodes(handle graph, handle *nodes, size_t *count) { if (nodes && *count) *nodes = graph; *count = 1; return error; }
 int cuGraphDebugDotPrint(handle graph, const char *path, u32 flags) { return error; }
 int cuStreamBeginCapture_v2(handle stream, int mode) { return error; }
 int cuStreamBeginCapture(handle stream, int mode) { return error; }
