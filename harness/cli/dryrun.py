@@ -86,12 +86,14 @@ def _counts(planned: "session.Planned") -> str:
     if plan.profile_calls:
         return f"{counted(len(plan.cells), 'launch')}; {missing}"
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
+    is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
     # a pilot that sets no length makes only the launches that it must
-    fewer = "" if plan.sampling.is_open else "at most "
+    fewer = "at most " if is_piloted and not plan.sampling.is_open else ""
     controls = sum(group.control is not None for group in plan.groups)
     return (
         f"{counted(len(plan.cells), 'cell')} in {counted(len(plan.groups), 'group')}, and "
-        f"{counted(controls, 'control')} (a cell's second launch in a round); a pilot and {at_most}"
+        f"{counted(controls, 'control')} (a cell's second launch in a round); "
+        f"{'a pilot and ' if is_piloted else ''}{at_most}"
         f"{counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; {missing}"
     )
 

@@ -317,9 +317,12 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
     usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
+    rounds = request.rounds or (suite.rounds if suite else None) or usual
     return replace(
         plan,
-        rounds=request.rounds or (suite.rounds if suite else None) or usual,
+        rounds=rounds,
+        # before one round of lengths that are given, a pilot would find out nothing that the round does not
+        piloted=plan.piloted and (rounds > 1 or sampling.is_open),
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,

@@ -23,14 +23,14 @@ from tests.cli.conftest import NOWHERE, Harness, stored
 from tests.fleet import test_merge as fleet
 from tests.lacking import campaign
 
-#: As short as a run can be that has a pilot, launches that take turns, a control and a report.
+#: As short as a run can be that has launches that take turns, a control and a report.
 RUN = (
     *("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--seed", "1"),
     *("--warmup", "1ms", "--measure", "5ms"),
 )
 
-#: What such a run has: a pilot of each cell, each cell, and the control.
-LAUNCHES = 5
+#: What such a run has: each cell, and the control.
+LAUNCHES = 3
 
 #: Where a run is killed. `amid`: half of a line is written.
 POINTS = [
@@ -42,12 +42,12 @@ POINTS = [
     ("harness.store.folder:RunFolder.write_run", 1, "before"),
     ("harness.store.folder:RunFolder.write_run", 1, "after"),
     ("harness.backends.local.process:LocalProcess.start", 1, "after"),
-    ("harness.backends.local.process:LocalProcess.start", 4, "after"),
+    ("harness.backends.local.process:LocalProcess.start", 3, "after"),
     ("harness.runner.launching:Launching.turn", 3, "before"),
     ("harness.runner.launching:Launching.alone", 1, "after"),
     ("harness.store.folder:append", 1, "before"),
-    ("harness.store.folder:append", 4, "amid"),
-    ("harness.store.folder:append", 4, "after"),
+    ("harness.store.folder:append", 3, "amid"),
+    ("harness.store.folder:append", 3, "after"),
     ("harness.store.folder:RunFolder.write_run", 2, "before"),
     ("harness.session.running:report", 1, "before"),
     ("harness.store.folder:RunFolder.write_reports", 1, "before"),
@@ -100,7 +100,7 @@ ADDING = [
 ]
 
 #: How many moments are drawn, and from what.
-MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 9))
+MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 30))
 SEED = os.environ.get("HARNESS_FUZZ_SEED", "0")
 
 

@@ -72,13 +72,14 @@ def test_a_run_without_a_warm_up_measures(request_: dict, capsys: pytest.Capture
 
 
 def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) -> None:
+    request_["rounds"] = 2
     ended = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=2))
     assert ended.interrupted
     assert len(ended.results.launches) == 2
     assert (ended.folder / "report.md").exists()
     again = session.resume(ended.folder)
     assert not again.interrupted
-    assert {launch.round for launch in again.results.launches} == {0, 1}
+    assert {launch.round for launch in again.results.launches} == {0, 1, 2}
 
 
 def test_a_received_run_is_not_gone_on_with(request_: dict, tmp_path: Path) -> None:
@@ -301,14 +302,14 @@ def test_a_run_waits_for_another_one_where_it_is_asked_to(request_: dict) -> Non
 def test_an_outlook_is_a_guess_before_the_first_run_and_what_it_took_afterwards(request_: dict) -> None:
     planned = session.plan(session.Request(**request_))
     before = session.outlook(planned)
-    # five launches: two pilots, a round of two cells and a control
-    assert before.seconds == pytest.approx(5 * 3.005)
+    # a round of two cells and a control
+    assert before.seconds == pytest.approx(3 * 3.005)
     assert (before.basis, before.unknown, before.makes) == ("", 2, "local environment")
     ended = session.run(planned)
     after = session.outlook(planned)
     assert (after.basis, after.unknown, after.unprepared) == (ended.folder.name, 0, [])
     took = [launch.seconds for launch in ended.results.launches if launch.role is not Role.PILOT]
-    assert min(took) / 2 < after.seconds / 5 < 2 * max(took)
+    assert min(took) / 2 < after.seconds / 3 < 2 * max(took)
 
 
 def test_an_outlook_passes_over_damaged_runs_and_keeps_to_the_budget(request_: dict) -> None:

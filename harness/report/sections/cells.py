@@ -22,7 +22,7 @@ SPREADS = "Each is the median over the cell's launches, with p10 to p90 in brack
 
 _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
-    "process is fresh; the machine has read the files before, in the pilot."
+    "process is fresh; where a pilot came first, the machine has read the files before."
 )
 _WARM_UP = "Warm up a step: of the launches that tell how many steps their warm-up had."
 _STEADY_STATE = "Steady state: what a step takes after the warm-up."

@@ -84,8 +84,10 @@ def told(results: Results) -> str:
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
         return f"none: no cell has anything to time, so the pilot observed everything, {order}"
     twice = ", and the control cell of each group twice" if any(g.control for g in results.run.plan.groups) else ""
+    is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
+    first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
     return (
-        f"{stopped(ended, results.run.plan)}. A pilot round comes first and is not counted; every round "
+        f"{stopped(ended, results.run.plan)}. {first} "
         f"launches each cell once{twice}, in a fresh process, {order}; {turns.told(results)}"
     )
 
