@@ -252,7 +252,7 @@ def test_folders_that_are_read_only_are_named_before_anything_is_launched(comman
 
 
 #: The writes at which CI has the disk full; `make campaign` has it full at every one.
-MOMENTS = ("run.json#1", ".lock#1", "launches.jsonl#4", "report.html#1")
+MOMENTS = ("run.json#1", ".lock#1", "launches.jsonl#3", "report.html#1")
 
 
 @pytest.mark.parametrize("when", MOMENTS if not campaign() else ["every"])
@@ -285,7 +285,7 @@ def check_run(command: Command, when: str) -> None:
         after = check_whole(folder)
         assert after[: len(before)] == before
         statuses = [json.loads(line)["status"] for line in after]
-        assert statuses.count("ok") >= 5
+        assert statuses.count("ok") >= 3
         assert (folder / "report.html").exists()
         assert list((folder / "charts").iterdir())
 
