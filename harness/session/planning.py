@@ -223,7 +223,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
     )
     if isinstance(request, Request):
         made = _measured(made, request, suites.get(suite), wanted)
-        made = replace(made, groups=[_of_claims(each, wanted, made) for each in made.groups])
+        made = replace(made, groups=[_piloted(_of_claims(each, wanted, made), made) for each in made.groups])
     else:  # every cell once, and nothing to compare times by
         groups = [replace(each, control=None) for each in made.groups]
         made = replace(made, groups=groups, profile_calls=request.calls)
@@ -317,12 +317,9 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
     usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
-    rounds = request.rounds or (suite.rounds if suite else None) or usual
     return replace(
         plan,
-        rounds=rounds,
-        # before one round of lengths that are given, a pilot would find out nothing that the round does not
-        piloted=plan.piloted and (rounds > 1 or sampling.is_open),
+        rounds=request.rounds or (suite.rounds if suite else None) or usual,
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
@@ -332,6 +329,15 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         lock_clocks=request.lock_clocks,
         claims=list(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
     )
+
+
+def _piloted(of: Group, plan: Plan) -> Group:
+    """The group without a pilot where that would find out nothing that the round does not.
+
+    So it is before one round of lengths that are given, unless a phase is compared: a pilot has its files read before.
+    """
+    is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(of.of) <= set(UNPILOTED)
+    return replace(of, piloted=of.piloted and not is_brief)
 
 
 def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:

@@ -69,6 +69,27 @@ def test_cpu_time_is_measured_where_it_is_asked_for_with_either_way_of_sampling(
     assert plan(environments=["old"], clock=Clock.CPU, sampling=Protocol.DOCUMENT).plan.clock is Clock.CPU
 
 
+@pytest.mark.parametrize(
+    ("of", "lengths", "piloted"),
+    [
+        ("", {"warmup": 0.0, "measure": 0.1, "rounds": 1}, False),
+        ("", {"warmup": 0.0, "measure": 0.1, "rounds": 2}, True),
+        ("", {"warmup": 0.0, "rounds": 1}, True),
+        ("import", {"warmup": 0.0, "measure": 0.1, "rounds": 1}, True),
+    ],
+    ids=["one round", "two", "a length that is left open", "a phase, for which files must have been read"],
+)
+def test_a_pilot_comes_first_where_it_finds_something_out(
+    plan: Plan, harness: Harness, of: str, lengths: dict[str, Any], piloted: bool
+) -> None:
+    path = harness.root / "scenarios" / "ways.py"
+    compared = '# along = "environment"\n'
+    path.write_text(path.read_text().replace(compared, f'{compared}# of = "{of}"\n' if of else compared))
+    made = plan(**lengths).plan
+    assert {group.piloted for group in made.groups} == {piloted}
+    assert (made.launches(0) > 0) == piloted
+
+
 def test_cpu_time_of_a_gpus_step_is_refused(plan: Plan) -> None:
     with pytest.raises(UsageError, match=r"^--clock cpu counts .* nothing of what a GPU does\.") as refused:
         plan(environments=["old"], clock=Clock.CPU, gpu=True)
