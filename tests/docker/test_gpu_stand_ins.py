@@ -71,9 +71,6 @@ scenario = "train_batch"
 mode = ["function"]
 """
 
-#: A step on which cuDNN, cuBLAS and XLA are asked.
-STEP = ("-s", "keras_step", "-a", "model=small", "-a", "data=small", "-a", "inputs=numpy", "-a", "mode=eager")
-
 SHORT = ("--warmup", "10ms", "--measure", "20ms", "--rounds", "1")
 
 
@@ -134,7 +131,9 @@ def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
 
 
 @pytest.mark.parametrize(
-    ("cards", "gpus"), [([H100], "0"), ([T4, T4], "0,1"), ([MIG], "0:0")], ids=["H100", "two cards", "MIG"]
+    ("cards", "gpus"),
+    [([T4], "0"), ([RTX_3090], "0"), ([H100], "0"), ([T4, T4], "0,1"), ([MIG], "0:0")],
+    ids=["T4", "RTX 3090", "H100", "two cards", "MIG"],
 )
 def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
     ran = matrix(cards, "--gpus", gpus, *CELL)
@@ -148,9 +147,11 @@ def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
 
 def test_training_on_two_releases_of_cuda(matrix):
     """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
-    ran = matrix([T4], "--gpu", *STEP, "-a", "call=train_on_batch", *(f"-e{name}" for name in LATER))
-    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert {launch["cell"]["environment"] for launch in ran.launches} == set(LATER)
+    ran = matrix([T4], "--gpu", "--suite", "headline", *(f"-e{name}" for name in LATER))
+    assert [launch for launch in ran.launches if launch["status"] != "ok"] == []
+    assert ran.code == 0, ran.said
+    # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
+    assert "the framework counted 0" in " ".join(ran.report.split())
 
 
 def test_every_other_scenario_runs_on_a_card(matrix):

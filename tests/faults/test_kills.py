@@ -58,6 +58,15 @@ POINTS = [
     ("pathlib:Path.replace", 7, "before"),
 ]
 
+#: Where one of two rounds is, before which there is a pilot; it has so many launches.
+WITH_A_PILOT = [
+    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
+    ("harness.store.folder:append", 1, "amid"),
+    ("harness.store.folder:append", 2, "after"),
+    ("harness.store.folder:append", 4, "amid"),
+]
+LAUNCHES_WITH_A_PILOT = 2 + 2 * LAUNCHES
+
 #: Where one that goes on is.
 GOING_ON = [
     ("harness.store.folder:RunFolder.repair", 1, "before"),
@@ -190,7 +199,7 @@ def whole_lines(folder: Path) -> list[bytes]:
     )
 
 
-def check_goes_on(killer: Killer) -> None:
+def check_goes_on(killer: Killer, launches: int = LAUNCHES) -> None:
     """What was killed is gone on with, or removed: then what was finished is there once, and nothing else is left."""
     if not killer.results.exists() or not list(killer.results.iterdir()):
         assert not list((killer.root / "tmp").iterdir())
@@ -204,10 +213,10 @@ def check_goes_on(killer: Killer) -> None:
         return
     before = whole_lines(folder)
     assert killer.resume() == 0, killer.said
-    check_whole(killer, before)
+    check_whole(killer, before, launches)
 
 
-def check_whole(killer: Killer, before: list[bytes]) -> None:
+def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -> None:
     """All launches are there once, those that were finished before as they were; there are reports, and no more."""
     folder = killer.folder
     lines = whole_lines(folder)
@@ -219,7 +228,7 @@ def check_whole(killer: Killer, before: list[bytes]) -> None:
     last = {each.round: each.attempt for each in sorted(found.launches, key=lambda each: each.attempt)}
     counted = [each for each in found.launches if each.round == 0 or each.attempt == last[each.round]]
     assert {each.status for each in counted} == {Status.OK}
-    assert len({(each.round, each.role, each.cell) for each in counted}) == len(counted) == LAUNCHES
+    assert len({(each.round, each.role, each.cell) for each in counted}) == len(counted) == launches
     assert (folder / "report.html").read_text().endswith("</html>\n")
     assert (folder / "report.md").read_text().count("\n## ") >= 2
     # what the killed one left is gone before anything else begins
@@ -233,6 +242,13 @@ def check_whole(killer: Killer, before: list[bytes]) -> None:
 def test_a_run_that_is_killed_at_a_point(killer: Killer, point: tuple[str, int, str]) -> None:
     assert killer.run(at=point) == -signal.SIGKILL, killer.said
     check_goes_on(killer)
+
+
+@pytest.mark.parametrize("point", WITH_A_PILOT, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, point: tuple[str, int, str]) -> None:
+    two = (*RUN, "--rounds", "2", "--results", str(killer.results))
+    assert killer(*two, at=point) == -signal.SIGKILL, killer.said
+    check_goes_on(killer, LAUNCHES_WITH_A_PILOT)
 
 
 @pytest.mark.parametrize("point", GOING_ON, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
