@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from harness.model.environment import Device, Environment, Requirement, unmet
+from harness.model.environment import Device, Environment, Requirement, installed, normalise, unmet
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario, matches
@@ -72,6 +72,7 @@ def _no_work(cell: Cell, scenario: Scenario) -> Reason | None:
 
 
 def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:
+    from packaging.requirements import Requirement as Wanted
     from packaging.specifiers import SpecifierSet
 
     pins, environment = requirement.lock.pins, requirement.environment
@@ -82,6 +83,8 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
+        if environment.gpu_image:  # what its image has besides is in no lock: the launch shows it
+            missing = [each for each in missing if installed(normalise(Wanted(each).name), pins)]
         if missing:
             wanted = " and ".join(missing)
             return need.reason or f"needs {wanted}", need.advice or f"Choose an environment with {wanted}."

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
-from tests.stand_in.project import ROOT, StandInProject
+from tests.stand_in.project import NGC, ROOT, StandInProject
 
 pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
@@ -90,7 +90,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def stand_in_project(engine, stand_ins, tmp_path_factory):
-    project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", [*FAMOUS, *LATER])
+    project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", [*FAMOUS, NGC, *LATER])
     with (project.root / "scenarios" / "suites.toml").open("a") as file:
         file.write(OTHERS)
     project.build(stand_ins)
@@ -128,6 +128,16 @@ def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
     assert T4.name in ran.report
     # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
     assert "the framework counted 0" in " ".join(ran.report.split())
+
+
+@pytest.mark.parametrize("card", [RTX_3090, H100], ids=["RTX 3090", "H100"])
+def test_nvidias_build_stands_in_for_tensorflow_1_on_a_later_card(matrix, card):
+    """The first half of the famous question there; NumPy is in its image, and in no lock."""
+    ran = matrix([card], "--gpu", "-e", NGC, "--suite", "quick")
+    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
+    assert {launch["observations"]["tensorflow"] for launch in ran.launches} == {"1.15.5"}
+    assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
+    assert card.name in ran.report
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,19 @@ def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
     }
 
 
+def test_what_the_image_of_an_environment_brings_is_taken_to_be_there() -> None:
+    """No lock names the NumPy in NVIDIA's image; its TensorFlow is known, and is judged."""
+    own = Requirement(CATALOG["tf1.15-ngc"], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": "1.15.5"}))
+
+    def split(*requires: str) -> tuple[list[Cell], list[Unavailable]]:
+        scenario = replace(NO_NEEDS, needs=[Need(requires=requires)])
+        return availability.split([cell("tf1.15-ngc")], {"step": scenario}, {"tf1.15-ngc": own}, CATALOG)
+
+    assert split("numpy>=1.20", "tensorflow<2") == ([cell("tf1.15-ngc")], [])
+    (missing,) = split("numpy", "tensorflow>=2.4")[1]
+    assert missing.reason == "needs tensorflow>=2.4"
+
+
 def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
     return Environment(name, tensorflow, "3.8", "2023-04-15T00:00:00Z", gpu_code=gpu_code)
 

@@ -2,7 +2,8 @@
 
 The Dockerfile, the scenarios and the catalogue's lines are the real ones, and TensorFlow's wheels. Of NVIDIA's packages
 only the compiler stays, whose assembler and device library XLA calls. Environments up to 2.4 copy their CUDA out of
-TensorFlow's own image: for each of these stands one image of all stand-ins, where CUDA lies in it.
+TensorFlow's own image: for each of these stands one image of all stand-ins, where CUDA lies in it. For NVIDIA's image
+with its own build of TensorFlow 1.15.5 stands Google's wheel of that release, which no lock names there either.
 """
 
 import os
@@ -28,6 +29,14 @@ FROM python:3.11-slim-bookworm
 COPY --chmod=755 . /usr/local/cuda/lib64/
 """
 
+#: In place of NVIDIA's image, which has a TensorFlow of its own.
+NGC, NGC_IMAGE, WITHIN = "tf1.15-ngc", f"{REGISTRY}harness/ngc", "tf1.15-gpu.txt"
+NGC_DOCKERFILE = f"""\
+FROM python:3.7-slim-bookworm
+COPY {WITHIN} /
+RUN python3 -m pip install --no-cache-dir --no-deps --require-hashes --requirement /{WITHIN}
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class StandInProject:
@@ -42,7 +51,9 @@ class StandInProject:
         for folder in ("scenarios", "images"):
             shutil.copytree(ROOT / folder, root / folder)
         catalogue = (ROOT / "docker-bake.hcl").read_text()
-        (root / "docker-bake.hcl").write_text(re.sub('cuda_image = ".*?"', f'cuda_image = "{CUDA_IMAGE}"', catalogue))
+        for kind, image in (("cuda_image", CUDA_IMAGE), ("gpu_image", NGC_IMAGE)):
+            catalogue = re.sub(f'{kind} = ".*?"', f'{kind} = "{image}"', catalogue)
+        (root / "docker-bake.hcl").write_text(catalogue)
         for name in names:
             lock = root / "images" / "locks" / f"{name}-gpu.txt"
             lock.write_text(without_nvidia(lock.read_text()))
@@ -61,11 +72,16 @@ class StandInProject:
 
     def build(self, libraries: Path) -> None:
         """Build the images one after another, since each is large."""
-        (self.root / "cuda.Dockerfile").write_text(CUDA)
-        docker("build", "--file", str(self.root / "cuda.Dockerfile"), "--tag", CUDA_IMAGE, str(libraries))
+        self._base(CUDA_IMAGE, CUDA, libraries)
+        if NGC in self.names:
+            self._base(NGC_IMAGE, NGC_DOCKERFILE, self.root / "images" / "locks")
         for name in self.names:
             done = self.run(Machine(libraries), "images", "build", name, "--device", "gpu")
             assert done.returncode == 0, done.stderr
+
+    def _base(self, image: str, dockerfile: str, context: Path) -> None:
+        (self.root / "base.Dockerfile").write_text(dockerfile)
+        docker("build", "--file", str(self.root / "base.Dockerfile"), "--tag", image, str(context))
 
     def remove(self) -> None:
         """Remove the images, and what launches left in volumes."""
