@@ -93,7 +93,7 @@ def told(results: Results) -> str:
 
 
 def stopped(ended: Endings, plan: Plan) -> str:
-    """Where the groups ended: `5 rounds in every group, as asked`."""
+    """Where the groups ended: `5 rounds in every group, as planned`."""
     reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
     going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
     return "; ".join([*reasons, *going])
@@ -102,7 +102,7 @@ def stopped(ended: Endings, plan: Plan) -> str:
 def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     every, after = stop.groups == groups, f"after {_span(stop.rounds)}"
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
-        return f"{_span(stop.rounds)} in every group, as asked"
+        return f"{_span(stop.rounds)} in every group, as planned"
     width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     early = f": no interval is checked before round {stop.early}" if stop.early else ""

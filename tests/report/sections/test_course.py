@@ -32,7 +32,7 @@ def test_a_run_without_stops_says_what_was_planned():
 @pytest.mark.parametrize(
     ("stops", "asked", "sentence"),
     [
-        ([Stop(StopReason.ROUNDS, 5)] * 2, {}, "5 rounds in every group, as asked"),
+        ([Stop(StopReason.ROUNDS, 5)] * 2, {}, "5 rounds in every group, as planned"),
         (
             [Stop(StopReason.ROUNDS, 5)] * 2,
             {"precision": 0.02},
