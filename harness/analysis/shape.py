@@ -129,6 +129,11 @@ def _cores(launch: Launch) -> float | None:
     return cpu / wall if cpu is not None and wall else None
 
 
+def _faults(launch: Launch) -> float | None:
+    faults = launch.resources.get("steady_minor_faults")
+    return faults / launch.steps if faults is not None and launch.steps else None
+
+
 def _energy(launch: Launch) -> float | None:
     joules = launch.resources.get("gpu_energy_joules")
     return joules / launch.steps if joules is not None and launch.steps else None
@@ -160,6 +165,13 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "CPU seconds and peak memory are those of the whole launch, the import included.",
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
+    Statistic(
+        "page faults a step",
+        Quantity.NUMBER,
+        _faults,
+        "Page faults: how often the kernel gave the process a page of memory while steps were timed. Memory that is "
+        "freed and taken again in each step has them, more in one process than in the next.",
+    ),
     Statistic(
         "peak GPU memory",
         Quantity.BYTES,

@@ -51,6 +51,7 @@ RESOURCES = (
     "steady_seconds",
     "steady_cpu_seconds",
     "steady_waited_seconds",
+    "steady_minor_faults",
     "steady_pieces",
     "between_seconds",
     "between_cpu_seconds",

@@ -3,7 +3,7 @@
 import os
 from collections import namedtuple
 from contextlib import contextmanager
-from resource import RUSAGE_CHILDREN, getrusage
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter, process_time, time
 
 STAT = "/proc/stat"
@@ -14,9 +14,9 @@ NANOSECOND = 1e-9
 # What a piece knows that is no amount: the same in every piece, and not summed.
 COUNTS = {"steady_own_cpus", "steady_all_cpus"}
 
-# stat: the bytes of /proc/stat, None where it cannot be read; waited: of `waiting`; now: seconds since 1970; wall, cpu:
-# of the two clocks.
-Reading = namedtuple("Reading", "stat waited now wall cpu")
+# stat: the bytes of /proc/stat, None where it cannot be read; waited: of `waiting`; faults: of `minor_faults`; now:
+# seconds since 1970; wall, cpu: of the two clocks.
+Reading = namedtuple("Reading", "stat waited faults now wall cpu")
 
 
 class Telemetry:
@@ -40,13 +40,14 @@ class Telemetry:
         if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
             self._cpus = os.sched_getaffinity(0)
         # The clocks stand next to the steps, here and at the end.
-        self._before = Reading(read(self._stat), waiting(self._threads), time(), perf_counter(), cpu())
+        self._before = Reading(read(self._stat), waiting(self._threads), minor_faults(), time(), perf_counter(), cpu())
         return self
 
     def __exit__(self, kind, error, trace):
         wall, used, now = perf_counter(), cpu(), time()
         if kind is None:
-            after = Reading(read(self._stat), waiting(self._threads), now, wall, used)
+            faults = minor_faults()  # what is read next may have some of its own
+            after = Reading(read(self._stat), waiting(self._threads), faults, now, wall, used)
             if not self._pieces:
                 self._started = self._before.now
             self._ended = now
@@ -80,6 +81,14 @@ def cpu():
     """CPU seconds of this process, and of the children that it waited for: both are its own work."""
     children = getrusage(RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
+
+
+def minor_faults():
+    """How often the kernel gave this process, or a child that it waited for, a page of memory when it was touched.
+
+    Allocators that hand freed memory back meet them again and again, how often depends on what lies where in a process.
+    """
+    return getrusage(RUSAGE_SELF).ru_minflt + getrusage(RUSAGE_CHILDREN).ru_minflt
 
 
 def load():
@@ -121,7 +130,11 @@ def waiting(threads):
 def piece(before, after, own):
     """What happened between two readings on the CPUs `own` and on all: numbers by their names."""
     wall, used = after.wall - before.wall, after.cpu - before.cpu
-    found = {"steady_seconds": wall, "steady_cpu_seconds": used}
+    found = {
+        "steady_seconds": wall,
+        "steady_cpu_seconds": used,
+        "steady_minor_faults": after.faults - before.faults,
+    }
     if before.waited is not None and after.waited is not None:
         # a thread that began meanwhile waited meanwhile; of one that ended nothing is known
         waited = sum(max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items())

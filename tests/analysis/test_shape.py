@@ -142,7 +142,7 @@ def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_sam
     assert found.statistics["launches"] == 2
 
 
-CORES, CPU, MEMORY, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
+CORES, CPU, MEMORY, FAULTS, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
 
 
 def through(**phases):
@@ -209,6 +209,13 @@ def test_the_energy_of_a_gpu_is_shared_by_the_steps_that_were_timed():
     one = launch(cell(), [0.01, 0.01], resources={"gpu_energy_joules": 60.0})  # of 10 steps each
     assert used([one]).resources[ENERGY].median == pytest.approx(3.0)
     assert ENERGY not in used([launch(cell(), (), resources={"gpu_energy_joules": 60.0})]).resources
+
+
+def test_page_faults_are_those_of_a_step():
+    one = launch(cell(), [0.01, 0.01], resources={"steady_minor_faults": 60.0})  # of 10 steps each
+    other = launch(cell(), [0.01, 0.01], resources={"steady_minor_faults": 0.0})
+    assert used([one, other]).resources[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
+    assert FAULTS not in used([launch(cell(), (), resources={"steady_minor_faults": 60.0})]).resources
 
 
 def test_clocks_of_a_gpu_are_those_of_the_steady_state():

@@ -1,5 +1,6 @@
 """What the CPUs did meanwhile, from books that a test writes."""
 
+import mmap
 import os
 from functools import partial
 from time import process_time, time
@@ -63,7 +64,8 @@ def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
 
 OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
 ALL = {"steady_all_cpus", "steady_all_cpus_busy_seconds"}
-ALWAYS = {"load_before", "steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds", "steady_pieces"}
+CLOCKS = {"steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds"}
+ALWAYS = {"load_before", "steady_pieces", "steady_minor_faults"} | CLOCKS
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,20 @@ def test_this_machine_s_own_books_are_kept():
     assert found["steady_started"] < found["steady_ended"] <= time()
     assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
     assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]
+
+
+def test_memory_that_is_touched_for_the_first_time_faults():
+    pages = 1000
+    with mmap.mmap(-1, pages * mmap.PAGESIZE) as memory:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        with Telemetry() as first:
+            for page in range(pages):
+                memory[page * mmap.PAGESIZE] = 1
+        with Telemetry() as again:
+            for page in range(pages):
+                memory[page * mmap.PAGESIZE] = 2
+    assert pages <= first.resources()["steady_minor_faults"] < 2 * pages
+    assert again.resources()["steady_minor_faults"] < pages / 2
 
 
 @pytest.fixture
