@@ -124,6 +124,10 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 )
 
 
+#: What the statistic of page faults is called.
+FAULTS = "page faults a step"
+
+
 def _cores(launch: Launch) -> float | None:
     cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
     return cpu / wall if cpu is not None and wall else None
@@ -166,7 +170,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
     Statistic(
-        "page faults a step",
+        FAULTS,
         Quantity.NUMBER,
         _faults,
         "Page faults: how often the kernel gave the process a page of memory while steps were timed. Memory that is "

@@ -27,6 +27,7 @@ SETTINGS: Mapping[str, Setting] = {
     "xla": Setting("what can be compiled with XLA is; off: nothing is, by Keras itself neither", ("on", "off")),
     "precision": Setting("Keras's policy of precision", ("mixed_float16", "float32")),
     "deterministic": Setting("operations with the same result in every run", ("on", "off")),
+    "malloc": Setting("memory that was freed stays with the process", ("keep",)),
 }
 
 

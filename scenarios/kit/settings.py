@@ -20,6 +20,7 @@ VALUES = {
     "xla": ("on", "off", AS_IT_COMES),
     "precision": ("mixed_float16", "float32", AS_IT_COMES),
     "deterministic": ("on", "off", AS_IT_COMES),
+    "malloc": ("keep", AS_IT_COMES),
 }
 
 # XLA compiles what it can of each graph; on a CPU it has to be asked twice. -1: it does not, whatever a session asks.
@@ -37,6 +38,10 @@ TF32_OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 DETERMINISTIC, CUDNN_DETERMINISTIC = "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"
 # Deterministic operations refuse to draw numbers without one.
 SEED = 1
+
+# glibc's malloc hands nothing back to the kernel: M_TRIM_THRESHOLD, the most memory that may be free at the heap's end,
+# and M_MMAP_THRESHOLD, from which size on a block has pages of its own, each as high as it goes (malloc.h, mallopt(3)).
+KEEPING = ((-1, 2**31 - 1), (-3, 32 * 1024**2))
 
 # GPUs from this compute capability on have TF32.
 AMPERE = (8, 0)
@@ -60,6 +65,7 @@ class Settings:
     def __init__(self, asked=None):
         self._asked = {name: value for name, value in (asked or {}).items() if value != AS_IT_COMES}
         self._folder = None
+        self._keeps = False
 
     def prepare(self, thorough):
         """Set the process variables, before TensorFlow is imported. thorough: look at whether XLA finds anything."""
@@ -80,6 +86,8 @@ class Settings:
         if "deterministic" in self._asked:
             on = "1" if self._asked["deterministic"] == "on" else "0"
             os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = on
+        if self._asked.get("malloc") == "keep":
+            self._keeps = keep_freed_memory()
 
     def apply(self, tf):
         """Set what TensorFlow and Keras are told by calls, before anything is built. Raises NotAvailable."""
@@ -104,6 +112,8 @@ class Settings:
             value = told(read, tf)
             if value is not None:
                 found[name] = value
+        if self._keeps:
+            found["malloc"] = "keep"
         self._check(found)
         return found
 
@@ -122,6 +132,17 @@ class Settings:
             asked, is_found = self._asked[name], found[name]
             if is_found != asked and not (asked == "on" and is_found == "of cuDNN"):
                 raise NotAvailable("{}={} was asked for, and it is {} here".format(name, asked, is_found))
+
+
+def keep_freed_memory():
+    """Have malloc keep what is freed, in place of a page fault for each page that is taken again; whether it does.
+
+    Each block below 32 MiB, that is: glibc allows no more. Other C libraries have no such switch.
+    """
+    import ctypes  # here, because the import of what every launch needs is timed
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and all(mallopt(option, value) == 1 for option, value in KEEPING)
 
 
 def told(read, tf):

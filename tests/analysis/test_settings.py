@@ -78,6 +78,30 @@ def test_the_sentence_stands_with_the_answer_and_in_the_report_as_data() -> None
     assert [seen.value for seen in hidden.difference.seen] == [[], ["_update_step_xla"]]
 
 
+def faulting(counts: dict[Cell, list[float]], **changes: Any) -> list[str]:
+    """What is said of cells whose launches of 0.1 s had so many page faults a step."""
+    launches = [
+        launch(of, [0.1, 0.1], number, resources={"steady_minor_faults": 20.0 * each})  # 20 steps are timed
+        for of, told in counts.items()
+        for number, each in enumerate(told, 1)
+    ]
+    return settings.page_faults(Results(run(counts, **changes), launches))
+
+
+def test_page_faults_that_differ_between_launches_say_which_setting_is_without_them() -> None:
+    one, other, *_ = cells()
+    assert faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}) == [
+        "Launches of tf1.14 eager differ by their page faults: 0 to 9,000 a step. -a malloc=keep measures without them."
+    ]
+    (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
+    assert told.startswith("Launches of tf1.14 eager, and of 1 more cell differ")
+
+
+def test_page_faults_that_take_no_time_are_not_told() -> None:
+    assert faulting({each: [0.0, 100.0] * 3 for each in cells()}) == []
+    assert faulting({each: [9000.0] * 6 for each in cells()}) == []
+
+
 def test_runs_of_before_tell_nothing() -> None:
     launches = [launch(each, number=number) for each in cells() for number in range(6)]
     assert settings.sentences(Results(run(), launches)) == []

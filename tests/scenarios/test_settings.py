@@ -1,6 +1,7 @@
 """The kit's settings, without TensorFlow: the process's variables, what is looked at, and what is refused."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from kit.outcome import NotAvailable
 from kit.settings import CLUSTERS, Settings
 
 from harness.model.settings import SETTINGS, values
+from tests.conftest import ROOT
 
 VARIABLES = ["TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"]
 
@@ -60,6 +62,45 @@ def test_flags_of_a_headers_own_stay_and_the_settings_come_last(environ):
     environ["TF_XLA_FLAGS"] = "--tf_xla_min_cluster_size=1"
     Settings({"xla": "off"}).prepare(thorough=True)
     assert environ["TF_XLA_FLAGS"] == "--tf_xla_min_cluster_size=1 --tf_xla_auto_jit=-1"
+
+
+FAULTS = """
+import resource, sys
+from kit.settings import Settings
+
+Settings({"malloc": sys.argv[1]}).prepare(thorough=False)
+
+def work():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [b"x" * (4 << 20) for _ in range(20)]
+    del blocks
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+work()
+print(work())
+"""
+
+
+@pytest.mark.parametrize(("value", "is_kept"), [("keep", True), ("default", False)])
+def test_memory_that_is_kept_is_taken_again_without_page_faults(value, is_kept):
+    """In a process of its own: what malloc is told it is not asked about, and it cannot be told to forget."""
+    told = subprocess.run(
+        [sys.executable, "-c", FAULTS, value], cwd=ROOT / "scenarios", capture_output=True, text=True, check=True
+    )
+    assert (int(told.stdout) < 1000) is is_kept
+
+
+def test_a_library_that_cannot_be_told_to_keep_memory_is_no_cell(monkeypatch, seen):
+    seen(**FOUND)
+    for keeps in (True, False):
+        monkeypatch.setattr(settings, "keep_freed_memory", lambda keeps=keeps: keeps)
+        asked = Settings({"malloc": "keep"})
+        asked.prepare(thorough=False)
+        if keeps:
+            assert asked.observe(None, "cpu") == {**FOUND, "malloc": "keep"}
+        else:
+            with pytest.raises(NotAvailable, match="what became of malloc=keep cannot be told here"):
+                asked.observe(None, "cpu")
 
 
 def test_tf32_that_is_asked_for_is_not_overridden_from_outside(environ):

@@ -47,6 +47,7 @@ def sections(results: Results) -> Iterator[Section]:
         *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
         *machines.told(results, turns.warnings),
         *settings.sentences(results),
+        *settings.page_faults(results),
         *on_device.warnings(results),
     ]
     yield Section(title(results), "answer", [*blocks, *(Text(each, True, where=REPORT) for each in beside)])

@@ -1,12 +1,13 @@
-"""What of TensorFlow's settings differs between compared cells though nobody asked for it, in sentences."""
+"""What of TensorFlow's settings differs between compared cells though nobody asked for it, and which one would help."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
+from harness.analysis.shape import FAULTS
 from harness.model.scenario import ENVIRONMENT
-from harness.model.texts import joined
+from harness.model.texts import counted, joined
 from harness.report import names
 
 #: So many functions are named that XLA compiles.
@@ -14,6 +15,10 @@ FUNCTIONS = 3
 
 #: What Keras has XLA compile by itself, by the function's name.
 _OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
+
+#: Launches of a cell differ by their page faults where these, of so many seconds each, are apart by more than this
+#: share of a step. (2.3 µs was measured on a virtual machine, docs/performance.md; a machine of its own takes less.)
+FAULT_SECONDS, SHARE = 1e-6, 0.01
 
 #: How a sentence on a setting begins, and the value that every release and GPU can have.
 _SUBJECTS = {
@@ -29,6 +34,24 @@ def sentences(results: Results) -> list[str]:
     several = len({each.scenario.name for each in results.settings}) > 1
     told = [(each.scenario.name if several else "", sentence(each)) for each in results.settings]
     return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in told]
+
+
+def page_faults(results: Results) -> list[str]:
+    """A sentence where launches of a cell differ by memory that malloc hands back and takes again."""
+    found = []
+    for table in results.tables:
+        for cell in results.measured[table.scenario.name]:
+            faults = cell.used.resources.get(FAULTS)
+            if faults and cell.step and (faults.high - faults.low) * FAULT_SECONDS > SHARE * cell.step.median:
+                found.append(((faults.high - faults.low) / cell.step.median, faults, names.measured(table, cell)))
+    if not found:
+        return []
+    _, faults, where = max(found, key=lambda each: each[0])
+    others = f", and of {counted(len(found) - 1, 'more cell')}" if len(found) > 1 else ""
+    return [
+        f"Launches of {where}{others} differ by their page faults: {faults.low:,.0f} to {faults.high:,.0f} a step. "
+        "-a malloc=keep measures without them."
+    ]
 
 
 def sentence(of: SettingDifference) -> str:
