@@ -76,7 +76,7 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness matrix -s ./scenarios/", ["./scenarios/kit/", "./scenarios/ways.py"]),
         ("harness scenarios show ", ["ways"]),
         ("harness matrix --suite ", ["fast"]),
-        ("harness matrix -a ", ["tf32=", "xla=", "precision=", "deterministic=", "way=", "speed="]),
+        ("harness matrix -a ", ["tf32=", "xla=", "precision=", "deterministic=", "malloc=", "way=", "speed="]),
         ("harness matrix -s none -a w", []),
         ("harness matrix -a xla=", ["xla=on", "xla=off", "xla=default"]),
         ("harness matrix -a xla=on,", ["xla=on,off", "xla=on,default"]),
