@@ -130,14 +130,13 @@ def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
     assert "the framework counted 0" in " ".join(ran.report.split())
 
 
-@pytest.mark.parametrize("card", [RTX_3090, H100], ids=["RTX 3090", "H100"])
-def test_nvidias_build_stands_in_for_tensorflow_1_on_a_later_card(matrix, card):
-    """The first half of the famous question there; NumPy is in its image, and in no lock."""
-    ran = matrix([card], "--gpu", "-e", NGC, "--suite", "quick")
+def test_nvidias_build_stands_in_for_tensorflow_1_on_a_later_card(matrix):
+    """The first half of the famous question there."""
+    ran = matrix([RTX_3090], "--gpu", "-e", NGC, "--suite", "quick")
     assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
     assert {launch["observations"]["tensorflow"] for launch in ran.launches} == {"1.15.5"}
     assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
-    assert card.name in ran.report
+    assert RTX_3090.name in ran.report
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
 
 def test_training_on_two_releases_of_cuda(matrix):
     """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
-    ran = matrix([T4], "--gpu", "--suite", "headline", *(f"-e{name}" for name in LATER))
+    ran = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))
     assert [launch for launch in ran.launches if launch["status"] != "ok"] == []
     assert ran.code == 0, ran.said
     # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
