@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
-from harness.analysis.shape import FAULTS
+from harness.analysis.shape import FAULTS, by_faults
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import names
@@ -16,9 +16,8 @@ FUNCTIONS = 3
 #: What Keras has XLA compile by itself, by the function's name.
 _OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
 
-#: Launches of a cell differ by their page faults where these, of so many seconds each, are apart by more than this
-#: share of a step. (2.3 µs was measured on a virtual machine, docs/performance.md; a machine of its own takes less.)
-FAULT_SECONDS, SHARE = 1e-6, 0.01
+#: Page faults are told where launches differ by more than this share of a step for them.
+SHARE = 0.01
 
 #: How a sentence on a setting begins, and the value that every release and GPU can have.
 _SUBJECTS = {
@@ -37,20 +36,17 @@ def sentences(results: Results) -> list[str]:
 
 
 def page_faults(results: Results) -> list[str]:
-    """A sentence where launches of a cell differ by memory that malloc hands back and takes again."""
-    found = []
-    for table in results.tables:
-        for cell in results.measured[table.scenario.name]:
-            faults = cell.used.resources.get(FAULTS)
-            if faults and cell.step and (faults.high - faults.low) * FAULT_SECONDS > SHARE * cell.step.median:
-                found.append(((faults.high - faults.low) / cell.step.median, faults, names.measured(table, cell)))
+    """A sentence where launches of a cell differ by page faults, of the worst cell, and the setting without them."""
+    cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
+    found = [(share, table, cell) for table, cell in cells if (share := by_faults(cell.used, cell.step)) > SHARE]
     if not found:
         return []
-    _, faults, where = max(found, key=lambda each: each[0])
-    others = f", and of {counted(len(found) - 1, 'more cell')}" if len(found) > 1 else ""
+    _, table, cell = max(found, key=lambda each: each[0])
+    faults = cell.used.resources[FAULTS]
+    others = f"; so do those of {counted(len(found) - 1, 'more cell')}" if len(found) > 1 else ""
     return [
-        f"Launches of {where}{others} differ by their page faults: {faults.low:,.0f} to {faults.high:,.0f} a step. "
-        "-a malloc=keep measures without them."
+        f"Launches of {names.measured(table, cell)} differ by their page faults, {faults.low:,.0f} to "
+        f"{faults.high:,.0f} a step, and so in time{others}. To measure without them: -a malloc=keep."
     ]
 
 
