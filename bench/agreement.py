@@ -11,7 +11,7 @@ from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenarios
+from harness.catalog.scenarios import load_scenario
 from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.launch import Limits, Protocol, Sampling, Status
@@ -45,7 +45,7 @@ def figures(count: int = 7) -> list[tuple[str, str]]:
 
 def _ratios(project: Project, backend: LocalBackend, requirement: Requirement, cell: Cell, count: int) -> list[float]:
     cpus = choose("1", os.sched_getaffinity(0))
-    jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, Limits(cpus=cpus))
+    jobs = JobMaker(project, {"keras_step": load_scenario(project.scenarios / "keras_step.py")}, Limits(cpus=cpus))
     python = backend.environments.python(requirement)
     plain = ["taskset", "-c", ",".join(map(str, cpus or ())), str(python), str(SCRIPT)]
     plain += [cell.axes["mode"], cell.axes["call"]]

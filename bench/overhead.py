@@ -14,7 +14,7 @@ from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenarios
+from harness.catalog.scenarios import load_scenario
 from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
@@ -94,7 +94,7 @@ def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, st
     """A folder for each launch of a run, with the very job that it did; and its environment."""
     stored = RunFolder.open(folder)
     plan = stored.read_run().plan
-    jobs = JobMaker(project, {"keras_step": load_scenarios(project)["keras_step"]}, plan.limits)
+    jobs = JobMaker(project, {"keras_step": load_scenario(project.scenarios / "keras_step.py")}, plan.limits)
     made = []
     for number, launch in enumerate(stored.read_launches()):
         job = jobs(launch.cell, SHORT if launch.round == 0 else plan.sampling)

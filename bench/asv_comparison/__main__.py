@@ -1,17 +1,22 @@
-"""`python -m bench.asv_comparison [--pairs N] [--seconds S] [-- OPTION…]`: the harness and asv in turn, as Markdown."""
+"""`python -m bench.asv_comparison [--pairs N] [--loaded] [-- OPTION…]`: the harness and asv in turn, as Markdown."""
 
 import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from bench.asv_comparison import ours
-from bench.asv_comparison.measured import HEAD, Measured, row, scatter
+from bench.asv_comparison.measured import HEAD, Measured, held, row, scatter
 from bench.asv_comparison.theirs import ASV, Asv
+from bench.twins import loaded
 from harness import __version__
 from harness.machine import host
 from harness.model.errors import HarnessError
+
+#: How the quiet machine's ratio is measured: many rounds, and long ones.
+QUIET = ["--rounds", "16", "--budget", "10m", "--measure", "1s"]
 
 
 def main() -> None:
@@ -24,20 +29,33 @@ def main() -> None:
     print(f"harness {__version__} and {ASV} on {facts['cpu']}, {facts['cores']} cores, {facts['system']}\n\n{HEAD}")
     measured = []
     with tempfile.TemporaryDirectory(prefix="asv-comparison-") as temporary:
-        for each in _pairs((options.folder or Path(temporary)).absolute(), options):
+        folder = (options.folder or Path(temporary)).absolute()
+        truth = None
+        if options.loaded:
+            truth, _ = ours.measure(folder / "quiet", QUIET)
+            print(row(truth), flush=True)
+        for each in _pairs(folder, options):
             measured.append(each)
             print(row(each), flush=True)
     if options.pairs > 1:
         print(f"\n{scatter(measured)}")
+    if truth:
+        print(f"\n{held(measured, truth)}")
 
 
 def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:
     asv = None
+    load = loaded if options.loaded else nullcontext
     for _ in range(options.pairs):
-        harness, cpus = ours.measure(folder / "harness", options.harness)
+        with load():
+            harness, cpus = ours.measure(folder / "harness", options.harness)
         yield harness
-        asv = asv or Asv(folder, options.rounds, cpus)
-        yield asv.measure(options.seconds or harness.seconds)
+        if not asv:
+            asv = Asv(folder, options.rounds, cpus)
+            asv.look()
+        with load():
+            theirs = asv.measure(options.seconds or harness.seconds)
+        yield theirs
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, help="asv's wall time in a pair; without it, that of the harness's run"
     )
     parser.add_argument("--rounds", type=int, default=2, help="asv's processes in each environment; its default is 2")
+    parser.add_argument(
+        "--loaded",
+        action="store_true",
+        help="load the machine on and off, after one long run of the harness without that: whose intervals hold its"
+        " ratio?",
+    )
     parser.add_argument("--folder", type=Path, help="keep everything in this new folder, not in a temporary folder")
     parser.add_argument("harness", nargs="*", metavar="OPTION", help="more options of `harness matrix`, after --")
     return parser

@@ -64,3 +64,14 @@ def _scatter(tool: str, measured: Sequence[Measured]) -> str:
         f"| {tool} | {len(own)} | {ratios[0]:.3f} to {ratios[-1]:.3f} ({100 * (ratios[-1] / ratios[0] - 1):.1f} %) "
         f"| {widths[0]:.1f} to {widths[-1]:.1f} % | {sum(same)} of {len(same)} | {sum(cross)} of {len(cross)} |"
     )
+
+
+def held(measured: Sequence[Measured], truth: Measured) -> str:
+    """By tool: how many intervals hold the ratio of the quiet machine, whatever its own interval."""
+    tools = dict.fromkeys(run.tool for run in measured)
+    own = {tool: [run for run in measured if run.tool == tool] for tool in tools}
+    told = [
+        f"{tool} in {sum(truth.ratio in run.interval for run in runs)} of {len(runs)}" for tool, runs in own.items()
+    ]
+    ends = f"{truth.interval.low:.3f} to {truth.interval.high:.3f}"
+    return f"The quiet machine's ratio, {truth.ratio:.3f} ({ends}), is held by {', by '.join(told)}."

@@ -39,17 +39,19 @@ class Asv:
         self._rounds = rounds
         self._cpus = cpus
         self._count = 0
-        self._overhead: float | None = None
+        self._overhead = 0.0
         self._install()
         self._pythons = [self._wrapped(name, python) for name, python in _environments().items()]
 
+    def look(self) -> None:
+        """Find out how long asv takes before it measures anything."""
+        self._overhead, _ = self._run(1, 0.0)
+
     def measure(self, wall: float) -> Measured:
-        """One `asv run` over both environments that takes about `wall` seconds.
+        """One `asv run` over both environments that takes about `wall` seconds, after `look`.
 
         Raises UsageError where asv's processes take all of that before they measure anything.
         """
-        if self._overhead is None:
-            self._overhead, _ = self._run(1, 0.0)
         each = (wall - self._overhead) / (self._rounds * len(ENVIRONMENTS))
         if each <= 0.0:
             raise UsageError(

@@ -42,7 +42,7 @@ OUTPUT, NUMBERS = "output", "printed"
 Axes = Mapping[str, str]
 
 # values that say nothing without the name of their axis
-_BARE = {"on", "off", "default"}
+_BARE = {"on", "off", "keep", "default"}
 
 
 def matches(when: Axes, axes: Axes) -> bool:

@@ -21,9 +21,9 @@ _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
 def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
     """The catalogue in which scenarios have the settings that were typed, or that the suite asks for, as axes.
 
-    What was typed is set in each part of a suite that does not name the setting itself; where it does, it selects. A
-    part of a scenario that asks for nothing, beside one that does, has the value `default`. Raises UsageError for a
-    value that a setting does not have.
+    What was typed is set in each part of a suite that does not name the setting itself, or gives it one value; where it
+    gives several, which are compared, it selects. A part of a scenario that asks for nothing, beside one that does, has
+    the value `default`. Raises UsageError for a value that a setting does not have.
     """
     suite = catalog.suites.get(selection.suite)
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
@@ -53,11 +53,12 @@ def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = (
 
 
 def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
-    """A suite's part with the settings that were typed and that it does not name, its own as their values."""
+    """A suite's part with the settings that were typed and that it does not compare, its own as their values."""
     scenario = catalog.scenarios.get(part.scenario)
     free = open_to(scenario) if scenario else []
     named = {name: _meant(name, given) if name in free else given for name, given in part.axes.items()}
-    return replace(part, axes={**{name: given for name, given in typed.items() if name in free}, **named})
+    meant = {name: given for name, given in typed.items() if name in free and len(named.get(name, ())) <= 1}
+    return replace(part, axes={**named, **meant})
 
 
 def _extended(asked: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog) -> dict[str, Scenario]:

@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Ce
 from harness.model.settings import AS_IT_COMES
 
 # values that say nothing without the name of their axis
-_BARE = {"on", "off", "true", "false", "yes", "no", "none", "default"}
+_BARE = {"on", "off", "true", "false", "yes", "no", "none", "keep", "default"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:

@@ -299,11 +299,15 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
 
 def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequence[claims.Asked]) -> Plan:
-    """How often, how long and how well: as asked, else as the suite says; of a launch's lengths, else as its pilot."""
+    """How often, how long and how well: as asked, else as the suite says; of a launch's lengths, else as its pilot.
 
-    def length(key: SuiteLength) -> float | None:
+    Where it is asked when to end, by rounds, a precision or a budget, what the suite says of that counts no more.
+    """
+    ends = suite if not (request.rounds or request.precision or request.budget) else None
+
+    def length(key: SuiteLength, of: Suite | None = suite) -> float | None:
         asked: float | None = getattr(request, key)
-        return suite_seconds(suite, key) if asked is None and suite else asked
+        return suite_seconds(of, key) if asked is None and of else asked
 
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
@@ -312,14 +316,14 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         )
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks locks the clocks of GPUs.", "Type --gpu too, or leave --lock-clocks out.")
-    budget, measure = length("budget"), length("measure")
+    budget, measure = length("budget", ends), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
     usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
-        rounds=request.rounds or (suite.rounds if suite else None) or usual,
+        rounds=request.rounds or (ends.rounds if ends else None) or usual,
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,

@@ -285,8 +285,8 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            "How often to launch each cell, after the pilot. Default: 5, or at most 100 with --precision or --budget "
-            "and 30 with --claim.",
+            "How often to launch each cell, after the pilot. Default: at most 100 with --precision or --budget and 30 "
+            "with --claim, else as the suite says, else 5.",
             least=1,
         ),
     ] = None

@@ -1,5 +1,6 @@
 """Settings that differ between compared cells though nobody asked for it."""
 
+from dataclasses import replace
 from typing import Any
 
 from harness.analysis.results import Results
@@ -96,6 +97,16 @@ def test_page_faults_that_differ_between_launches_say_which_setting_is_without_t
     ]
     (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
     assert "and so in time; so do those of 1 more cell." in told
+
+
+def test_a_run_without_page_faults_says_what_measures_with_them() -> None:
+    kept = [replace(each, axes={**each.axes, "malloc": "keep"}) for each in cells()]
+    known = [with_settings(scenario(), {"malloc": ["keep"]})]
+    assert faulting({each: [0.0] * 3 for each in kept}, scenarios=known) == [
+        "Memory that a step frees stays with its process (malloc=keep), so launches do not differ by page faults. As "
+        "each release comes, with them: -a malloc=default."
+    ]
+    assert faulting({each: [0.0] * 3 for each in cells()}) == []
 
 
 def test_page_faults_that_take_no_time_are_not_told() -> None:

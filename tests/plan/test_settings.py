@@ -45,9 +45,17 @@ def test_what_is_typed_is_an_axis_of_every_scenario() -> None:
     assert chosen(scenarios=["step"], axes={"xla": ["*"], "call": ["fit"]})[-1] == "step fit default"
 
 
-def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_asks_for_it_itself() -> None:
+def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it() -> None:
     assert chosen(suite="plain", axes={"tf32": ["off"]}) == ["step fit off", "own fast off", "own on off"]
     assert chosen(suite="both", axes={"xla": ["off"]}) == ["step fit off", "step batch off"]
+
+
+def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives() -> None:
+    kept = Suite("kept", "kept", ["*"], [SuitePart("step", {"call": ["fit"], "malloc": ["keep"]})])
+    catalog = replace(CATALOG, suites={"kept": kept})
+    assert chosen(catalog, suite="kept") == ["step fit keep"]
+    assert chosen(catalog, suite="kept", axes={"malloc": ["default"]}) == ["step fit default"]
+    assert chosen(catalog, suite="kept", axes={"malloc": ["*"]}) == ["step fit keep", "step fit default"]
 
 
 def test_what_only_some_parts_of_a_suite_ask_for_is_as_it_comes_in_the_others() -> None:

@@ -345,6 +345,21 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
         lengths(suite="headline")
 
 
+def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan: Plan) -> None:
+    suite = Project.find().scenarios / "suites.toml"
+    suite.write_text(SUITES.replace("[headline]", '[headline]\nrounds = 4\nbudget = "225s"', 1))
+
+    def ends(**typed: Any) -> tuple[int, float | None, float | None]:
+        planned = plan(environments=["old"], suite="headline", **typed).plan
+        return planned.rounds, planned.budget_seconds, planned.precision
+
+    assert ends() == (4, 225.0, None)
+    assert ends(rounds=20) == (20, None, None)
+    assert ends(budget=600.0) == (100, 600.0, None)
+    assert ends(precision=0.02) == (100, None, 0.02)
+    assert ends(rounds=3, budget=60.0) == (3, 60.0, None)
+
+
 def test_cells_take_turns_where_launches_have_one_core(plan: Plan) -> None:
     planned = plan(environments=["old"]).plan
     assert (planned.interleave, planned.sampling.turns) == (Interleave.TURNS, 20)

@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scenarios"))
 
 import keras_step
 from kit import device
+from kit.settings import keep_freed_memory
 
 
 class Ready(Exception):  # noqa: N818, no error: it ends the scenario where its step would be measured
@@ -46,6 +47,7 @@ class KerasStep:
         """Make the step, once a process: asv calls this again before every sample, and a model takes a second."""
         if self.step is not None:
             return
+        keep_freed_memory()  # as the harness's suite `quick` has it
         import tensorflow as tf  # noqa: PLC0415, asv imports this file to look for benchmarks as well
 
         try:

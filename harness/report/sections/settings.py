@@ -19,6 +19,13 @@ _OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras
 #: Page faults are told where launches differ by more than this share of a step for them.
 SHARE = 0.01
 
+#: The setting without them, and what it comes to.
+MALLOC, KEEP = "malloc", "keep"
+KEPT = (
+    "Memory that a step frees stays with its process (malloc=keep), so launches do not differ by page faults. As each "
+    "release comes, with them: -a malloc=default."
+)
+
 #: How a sentence on a setting begins, and the value that every release and GPU can have.
 _SUBJECTS = {
     "tf32": ("TF32 is", "off"),
@@ -36,8 +43,13 @@ def sentences(results: Results) -> list[str]:
 
 
 def page_faults(results: Results) -> list[str]:
-    """A sentence where launches of a cell differ by page faults, of the worst cell, and the setting without them."""
+    """A sentence where launches of a cell differ by page faults, of the worst cell, and the setting without them.
+
+    Where all cells have that setting, what it does, and what measures without it.
+    """
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
+    if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
+        return [KEPT]
     found = [(share, table, cell) for table, cell in cells if (share := by_faults(cell.used, cell.step)) > SHARE]
     if not found:
         return []
