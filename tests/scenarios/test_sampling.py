@@ -196,8 +196,8 @@ def test_only_the_sample_of_a_turn_is_watched():
         (0.005, [2.0, 1.0, 2.0], 8, 1),  # the third is no matter of the switch
         (0.005, [2.0] * 20, 8, 1),  # nothing is slower than the sample: all of it is
         (0.02, [2.0] * 4, 3, 3),  # no more of them than a sample holds
-        (0.2, [2.0, 2.0], 1, 1),
-        (0.6, [2.0], 0, 0),
+        (0.15, [2.0, 2.0], 1, 1),
+        (0.25, [2.0], 0, 0),
     ],
 )
 def test_as_many_calls_are_left_out_as_the_first_turns_show_to_be_slow(monkeypatch, length, switched, first, later):
