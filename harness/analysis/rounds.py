@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
+from statistics import fmean, median
 
 from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.run import Plan
@@ -20,6 +20,9 @@ TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
 #: Of a timed part in pieces, each piece's count is off by part of a tick, at random, with a standard deviation of at
 #: most half a tick (5 ms); over n pieces that is √n as much, and this is 3.6 of these.
 TICKS_SECONDS_A_PIECE = 0.018
+#: In a sample in which a process used all of a CPU but this share, its step did not wait; of fewer samples than this,
+#: most say nothing.
+IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 
 
 def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
@@ -136,10 +139,11 @@ def taken(launch: Launch) -> float:
     launch did not run, and no more than the ticks can have others use. What a step waits for by itself is not in it. Of
     launches that do not tell how long they were ready, see `_unaccounted`.
 
-    0 where that is not shown to be over 3 %, where the samples are CPU time, and where it cannot be known: with several
-    CPUs, a step that waits for one of them is not slowed by what happens on another. Too much is taken off, at most
-    what others used, of a step whose threads wait for one another's CPU, and that also waits by itself while others
-    run: a thread that is ready behind a sibling is booked as one that is ready behind others.
+    0 where that is not over 3 %, where the samples are CPU time, and where it cannot be known: with several CPUs, a
+    step that waits for one of them is not slowed by what happens on another. That there were others must be shown: by
+    ticks, or by the step itself, which in most of its samples runs all the time. Too much is taken off of a step whose
+    threads wait for one another's CPU, and that also waits by itself while others run, or else in few of its samples: a
+    thread that is ready behind a sibling is booked as one that is ready behind others.
     """
     if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
         return 0.0
@@ -149,12 +153,22 @@ def taken(launch: Launch) -> float:
         return 0.0
     stolen, waited = known.get("steady_own_cpus_steal_seconds", 0.0), known.get("steady_waited_seconds")
     others, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(known)
-    if others - unsure <= OWN_SHARE * seconds or not 0.0 < away < seconds:
+    is_shown = others - unsure > OWN_SHARE * seconds
+    if not 0.0 < away < seconds or not (is_shown or (waited is not None and _runs_all_the_time(launch))):
         return 0.0
     if waited is None:
         return _unaccounted(seconds, others, away)
     share = min(waited + stolen, away, others + unsure) / seconds
     return share if share > OWN_SHARE else 0.0
+
+
+def _runs_all_the_time(launch: Launch) -> bool:
+    """Whether the process used a CPU all the time in most of its samples: then its step does not wait by itself.
+
+    Ticks show others only where they took more than ticks may be off, which in turns is 7 % of the time and more.
+    """
+    idle = [1.0 - each.cpu_seconds / each.seconds for each in launch.samples if each.cpu_seconds and each.seconds > 0.0]
+    return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
 
 
 def _unaccounted(seconds: float, others: float, away: float) -> float:

@@ -26,8 +26,8 @@ TURNS_LOOKED_AT = 5
 MOST_LEAD = 8
 # ... and later as many are left out as use more than so many times the CPU time of a call in a sample.
 SLOW = 1.03
-# A call that takes so many seconds has no untimed one before it, which would take half of the turns. A switch was seen to
-# cost the first call 4 % of 5 to 10 ms; to fill a cache of 32 MiB anew takes some 3 ms.
+# A call that takes so many seconds has no untimed one before it, which would take half of the turns. A switch was seen
+# to cost the first call 4 % of 5 to 10 ms; to fill a cache of 32 MiB anew takes some 3 ms.
 LONG = 0.2
 
 # Memory is read between so many stretches of calls, and at both ends; the warm-up has one in so many calls.

@@ -253,6 +253,26 @@ def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, shar
     assert taken(shared(**changes)) == pytest.approx(share)
 
 
+def beside(idle, waited, **changes):
+    """A launch of ten samples of 1 s, in which its process ran for all but `idle`; no tick shows that others ran."""
+    own = 10.0 - sum(idle)
+    made = shared(cpu_seconds=own, busy=own + 0.01, waited_seconds=waited, **changes)
+    return replace(made, samples=[Sample(1.0, 100, 1.0 - each) for each in idle])
+
+
+def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():
+    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=900.0)) == pytest.approx(0.05)
+    assert taken(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=900.0)) == pytest.approx(
+        0.055
+    )  # ticks allow no more
+    # what it waits for by itself stays, and so does all of a step that waits in most samples
+    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=900.0)) == 0.0
+    assert taken(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=900.0)) == 0.0
+    # a few samples say nothing of most
+    few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=900.0)
+    assert taken(replace(few, samples=few.samples[-4:])) == 0.0
+
+
 def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
     assert [ticks_seconds({}), ticks_seconds({"steady_pieces": 1.0}), ticks_seconds({"steady_pieces": 4.0})] == [
         0.04
