@@ -27,6 +27,8 @@ from bench.simulation.nights import (
 )
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
+from bench.simulation.sharing import KINDS, LOADS
+from bench.simulation.sharing import told as told_of_sharing
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
@@ -61,8 +63,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("nights",), help="that part alone")
+    parser.add_argument("--only", choices=("nights", "sharing"), help="that part alone")
     arguments = parser.parse_args()
+    if arguments.only == "sharing":
+        _sharing(4 * arguments.tables, arguments.seed)
+        return
     with ProcessPoolExecutor() as pool:
         if arguments.only:
             _nights(pool, arguments.tables, arguments.seed)
@@ -77,6 +82,7 @@ def main() -> None:
         _mixtures(simulate)
         _nights(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
+    _sharing(4 * arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
@@ -299,6 +305,17 @@ def _trends(cells: int, seed: int) -> None:
         for growth, noise in kinds
     ]
     _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+
+
+def _sharing(launches: int, seed: int) -> None:
+    print("\n## What others take of the CPU\n")
+    rows = []
+    for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
+        found = told_of_sharing(kind, others, turns, launches, seed)
+        by_clock = f"{found.off_by_clock:+.1%} ± {found.spread_by_clock:.1%}"
+        judged = f"{found.off:+.1%} ± {found.spread:.1%}"
+        rows.append([step, load, str(turns), by_clock, judged, f"{found.least:+.1%} to {found.most:+.1%}"])
+    _print(["the step", "others", "turns", "off by the clock", "off as it is judged", "taken off too much"], rows)
 
 
 def _others(tables: int, seed: int) -> None:

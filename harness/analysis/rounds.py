@@ -158,7 +158,8 @@ def taken(launch: Launch) -> float:
         return 0.0
     if waited is None:
         return _unaccounted(seconds, others, away)
-    share = min(waited + stolen, away, others + unsure) / seconds
+    # where the step alone shows it, ticks at two standard deviations must allow for it
+    share = min(waited + stolen, away, others + (unsure if is_shown else unsure / 2.0)) / seconds
     return share if share > OWN_SHARE else 0.0
 
 

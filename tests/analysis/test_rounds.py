@@ -261,15 +261,14 @@ def beside(idle, waited, **changes):
 
 
 def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():
-    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=900.0)) == pytest.approx(0.05)
-    assert taken(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=900.0)) == pytest.approx(
-        0.055
-    )  # ticks allow no more
+    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
+    # half of what ticks may be off allows no more
+    assert taken(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
     # what it waits for by itself stays, and so does all of a step that waits in most samples
-    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=900.0)) == 0.0
-    assert taken(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=900.0)) == 0.0
+    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
+    assert taken(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
     # a few samples say nothing of most
-    few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=900.0)
+    few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)
     assert taken(replace(few, samples=few.samples[-4:])) == 0.0
 
 

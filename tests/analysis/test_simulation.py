@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulation import growth, others, trends
+from bench.simulation import growth, others, sharing, trends
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome, residuals
 from harness.analysis.moderation import residual
@@ -129,6 +129,20 @@ def test_a_machine_that_slows_in_each_round_is_no_trend_of_cells_in_turns():
 def test_a_step_that_grows_is_seen():
     assert trends.seen(1.0, "white", 5, 30, 30, seed=7) == 1.0
     assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
+
+
+@pytest.mark.parametrize("load", sharing.LOADS)
+@pytest.mark.parametrize("step", ["it runs all the time", "its threads wait for one another's CPU"])
+def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
+    told = sharing.told(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
+    assert -0.001 < told.off <= min(0.02, told.off_by_clock + 0.001)
+    assert -0.035 < told.least <= told.most < 0.005
+
+
+@pytest.mark.parametrize("step", [name for name in sharing.KINDS if "one sample of ten" not in name])
+def test_nothing_is_taken_off_where_nobody_else_runs(step):
+    told = sharing.told(sharing.KINDS[step], sharing.LOADS["nobody"], 12, 100, seed=9)
+    assert (told.spread, told.most) == (told.spread_by_clock, pytest.approx(0.0))
 
 
 def test_what_turns_move_is_found_and_costs_the_verdict():

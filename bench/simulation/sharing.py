@@ -1,0 +1,140 @@
+"""What others take of a launch's CPU, where the truth is known: launches in turns, and what their centres then are.
+
+A launch's samples each hold 0.05 s of its own work. The kernel's books are simulated as they are kept: what a process
+used and how long it was ready to the nanosecond, what the CPU did in ticks of 10 ms.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.rounds import centre, taken
+from harness.model.environment import Device
+from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.scenario import Cell
+
+Floats = npt.NDArray[np.float64]
+
+#: The CPU time of a sample, the steps in it, how many launches take turns, and a tick of the kernel's, in seconds.
+WORK, STEPS, LAUNCHES, TICK = 0.05, 10, 3, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step does beside its work, as shares of that: it waits by itself, and its threads for one another's CPU.
+
+    Both only in a share `of` the samples.
+    """
+
+    waits: float = 0.0
+    queues: float = 0.0
+    of: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What others do: `on` and `off` for so many seconds in turn, and wake up so often a second for 5 ms each time."""
+
+    on: float = 0.0
+    off: float = 1.0
+    wakes: float = 0.0
+
+
+KINDS: Mapping[str, Step] = {
+    "it runs all the time": Step(),
+    "it waits for 30 % of its time": Step(waits=0.43),
+    "its threads wait for one another's CPU": Step(queues=1.0),
+    "both": Step(waits=0.43, queues=1.0),
+    "both, in one sample of ten": Step(waits=0.43, queues=1.0, of=0.1),
+}
+
+LOADS: Mapping[str, Load] = {
+    "nobody": Load(),
+    "5 ms, four times a second": Load(wakes=4.0),
+    "a loop, for 3 of every 9 s": Load(on=3.0, off=6.0),
+    "a loop, all the time": Load(on=1.0, off=0.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Of launches: by how much the log of a centre is off in the mean, and its standard deviation; and by the clock.
+
+    `least` and `most` are the ends of what the share that was taken off is above that which others took: 95 % of the
+    launches lie between them.
+    """
+
+    off: float
+    spread: float
+    off_by_clock: float
+    spread_by_clock: float
+    least: float
+    most: float
+
+
+def told(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
+    """So many launches of `turns` samples each."""
+    draw = np.random.default_rng(seed)
+    logs, by_clock, above = [], [], []
+    for _ in range(launches):
+        made, alone = _launch(step, load, turns, draw)
+        logs.append(math.log(centre(made) / alone))
+        by_clock.append(math.log(made.centre / alone))
+        above.append(taken(made) - (1.0 - alone / made.centre))
+    ends = np.quantile(above, (0.025, 0.975))
+    return Told(
+        float(np.mean(logs)), float(np.std(logs)), float(np.mean(by_clock)), float(np.std(by_clock)), *map(float, ends)
+    )
+
+
+def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tuple[Launch, float]:
+    """One launch, and what its step would take alone."""
+    has = draw.random(turns) < step.of if step.of < 1.0 else np.ones(turns, bool)
+    alone = WORK * (1.0 + step.waits * has)
+    # a turn's launches follow one another; those beside this one take as long as it does
+    begins = np.arange(turns) * LAUNCHES * alone + draw.uniform(0.0, load.on + load.off)
+    loop = WORK * _share_on(load, begins, WORK)  # as much as the launch itself, while both want the CPU
+    wakes = 0.005 * draw.poisson(load.wakes * alone)
+    held_up = loop + wakes
+    wall = alone + held_up
+    waited = held_up + WORK * step.queues * has
+    busy = WORK + held_up + step.waits * WORK * has * _share_on(load, begins, WORK)
+    samples = [Sample(float(each), STEPS, WORK) for each in wall]
+    resources = {
+        "steady_pieces": float(turns),
+        "steady_seconds": float(wall.sum()),
+        "steady_cpu_seconds": WORK * turns,
+        "steady_waited_seconds": float(min(waited.sum(), (wall - WORK).sum())),
+        "steady_own_cpus": 1.0,
+        "steady_own_cpus_busy_seconds": float(_ticks(busy, draw).sum()),
+        "steady_own_cpus_steal_seconds": 0.0,
+    }
+    made = Launch(
+        status=Status.OK,
+        samples=samples,
+        resources=resources,
+        group="",
+        round=1,
+        attempt=0,
+        order=0,
+        role=Role.MEASURE,
+        cell=Cell("simulated", {}, "simulated", Device.CPU),
+        started="",
+    )
+    return made, float(alone.sum()) / (STEPS * turns)
+
+
+def _share_on(load: Load, begins: Floats, length: float) -> Floats:
+    """For which share of the time from each beginning on the loop runs."""
+    period = load.on + load.off
+    grid = begins[:, None] + np.linspace(0.0, length, 11)[None, :]
+    return np.asarray((grid % period < load.on).mean(axis=1))
+
+
+def _ticks(seconds: Floats, draw: np.random.Generator) -> Floats:
+    """What the kernel counts of so many seconds: whole ticks, the last of them by chance."""
+    whole, rest = np.divmod(seconds, TICK)
+    return np.asarray(TICK * (whole + (draw.random(seconds.shape) < rest / TICK)))
