@@ -38,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=10, help="A/A comparisons of each run")
     parser.add_argument("--environments", default="tf1.14,tf2.0")
+    parser.add_argument("--machine", choices=list(MACHINES), help="one half of it")
     parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
     parser.add_argument("options", nargs="*", help="more options for harness matrix, after --")
     arguments = parser.parse_args()
@@ -47,7 +48,9 @@ def main() -> None:
         scenario = Path(folder) / "twins.py"
         scenario.write_text(twins((Project.find().scenarios / "keras_step.py").read_text(), arguments.pairs))
         results = arguments.results or Path(folder) / "results"
-        for name, load in (("to itself", quiet), ("loaded on and off", loaded)):
+        for name, load in MACHINES.items():
+            if arguments.machine not in (None, name):
+                continue
             for environment in arguments.environments.split(","):
                 with load():
                     run, launches = measure(scenario, environment, results, arguments.options)
@@ -148,6 +151,9 @@ def _switch(on: Event) -> None:
         on.set()
         time.sleep(draw.uniform(*ON))
         on.clear()
+
+
+MACHINES = {"to itself": quiet, "loaded on and off": loaded}
 
 
 if __name__ == "__main__":
