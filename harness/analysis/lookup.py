@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis.control import Control, beyond, control
-from harness.analysis.moderation import Residual, residual
+from harness.analysis.moderation import Residual, common
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
@@ -169,7 +169,7 @@ def _residuals(counting: Sequence[Launch]) -> dict[str, Residual]:
         group: found
         for group, made in groups.items()
         if (
-            found := residual(
+            found := common(
                 [x.cell for x in made], [(x.round, x.block) for x in made], [math.log(centre(x)) for x in made]
             )
         )
