@@ -31,7 +31,7 @@ REJECTED = 0.05
 
 #: What a cell adds to its group's scatter has not the others' size where F makes it as unlikely as this, given at least
 #: so many degrees of freedom of the others.
-UNLIKE, FEWEST_LEFT = 0.001, 4.0
+UNLIKE, FEWEST_LEFT = 1e-4, 4.0
 
 
 @dataclass(frozen=True, slots=True)
