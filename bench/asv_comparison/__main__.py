@@ -50,9 +50,7 @@ def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:
         with load():
             harness, cpus = ours.measure(folder / "harness", options.harness)
         yield harness
-        if not asv:
-            asv = Asv(folder, options.rounds, cpus)
-            asv.look()
+        asv = asv or Asv(folder, options.rounds, cpus)
         with load():
             theirs = asv.measure(options.seconds or harness.seconds)
         yield theirs

@@ -39,16 +39,13 @@ class Asv:
         self._rounds = rounds
         self._cpus = cpus
         self._count = 0
-        self._overhead = 0.0
         self._install()
         self._pythons = [self._wrapped(name, python) for name, python in _environments().items()]
-
-    def look(self) -> None:
-        """Find out how long asv takes before it measures anything."""
+        # how long asv takes before it measures anything
         self._overhead, _ = self._run(1, 0.0)
 
     def measure(self, wall: float) -> Measured:
-        """One `asv run` over both environments that takes about `wall` seconds, after `look`.
+        """One `asv run` over both environments that takes about `wall` seconds.
 
         Raises UsageError where asv's processes take all of that before they measure anything.
         """

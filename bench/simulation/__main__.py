@@ -27,8 +27,7 @@ from bench.simulation.nights import (
 )
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
-from bench.simulation.sharing import KINDS, LOADS
-from bench.simulation.sharing import told as told_of_sharing
+from bench.simulation.sharing import KINDS, LOADS, corrected
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
@@ -311,7 +310,7 @@ def _sharing(launches: int, seed: int) -> None:
     print("\n## What others take of the CPU\n")
     rows = []
     for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
-        found = told_of_sharing(kind, others, turns, launches, seed)
+        found = corrected(kind, others, turns, launches, seed)
         by_clock = f"{found.off_by_clock:+.1%} ± {found.spread_by_clock:.1%}"
         judged = f"{found.off:+.1%} ± {found.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{found.least:+.1%} to {found.most:+.1%}"])

@@ -75,7 +75,7 @@ class Told:
     most: float
 
 
-def told(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
+def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
     """So many launches of `turns` samples each."""
     draw = np.random.default_rng(seed)
     logs, by_clock, above = [], [], []

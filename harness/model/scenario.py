@@ -41,8 +41,8 @@ OUTPUT, NUMBERS = "output", "printed"
 
 Axes = Mapping[str, str]
 
-# values that say nothing without the name of their axis
-_BARE = {"on", "off", "keep", "default"}
+#: Values that say nothing without the name of their axis.
+BARE = {"on", "off", "keep", "default"}
 
 
 def matches(when: Axes, axes: Axes) -> bool:
@@ -265,7 +265,7 @@ class Cell:
         return self is other or (isinstance(other, Cell) and self.key == other.key)
 
     def __str__(self) -> str:
-        told = (f"{axis}={value}" if value in _BARE else value for axis, value in self.axes.items())
+        told = (f"{axis}={value}" if value in BARE else value for axis, value in self.axes.items())
         return " ".join([self.scenario, self.environment, *told])
 
 

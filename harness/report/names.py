@@ -10,11 +10,11 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import Measured, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.launch import Clock
-from harness.model.scenario import ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
+from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
-# values that say nothing without the name of their axis
-_BARE = {"on", "off", "true", "false", "yes", "no", "none", "keep", "default"}
+# what scenarios' own axes often have beside the values of settings
+_BARE = BARE | {"true", "false", "yes", "no", "none"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:

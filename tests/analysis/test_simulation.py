@@ -139,14 +139,14 @@ def test_a_step_that_grows_is_seen():
 @pytest.mark.parametrize("load", sharing.LOADS)
 @pytest.mark.parametrize("step", ["it runs all the time", "its threads wait for one another's CPU"])
 def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
-    told = sharing.told(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
+    told = sharing.corrected(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
     assert -0.001 < told.off <= min(0.02, told.off_by_clock + 0.001)
     assert -0.035 < told.least <= told.most < 0.005
 
 
 @pytest.mark.parametrize("step", [name for name in sharing.KINDS if "one sample of ten" not in name])
 def test_nothing_is_taken_off_where_nobody_else_runs(step):
-    told = sharing.told(sharing.KINDS[step], sharing.LOADS["nobody"], 12, 100, seed=9)
+    told = sharing.corrected(sharing.KINDS[step], sharing.LOADS["nobody"], 12, 100, seed=9)
     assert (told.spread, told.most) == (told.spread_by_clock, pytest.approx(0.0))
 
 
