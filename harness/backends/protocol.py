@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Preparation, Progress
+from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
 from harness.model.run import ByHand, Run
@@ -90,7 +90,13 @@ class ImageBackend(RegisteredBackend, Protocol):
         """The GPUs of the engine's machine, as far as they are known without asking the engine."""
         ...
 
-    def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
+    def prepare(
+        self,
+        requirements: Sequence[Requirement],
+        progress: Progress,
+        meanwhile: Meanwhile | None = None,
+        jobs: int | None = None,
+    ) -> Preparation:
         """As every backend's; `jobs` images are made at a time."""
         ...
 

@@ -80,7 +80,7 @@ def build(
     if push:
         backend.check_push()
     with interruptible(), display.preparing() as progress:
-        made = backend.prepare(requirements, progress, jobs)
+        made = backend.prepare(requirements, progress, jobs=jobs)
         if push:
             backend.images.push([each for each in requirements if each.environment.name in made.images], progress)
     for name in (each.environment.name for each in requirements):

@@ -128,6 +128,9 @@ class Step:
 #: Called with every step while environments are prepared, by one thread at a time.
 Progress = Callable[[Step], object]
 
+#: Called with the name of an environment that is ready while others are still being made, and with what hears steps.
+Meanwhile = Callable[[str, Progress], object]
+
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
@@ -216,8 +219,14 @@ class Backend(Protocol):
         """What run.json says of it; `why` is the caller's."""
         ...
 
-    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
-        """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all."""
+    def prepare(
+        self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
+    ) -> Preparation:
+        """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all.
+
+        A backend that makes several at a time calls `meanwhile` in the caller's thread with each that can be launched
+        already, as long as others are still being made; what that raises ends the preparation.
+        """
         ...
 
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[Held]:

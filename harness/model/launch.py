@@ -147,6 +147,9 @@ BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBA
 #: What a cell's first launch on a GPU observes under TensorFlow's profiler, and while that pass is under way.
 ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
+#: The resource of a pilot during which images of other environments were being made.
+BESIDE_BUILDS = "beside_builds"
+
 
 class Role(StrEnum):
     """What a launch is for. Only `measure` and `control` launches enter a statistic."""

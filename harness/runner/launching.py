@@ -11,7 +11,6 @@ from typing import Protocol
 from harness.model.backend import Held
 from harness.model.launch import Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
-from harness.store.folder import RunFolder
 
 #: What to do about a launch that ended without a number.
 ADVICE = {
@@ -44,6 +43,36 @@ class Watched(Protocol):
 
 #: Gives what stands around one launch and watches it.
 Watch = Callable[[], AbstractContextManager[Watched]]
+
+
+class Keeper(Protocol):
+    """Where launches are kept as they end: a run's folder."""
+
+    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
+        """Keep a launch's artifacts; returns their paths, relative to the run's folder."""
+        ...
+
+    def append(self, launch: Launch) -> None:
+        """Keep a finished launch. Its artifacts were written before."""
+        ...
+
+
+class Noting(ExitStack):
+    """Watches one launch as `watch` does, and adds `facts` to what was seen."""
+
+    def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
+        super().__init__()
+        self._facts, self._watch = facts, watch
+        self._inner: Watched | None = None
+
+    def __enter__(self) -> "Noting":
+        super().__enter__()
+        self._inner = self.enter_context(self._watch()) if self._watch else None
+        return self
+
+    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
+        """What was seen, and the facts."""
+        return {**(self._inner.resources(seen) if self._inner else {}), **self._facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +151,7 @@ class Launching:
         self._seconds += taken
         return taken
 
-    def stored(self, folder: RunFolder) -> Launch:
+    def stored(self, folder: Keeper) -> Launch:
         """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
         begun = time.monotonic()
         outcome = self._held.outcome()
@@ -139,7 +168,7 @@ class Launching:
         self._outer.close()
         return launch
 
-    def interrupted(self, folder: RunFolder) -> None:
+    def interrupted(self, folder: Keeper) -> None:
         """Say in the run's folder that it was interrupted."""
         folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from harness.analysis.disturbance import disturbed
 from harness.analysis.rounds import is_to_measure
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 
@@ -103,8 +103,11 @@ class Ledger:
         return all(launch.status is Status.INTERRUPTED for launch in self._cells[cell])
 
     def calls_per_sample(self, cell: Cell) -> int | None:
-        """How many calls make a sample of the cell, as its first launch that timed any has found."""
-        found = (launch.calls_per_sample for launch in self._cells[cell])
+        """How many calls make a sample of the cell, as its first launch that timed any has found.
+
+        Beside builds a step is slower, so that too few calls would make a sample.
+        """
+        found = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
         return next((calls for calls in found if calls), None)
 
     def peak(self, cell: Cell) -> float:

@@ -16,11 +16,10 @@ from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
-from harness.runner.launching import Launching, Slot, Watch
+from harness.runner.launching import Keeper, Launching, Slot, Watch
 from harness.runner.rounds import Ledger
 from harness.runner.spending import Errand, Spending
 from harness.runner.stopping import Widths, is_affordable, open_groups
-from harness.store.folder import RunFolder
 
 #: How the pilot samples where the plan says all, or shorter than so many seconds: enough to find broken cells and warm
 #: caches.
@@ -86,7 +85,7 @@ class Walk:
     """
 
     plan: Plan
-    folder: RunFolder
+    folder: Keeper
     backend: Backend
     requirements: Mapping[str, Requirement]
     job: Callable[[Cell, Sampling], Job]

@@ -23,7 +23,7 @@ from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself
-from harness.model.backend import Backend, BackendFacts, GpuWay, Preparation, Progress, Step
+from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, Progress, Step
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
 from harness.model.gpu import Card
@@ -32,11 +32,12 @@ from harness.model.run import RULES, Machine, Plan, Run, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.plan.groups import control
 from harness.report.sections import measured
-from harness.runner.launching import Watch, Watched
+from harness.runner.launching import Noting, Watch
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
 from harness.session.jobs import JobMaker
+from harness.session.meanwhile import Pilots
 from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report
 from harness.session.resuming import Earlier, changed, earlier, machine_facts
@@ -178,30 +179,12 @@ def measure(
         ready = _begun(planned, command, listener, held, identity)
         for launch in finished:
             ready.folder.append(launch)
-        watch = partial(_Beside, ready.watch, slots) if slots > 1 else ready.watch
+        watch = partial(Noting, {"slots": slots}, ready.watch) if slots > 1 else ready.watch
         with to_itself(ready.folder):
             ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished), until=until), listener)
         if isinstance(end, CannotRunHereError):
             raise end
         return ended
-
-
-class _Beside(ExitStack):
-    """Watches one launch as `watch` does, and says how many slots of the machine are measured on at once."""
-
-    def __init__(self, watch: Watch | None, slots: int) -> None:
-        super().__init__()
-        self._watch, self._slots = watch, slots
-        self._inner: Watched | None = None
-
-    def __enter__(self) -> "_Beside":
-        super().__enter__()
-        self._inner = self.enter_context(self._watch()) if self._watch else None
-        return self
-
-    def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """What was seen, and `slots`."""
-        return {**(self._inner.resources(seen) if self._inner else {}), "slots": self._slots}
 
 
 def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
@@ -238,11 +221,15 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             listener.say(sentence)
     folder = RunFolder.create(planned.request.results, named)
     try:
-        planned, made = _with_what_is_there(planned, backend, listener, replan=not identity)
+        jobs = JobMaker(planned.project, planned.scenarios, limits)
+        pilots = Pilots(planned, named, backend, jobs)
+        early = pilots if not identity and pilots.may_begin(planned.plan) else None
+        planned, made = _with_what_is_there(planned, backend, listener, early, replan=not identity)
         planned.refuse_nothing()
+        if planned.plan.stand_ins:  # what comes next in the list may have been taken
+            jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
-        jobs = JobMaker(planned.project, planned.scenarios, limits)
         facts = backend.facts()
         begun = Run(
             id=named,
@@ -268,6 +255,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             machine=_machine(facts, listener),
         )
         folder.write_run(begun, signed=True)
+        finished = pilots.store(folder)
     except BaseException:
         folder.discard()
         raise
@@ -277,19 +265,20 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             "with (--resume)."
         )
     watch = gpus.watch(planned.cards)
-    return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished=[])
+    return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished)
 
 
 def _with_what_is_there(
-    planned: Planned, backend: Backend, listener: Listener, *, replan: bool
+    planned: Planned, backend: Backend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
     """The plan with the environments that this machine can have, which are made.
 
-    `replan`: what comes next in the suite's list is taken for a stand-in that it cannot have.
+    `early` is for those that are there while others are being made; `replan`: what comes next in the suite's list is
+    taken for a stand-in that it cannot have.
     """
     absent: dict[str, UnavailableError] = {}
     while True:
-        made = _prepared(backend, planned.needed, listener)
+        made = _prepared(backend, planned.needed, listener, early)
         for each, error in made.unavailable.items():
             listener.say(f"{each} is not available here: {error}")
         absent |= made.unavailable
@@ -412,9 +401,11 @@ def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listene
         listener.say(sentence)
 
 
-def _prepared(backend: Backend, needed: Sequence[Requirement], listener: Listener) -> Preparation:
+def _prepared(
+    backend: Backend, needed: Sequence[Requirement], listener: Listener, early: Meanwhile | None = None
+) -> Preparation:
     with listener.preparing() as progress:
-        return backend.prepare(list(needed), progress)
+        return backend.prepare(list(needed), progress, early)
 
 
 def without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
+from harness.model.launch import BESIDE_BUILDS, Job, Launch, Outcome, Role, Sample, Status
+from harness.model.scenario import Cell
 from harness.runner.walk import SHORT
 from harness.store.folder import RunFolder
 from tests.runner.stage import Backstage, interrupted_at, last_attempt, walk
@@ -49,6 +50,19 @@ def test_a_first_launch_looks_closer_and_finds_the_size_of_samples(folder: RunFo
         if launch.role is not Role.PILOT:
             assert given.sampling.calls_per_sample == (None if expected else 7)
         first[launch.cell] = False
+
+
+def test_a_pilot_beside_builds_does_not_say_how_many_calls_make_a_sample(folder: RunFolder) -> None:
+    later = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
+    beside = replace(later, calls_per_sample=3, resources={BESIDE_BUILDS: 1.0})
+    backstage = Backstage(lambda count, _: beside if count <= 2 else later)
+    planned = plan(rounds=2)
+    launches = walk(folder, backstage, planned)
+    asked: dict[Cell, list[int | None]] = {cell: [] for cell in planned.cells}
+    for launch, given in zip(launches, backstage.jobs, strict=True):
+        if launch.round:
+            asked[launch.cell].append(given.sampling.calls_per_sample)
+    assert list(asked.values()) == [[None, 7]] * len(planned.cells)
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT, Status.OOM, Status.NOT_AVAILABLE])

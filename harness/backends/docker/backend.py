@@ -32,7 +32,7 @@ from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
-from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Meanwhile, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuCode, GpuHost
@@ -175,10 +175,22 @@ class DockerBackend(ImageBackend):
         """Those whose image is not there, or not as it should be."""
         return self.images.unprepared(requirements)
 
-    def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
+    def prepare(
+        self,
+        requirements: Sequence[Requirement],
+        progress: Progress,
+        meanwhile: Meanwhile | None = None,
+        jobs: int | None = None,
+    ) -> Preparation:
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
-        prepared = self.images.prepare(requirements, progress, jobs)
         tags = {each.environment.name: recipe.tag(each) for each in requirements}
+
+        def ready(name: str, image: str, progress: Progress) -> None:
+            self._ids[tags[name]] = image
+            if meanwhile:
+                meanwhile(name, progress)
+
+        prepared = self.images.prepare(requirements, progress, ready, jobs)
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
 

@@ -4,8 +4,9 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -84,14 +85,27 @@ class Images:
             free = None
         return disk_room(free, sum(IMAGE_BYTES[each.device] for each in missing), len(missing), where)
 
-    def prepare(self, requirements: Sequence[Requirement], progress: Progress, jobs: int | None = None) -> Preparation:
+    def prepare(
+        self,
+        requirements: Sequence[Requirement],
+        progress: Progress,
+        ready: Callable[[str, str, Progress], object] = lambda *_: None,
+        jobs: int | None = None,
+    ) -> Preparation:
         """Pull or build what is not right; the result has each image's id.
 
         `jobs` are made at a time, as many as there are CPUs by default. One that fails leaves the others to go on.
-        Raises CannotRunHereError where there is no builder, or no image at all.
+        While some are still being made, `ready` is called with each environment whose image is there, the image's id
+        and what hears the steps. Raises CannotRunHereError where there is no builder, or no image at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
-        failed = self._make(self.unprepared(requirements), progress, at_a_time)
+        missing = self.unprepared(requirements)
+
+        def there(requirement: Requirement, progress: Progress) -> None:
+            if found := self.find(requirement):
+                ready(requirement.environment.name, found.id, progress)
+
+        failed = self._make(missing, progress, at_a_time, [each for each in requirements if each not in missing], there)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for each in requirements:
@@ -157,8 +171,18 @@ class Images:
             advice.append("--backend local needs no image.")
         return UnavailableError(f"The image {recipe.tag(requirement)} could not be built:\n{words}", "\n".join(advice))
 
-    def _make(self, requirements: list[Requirement], progress: Progress, jobs: int) -> dict[str, str]:
-        """Pull or build images; returns, by environment, the builder's last words for each that failed."""
+    def _make(
+        self,
+        requirements: list[Requirement],
+        progress: Progress,
+        jobs: int,
+        others: Sequence[Requirement],
+        there: Callable[[Requirement, Progress], object],
+    ) -> dict[str, str]:
+        """Pull or build images; returns, by environment, the builder's last words for each that failed.
+
+        Until the last one is made, calls `there` with each of the `others`, and then with each that has been made.
+        """
         if not requirements:
             return {}
         builder, one_at_a_time = Builder(self._root), threading.Lock()
@@ -171,14 +195,17 @@ class Images:
         for each in requirements:
             say(Step(each.environment.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
-            futures = {each.environment.name: pool.submit(self._one, each, builder, say) for each in requirements}
+            futures = {pool.submit(self._one, each, builder, say): each for each in requirements}
             try:
-                wait(futures.values())
+                made = (futures[each] for each in as_completed(futures) if not each.exception() and not each.result())
+                for requirement in chain(others, made):
+                    if not all(future.done() for future in futures):
+                        there(requirement, say)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        words = {name: future.result() for name, future in futures.items()}
+        words = {each.environment.name: future.result() for future, each in futures.items()}
         return {name: each for name, each in words.items() if each}
 
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> str:

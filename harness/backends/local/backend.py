@@ -20,7 +20,7 @@ from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
 from harness.machine.lock import is_held, run_lock
-from harness.model.backend import BackendFacts, GpuWay, Held, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, Held, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
@@ -65,7 +65,9 @@ class LocalBackend(RegisteredBackend):
         more = {"pinning": "CPU affinity", "memory limit": "not enforced"}
         return BackendFacts(self.name, engine="none: virtual environments", more=more)
 
-    def prepare(self, requirements: Sequence[Requirement], progress: Progress) -> Preparation:
+    def prepare(
+        self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
+    ) -> Preparation:
         """Make the environments that are not there, one after another; the result has each lock's hash."""
         made: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}

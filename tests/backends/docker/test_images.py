@@ -7,7 +7,7 @@ import pytest
 from harness.backends.docker import images
 from harness.backends.docker.images import Images, public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
-from harness.model.backend import ImageState, KeptImage, Preparation, Stage
+from harness.model.backend import ImageState, KeptImage, Preparation, Stage, Step
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.backends.conftest import ROOT, requirement_of
@@ -64,7 +64,7 @@ def world(tmp_path, monkeypatch):
     locks = tmp_path / "images" / "locks"
     locks.mkdir()
     engine = FakeEngine({BASE_IMAGE: None})
-    built, broken, interrupted = [], {}, set()
+    built, broken, interrupted, after = [], {}, set(), {}
 
     class FakeBuilder:
         def __init__(self, root):
@@ -76,6 +76,8 @@ def world(tmp_path, monkeypatch):
             tell("environment 1/1: x")
             if target in interrupted:
                 self.stopped.wait()
+            if target in after:
+                assert after[target].wait(30)
             if target in broken:
                 return f"ERROR: {broken[target]}"
             labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
@@ -91,7 +93,8 @@ def world(tmp_path, monkeypatch):
 
     class World:
         def __init__(self):
-            self.engine, self.broken, self.interrupted = engine, broken, interrupted
+            self.engine, self.broken, self.interrupted, self.after = engine, broken, interrupted, after
+            self.locks = locks
             self.one, self.two = requirement_of(locks, "one"), requirement_of(locks, "two")
 
         @property
@@ -106,9 +109,9 @@ def world(tmp_path, monkeypatch):
         def settings(self):
             return built[0][1]
 
-        def prepare(self, *requirements):
+        def prepare(self, *requirements, **more):
             self.steps = []
-            return self.images.prepare(list(requirements), self.steps.append)
+            return self.images.prepare(list(requirements), self.steps.append, **more)
 
     return World()
 
@@ -218,9 +221,59 @@ def test_an_interruption_stops_the_builds_and_says_no_more(world, monkeypatch):
     def interrupt(futures):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(images, "wait", interrupt)
+    monkeypatch.setattr(images, "as_completed", interrupt)
     with pytest.raises(KeyboardInterrupt):
         world.prepare(world.one)
+    assert Stage.READY not in {step.stage for step in world.steps}
+
+
+class Ready:
+    """Hears which images are there while others are being made; `last` may be made once it heard of `until`."""
+
+    def __init__(self, world, last, until):
+        self.heard, self.until = [], until
+        world.after[last] = self.event = threading.Event()
+
+    def __call__(self, name, image, progress):
+        self.heard.append((name, image))
+        progress(Step(name, "tried"))
+        if name == self.until:
+            self.event.set()
+
+
+def test_while_others_are_made_it_is_told_which_images_are_there(world):
+    three = requirement_of(world.locks, "three")
+    world.prepare(world.one)
+    ready = Ready(world, "cpu-three", until="two")
+    world.prepare(three, world.two, world.one, ready=ready)
+    assert ready.heard == [("one", "sha256:harness/one:cpu"), ("two", "sha256:harness/two:cpu")]
+    assert [step.environment for step in world.steps if step.words == "tried"] == ["one", "two"]
+
+
+def test_where_nothing_is_made_nothing_is_told_to_be_there_early(world):
+    world.prepare(world.one, world.two)
+    heard = []
+    world.prepare(world.one, world.two, ready=lambda *told: heard.append(told))
+    assert heard == []
+
+
+def test_what_could_not_be_made_is_not_told_to_be_there(world):
+    world.prepare(world.one)
+    world.broken["cpu-two"] = "no such package"
+    ready = Ready(world, "cpu-three", until="one")
+    world.prepare(world.one, world.two, requirement_of(world.locks, "three"), ready=ready)
+    assert [name for name, _ in ready.heard] == ["one"]
+
+
+def test_what_fails_in_an_image_that_is_there_stops_the_builds(world):
+    world.prepare(world.one)
+    world.interrupted.add("cpu-two")
+
+    def refuse(*_):
+        raise CannotRunHereError("The Docker Engine answers no more.")
+
+    with pytest.raises(CannotRunHereError, match="answers no more"):
+        world.prepare(world.one, world.two, ready=refuse)
     assert Stage.READY not in {step.stage for step in world.steps}
 
 

@@ -1,0 +1,121 @@
+"""Pilots of the environments that are there, while the images of others are still being made."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+
+from harness.machine import cpus
+from harness.machine.lock import run_to_itself
+from harness.model.backend import Backend, Progress, Stage, Step
+from harness.model.launch import BESIDE_BUILDS, Launch, Status
+from harness.model.run import Plan
+from harness.model.scenario import Cell
+from harness.model.texts import counted
+from harness.runner.launching import Noting
+from harness.runner.walk import Walk, WalkListener
+from harness.session.jobs import JobMaker
+from harness.session.planning import Planned
+from harness.store.folder import RunFolder
+
+
+class Pilots:
+    """Launches the pilots of each environment that it is called with, and keeps them until the run has begun.
+
+    Builds disturb what runs beside them: so these are pilots alone, whose times are in no statistic, and only where
+    they set no lengths. Not on GPUs either, where a cell's first launch is the one that is profiled.
+    """
+
+    def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
+        self._planned, self._run, self._backend, self._jobs = planned, run, backend, jobs
+        self._kept = _Kept()
+
+    @staticmethod
+    def may_begin(plan: Plan) -> bool:
+        """Whether a plan's pilots may run beside builds. Not what stands in for others may yet be replaced."""
+        is_measured = plan.profile_calls is None and not plan.sampling.is_open
+        return is_measured and not plan.limits.gpus and not plan.stand_ins
+
+    def __call__(self, environment: str, progress: Progress) -> None:
+        """Launch what there is to pilot in an environment, and tell the steps. Raises as launching does."""
+        plan, begun, before = _of(self._planned.plan, environment), monotonic(), len(self._kept.launches)
+        walk = Walk(
+            plan,
+            self._kept,
+            self._backend,
+            self._planned.requirements,
+            self._jobs,
+            _Told(progress),
+            widths=lambda _: {},
+            watch=partial(Noting, {BESIDE_BUILDS: 1.0}),
+        )
+        with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
+            walk.run(list(self._kept.launches))
+        made = len(self._kept.launches) - before
+        if made:
+            told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
+            progress(Step(environment, told, Stage.READY))
+
+    def store(self, folder: RunFolder) -> list[Launch]:
+        """Put what was launched into the folder of the run, which has begun; returns it."""
+        return self._kept.store(folder)
+
+
+def _of(plan: Plan, environment: str) -> Plan:
+    """The pilot of the cells in one environment."""
+    groups = [
+        replace(group, cells=[cell for cell in group.cells if cell.environment == environment], control=None)
+        for group in plan.groups
+    ]
+    return replace(plan, groups=[group for group in groups if group.cells], rounds=0, claims=[], budget_seconds=None)
+
+
+class _Told(WalkListener):
+    """Tells of pilots as of steps that are taken in their environment."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A pilot begins."""
+        self._progress(Step(cell.environment, f"pilot: {cell}"))
+
+    def skip(self, launches: int) -> None:
+        """So many need not be done."""
+
+    def turn(self, number: int, turns: int) -> None:
+        """Pilots take no turns."""
+
+    def again(self, number: int, launches: int) -> None:
+        """Nor are they repeated."""
+
+    def end(self, launch: Launch) -> None:
+        """It has ended; that it went well need not be said."""
+        if launch.status is not Status.OK:
+            told = f"pilot: {launch.cell}: {launch.status.value}"
+            self._progress(Step(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told))
+
+
+class _Kept:
+    """Keeps launches in memory: a run that is interrupted before it has begun leaves nothing."""
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self._artifacts: list[tuple[str, Mapping[str, bytes]]] = []
+
+    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
+        """Keep the artifacts of the launch that comes next."""
+        self._artifacts.append((launch, artifacts))
+        return []
+
+    def append(self, launch: Launch) -> None:
+        """Keep a launch."""
+        self.launches.append(launch)
+
+    def store(self, folder: RunFolder) -> list[Launch]:
+        """Put all of it into a run's folder; returns the launches as they are there."""
+        stored = []
+        for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
+            stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))
+            folder.append(stored[-1])
+        return stored
