@@ -62,18 +62,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("nights", "sharing"), help="that part alone")
+    parser.add_argument("--only", choices=("nights", "sharing", "kinds"), help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
         _sharing(4 * arguments.tables, arguments.seed)
         return
     with ProcessPoolExecutor() as pool:
+        simulate = partial(_all, pool, arguments.tables, arguments.seed)
+        if arguments.only == "kinds":
+            _kinds_of_cells(simulate)
+            return
         if arguments.only:
             _nights(pool, arguments.tables, arguments.seed)
             return
-        simulate = partial(_all, pool, arguments.tables, arguments.seed)
         print(f"From `make simulate`: {arguments.tables} tables of 16 comparisons of a kind, more of smaller ones.\n")
         _right(simulate)
+        _kinds_of_cells(simulate)
         _noises(simulate)
         _stopping(simulate)
         _claims(simulate)
@@ -104,7 +108,8 @@ def _one(case: Case, tables: float, seed: int) -> Outcome:
 
 
 def _spreads(comparisons: int) -> list[Spread]:
-    return [each for each in Spread if comparisons > 1 or each is not Spread.GROUPS]
+    """All but the kinds, which have a table of their own."""
+    return [Spread.EQUAL, Spread.UNEQUAL, *([Spread.GROUPS] if comparisons > 1 else [])]
 
 
 def _kinds(comparisons: int) -> list[Table]:
@@ -149,6 +154,27 @@ def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float
     anew = dict(zip(those, simulate([cases[at] for at in those], share=again, later=1), strict=True))
     *wrong, low, high, group = (abs(of(anew[at])) for of, at in zip(measures, worst, strict=True))
     return [*map(_percent, wrong), " to ".join(map(_percent, sorted([low, high]))), _percent(group)]
+
+
+def _kinds_of_cells(simulate: Simulate) -> None:
+    print("\n## Some cells scatter far more than others\n")
+    kinds = list(product((3.0, 5.0, 10.0), (4, 16, 128), (3, 5, 10, 20)))
+    cases = [
+        Case(table(comparisons, 0.02, spread=Spread.KINDS, against=against, loud=loud), rounds, (0.0, edge(rounds)))
+        for loud, comparisons, rounds in kinds
+        for against in Against
+    ]
+    found = simulate(cases, share=2.0)
+    rows = []
+    for (loud, comparisons, rounds), both in zip(kinds, zip(found[::2], found[1::2], strict=True), strict=True):
+        shown = [
+            max(each.said[0].any_different for each in both),
+            max(each.said[1].any_same for each in both),
+            max(each.said[1].any_different for each in both),
+            min(each.coverage for each in both),
+        ]
+        rows.append([f"{loud:.0f} times", str(comparisons), str(rounds), *map(_percent, shown)])
+    _print(["one cell in three scatters by", "comparisons", "rounds", *WORST[:4]], rows)
 
 
 def _noises(simulate: Simulate) -> None:

@@ -22,12 +22,14 @@ class Drift(StrEnum):
 class Spread(StrEnum):
     """Whether launches of all cells scatter alike, each cell's from a third of that to three times, or group by group.
 
-    `GROUPS`: the cells of one group scatter alike, by twice, half, or once `sigma`, one group after the other.
+    `GROUPS`: the cells of one group scatter alike, by twice, half, or once `sigma`, one group after the other. `KINDS`:
+    one cell in three of a group, never the reference, scatters by `Table.loud` times as much as the others.
     """
 
     EQUAL = "equal"
     UNEQUAL = "unequal"
     GROUPS = "groups"
+    KINDS = "kinds"
 
 
 #: What `Spread.GROUPS` multiplies the groups' spreads with: the first is the noisiest.
@@ -81,6 +83,7 @@ class Table:
     against: Against = Against.REFERENCE
     mixture: Mixture | None = None
     turns: bool = False
+    loud: float = 5.0
 
     @property
     def per_group(self) -> int:
@@ -166,4 +169,6 @@ def _sigmas(table: Table, draw: np.random.Generator) -> Floats:
         sigmas *= np.exp(draw.uniform(-np.log(3.0), np.log(3.0), shape))
     elif table.spread is Spread.GROUPS:
         sigmas *= np.resize(FACTORS, table.groups)[:, None]
+    elif table.spread is Spread.KINDS:
+        sigmas[:, :-1:3] *= table.loud
     return np.concatenate([sigmas, sigmas[:, -1:]], axis=1)

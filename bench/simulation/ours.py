@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
 from harness.analysis.control import Control, beyond, pooled
-from harness.analysis.moderation import Residual, common, moderate
+from harness.analysis.moderation import Residual, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths
@@ -58,10 +58,6 @@ class Measured:
 
     logs: Logs
     control: Control
-
-
-#: A cell may be left out of what its group has in common where it has so many times as much left as the others.
-SCREEN = 1.5
 
 
 def edge(rounds: int) -> float:
@@ -240,25 +236,14 @@ class _Groups:
 
 
 def residuals(centres: Floats) -> list[Residual]:
-    """`harness.analysis.moderation.common` of each group: no launch is missing, and the last two are of one cell.
+    """`harness.analysis.moderation.residual` of each group: no launch is missing, and the last two are of one cell.
 
-    The least squares fit is each launch's cell's mean plus its round's mean less the mean of all then. Where no cell
-    has much more left than the others together, none is left out.
+    The least squares fit is each launch's cell's mean plus its round's mean less the mean of all then.
     """
     _, cells, rounds = centres.shape
     of_cells = centres.mean(axis=2, keepdims=True)
     of_cells[:, -2:] = of_cells[:, -2:].mean(axis=1, keepdims=True)
     of_rounds, of_all = centres.mean(axis=1, keepdims=True), centres.mean(axis=(1, 2), keepdims=True)
     freedom = float((cells - 1) * (rounds - 1) + 1)
-    left = ((centres - of_cells - of_rounds + of_all) ** 2).sum(axis=2)
-    left[:, -2:] = left[:, -2:].mean(axis=1, keepdims=True)
-    total = left.sum(axis=1)
-    most = left.max(axis=1)
-    is_unlike = most * (cells - 1) > SCREEN * (total - most)
-    numbers = np.indices((cells, rounds))
-    labels, times = np.minimum(numbers[0], cells - 2).ravel().tolist(), numbers[1].ravel().tolist()
-    made = []
-    for group, variance, unlike in zip(centres, total / freedom, is_unlike, strict=True):
-        found = common(labels, times, group.ravel().tolist()) if unlike else None
-        made.append(found or Residual(max(float(variance), RESOLUTION**2), freedom))
-    return made
+    variances = ((centres - of_cells - of_rounds + of_all) ** 2).sum(axis=(1, 2)) / freedom
+    return [Residual(max(float(variance), RESOLUTION**2), freedom) for variance in variances]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from harness.analysis import work
 from harness.analysis.control import Control, beyond, control
-from harness.analysis.moderation import Residual, common
+from harness.analysis.moderation import Residual, residual
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
@@ -150,7 +151,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
-        residuals=_residuals(counting),
+        residuals=_residuals(run, numbers),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
@@ -158,22 +159,23 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     )
 
 
-def _residuals(counting: Sequence[Launch]) -> dict[str, Residual]:
-    """By group, what its launches scatter by, of those groups that can tell."""
-    groups: dict[str, list[Launch]] = defaultdict(list)
-    for launch in counting:
-        if gave_number(launch):
-            groups[launch.group].append(launch)
-    # those of a block met the same disturbances
-    return {
-        group: found
-        for group, made in groups.items()
-        if (
-            found := common(
-                [x.cell for x in made], [(x.round, x.block) for x in made], [math.log(centre(x)) for x in made]
-            )
-        )
-    }
+def _residuals(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Residual]:
+    """By group, what its launches scatter by, of those groups that can tell.
+
+    Without the cells that did other work than the first: nothing is compared with them, and they scatter as that work
+    does. But where most differ from the first, with all.
+    """
+    found: dict[str, Residual] = {}
+    for group in run.plan.groups:
+        cells = [cell for cell in group.cells if numbers.get(cell)]
+        alike = [cell for cell in cells if not work.compare(numbers[cells[0]], numbers[cell]).differs]
+        made = [launch for cell in (alike if 2 * len(alike) > len(cells) else cells) for launch in numbers[cell]]
+        # those of a block met the same disturbances
+        of_rounds = [(each.round, each.block) for each in made]
+        logs = [math.log(centre(each)) for each in made]
+        if made and (known := residual([each.cell for each in made], of_rounds, logs)):
+            found[group.name] = known
+    return found
 
 
 def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:

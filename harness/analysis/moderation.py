@@ -5,14 +5,11 @@ posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of free
 Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
 Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what
 the comparison's design makes of it, with the weight of four degrees of freedom; of more, where twelve comparisons or
-more have variances so alike that Smyth's estimate of the weight is larger. One cell that scatters unlike all others
-would make the prior of every comparison useless, so the residual is without it, as in B. Phipson et al., "Robust
-hyperparameter estimation protects against hypervariable genes and improves power to detect differential expression",
-Annals of Applied Statistics 10(2), 2016. docs/simulation.md shows what comes of it.
+more have variances so alike that Smyth's estimate of the weight is larger. docs/simulation.md shows what comes of it.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,10 +25,6 @@ FEWEST, FEWEST_FREEDOM = 12, 3
 
 #: A variance that the model gives a probability below this has not the model's size: it stays as it was measured.
 REJECTED = 0.05
-
-#: What a cell adds to its group's scatter has not the others' size where F makes it as unlikely as this, given at least
-#: so many degrees of freedom of the others.
-UNLIKE, FEWEST_LEFT = 1e-4, 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +42,8 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
     gives one of `cells`, of `rounds` and of `logs`; the control's launches are launches of their cell. Where no launch
     is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less without control.
     """
-    return _fitted(_numbered(cells), _numbered(rounds), np.asarray(logs, np.float64))[0]
-
-
-def common(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
-    """The residual of the cells that scatter alike, as `residual` takes them: without one that is unlike all others.
-
-    That is the cell with the most left of a launch, where F of what it adds to the sum of squares of the others' fit
-    has a probability below UNLIKE, divided by the number of cells; then perhaps another one, as long as the others have
-    FEWEST_LEFT degrees of freedom.
-    """
-    from scipy.special import fdtrc
-
-    of_cells, of_rounds, values = _numbered(cells), _numbered(rounds), np.asarray(logs, np.float64)
-    found, left = _fitted(of_cells, of_rounds, values)
-    while found:
-        numbers, members = np.unique(of_cells, return_inverse=True)
-        squares = np.bincount(members, left**2) / np.bincount(members)
-        kept = of_cells != numbers[squares.argmax()]
-        rest, left = _fitted(of_cells[kept], of_rounds[kept], values[kept])
-        if rest is None or not FEWEST_LEFT <= rest.freedom < found.freedom:
-            break
-        more = found.freedom - rest.freedom
-        added = max(found.variance * found.freedom - rest.variance * rest.freedom, 0.0) / more
-        if fdtrc(more, rest.freedom, added / rest.variance) * numbers.size >= UNLIKE:
-            break
-        found, of_cells, of_rounds, values = rest, of_cells[kept], of_rounds[kept], values[kept]
-    return found
-
-
-def _fitted(of_cells: NDArray[np.intp], of_rounds: NDArray[np.intp], logs: Floats) -> tuple[Residual | None, Floats]:
-    """The residual of all of these launches, and what is left of each; None without any freedom."""
-    if not logs.size:
-        return None, logs
-    few, many = sorted((_numbered(of_cells), _numbered(of_rounds)), key=lambda labels: labels.max())
-    centred = logs - logs.mean()
+    many, few = sorted((_numbered(cells), _numbered(rounds)), key=lambda labels: labels.max(), reverse=True)
+    centred = np.asarray(logs, np.float64) - np.mean(logs)
     counts = np.bincount(many)
 
     def beside(values: Floats) -> Floats:
@@ -97,13 +57,13 @@ def _fitted(of_cells: NDArray[np.intp], of_rounds: NDArray[np.intp], logs: Float
     solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centred)), rcond=None)
     freedom = float(centred.size - counts.size - rank)
     left = beside(centred - solution[few])
-    return (Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None), left
+    return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
 
 
-def _numbered(labels: Iterable[Hashable]) -> NDArray[np.intp]:
+def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
     """For each label its number, from 0, in the order in which they come."""
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([numbers[label] for label in labels], np.intp)
 
 
 def moderate(

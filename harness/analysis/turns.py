@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.lookup import Lookup
-from harness.analysis.moderation import Residual, common, moderate
+from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.rounds import centre, taken
 from harness.analysis.statistics import RESOLUTION, Estimate, Floats, half_widths, means, student
 from harness.analysis.verdicts import shown_alpha
@@ -189,7 +189,7 @@ def _residual(group: str, found: Lookup) -> Residual | None:
         for number, each in _shifts(found.numbers.get(cell, ())).items()
         for shift in each
     ]
-    return common(*map(list, zip(*made, strict=True))) if made else None
+    return residual(*map(list, zip(*made, strict=True))) if made else None
 
 
 def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:

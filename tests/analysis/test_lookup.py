@@ -1,6 +1,7 @@
 """What is known of a cell, and of its group."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -76,12 +77,26 @@ def test_a_groups_residual_is_free_of_what_its_blocks_met():
     assert met.variance == pytest.approx(none.variance)
 
 
+def test_a_cell_that_did_other_work_than_the_first_is_not_in_what_its_group_scatters_by():
+    members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
+    launches = rounds(dict.fromkeys(members, 0.01), 4)
+
+    def scatter(*odd):
+        made = [replace(x, fingerprint={"parameters": 2.0 if x.cell in odd else 1.0}) for x in launches]
+        (found,) = lookup(run(members), made).residuals.values()
+        return found
+
+    whole = scatter()
+    assert scatter(members[2]).freedom == whole.freedom - 3.0
+    assert scatter(*members[1:4]) == scatter(*members[1:]) == whole
+
+
 def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tell():
     members = cells(calls=("fit", "train_on_batch"))
     loud, lone = (each.name for each in groups(members))
     launches = [each for each in rounds(dict.fromkeys(members, 0.01), 4) if each.group == loud or each.round < 2]
     found = lookup(run(members), launches).residuals
-    made = [each for each in launches if each.group == loud and each.round]
+    made = [each for of in members for each in launches if each.cell == of and each.group == loud and each.round]
     logs = [math.log(each.centre) for each in made]
     assert found == {loud: residual([each.cell for each in made], [each.round for each in made], logs)}
     assert lone not in found

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
-from harness.analysis.moderation import (
-    FEWEST,
-    LENT,
-    Residual,
-    _inverse_trigamma,
-    common,
-    moderate,
-    residual,
-    weight,
-)
+from harness.analysis.moderation import FEWEST, LENT, Residual, _inverse_trigamma, moderate, residual, weight
 from harness.analysis.statistics import RESOLUTION, Logs
 
 #: With four degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the
@@ -194,38 +185,6 @@ def test_it_is_what_least_squares_leave(made):
     if found:
         left = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
         assert found.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
-
-
-def alike(cells, rounds, seed, **unlike):
-    """Cells, rounds and logs of launches that scatter by 0.02, but for the cells that scatter by more."""
-    draw = np.random.default_rng(seed)
-    made = [(f"c{cell}", number) for number in range(rounds) for cell in range(cells)]
-    logs = [unlike.get(cell, 0.02) * draw.normal() + 0.1 * number for cell, number in made]
-    return *zip(*made, strict=True), logs
-
-
-def without(made, *cells):
-    return zip(*(each for each in zip(*made, strict=True) if each[0] not in cells), strict=True)
-
-
-def test_cells_that_scatter_unlike_the_others_are_not_in_what_these_have_in_common():
-    made = alike(6, 3, 1, c2=1.0)
-    assert residual(*made).variance > 0.01
-    assert common(*made) == residual(*without(made, "c2"))
-    made = alike(8, 4, 2, c0=0.5, c5=3.0)
-    assert common(*made) == residual(*without(made, "c0", "c5"))
-
-
-def test_cells_that_scatter_by_half_as_much_again_have_it_in_common():
-    left_out = [common(*made) != residual(*made) for seed in range(200) for made in [alike(6, 3, seed, c1=0.03)]]
-    assert sum(left_out) <= 4
-
-
-@given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 99))
-def test_of_few_cells_and_rounds_all_are_in_it(cells, rounds, seed):
-    made = alike(cells, rounds, seed, c0=5.0)
-    found = common(*made)
-    assert found == residual(*made) or found.freedom >= 4.0
 
 
 def test_times_that_are_equal_scatter_by_what_a_clock_tells():
