@@ -32,7 +32,7 @@ class Pilots:
 
     @staticmethod
     def may_begin(plan: Plan) -> bool:
-        """Whether a plan's pilots may run beside builds. Not what stands in for others may yet be replaced."""
+        """Whether a plan's pilots may run beside builds: not of stand-ins, which others may yet replace."""
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
