@@ -107,16 +107,17 @@ def _one(case: Case, tables: float, seed: int) -> Outcome:
     )
 
 
-def _spreads(comparisons: int) -> list[Spread]:
-    """All but the kinds, which have a table of their own."""
-    return [Spread.EQUAL, Spread.UNEQUAL, *([Spread.GROUPS] if comparisons > 1 else [])]
+def _spreads(comparisons: int) -> list[tuple[Spread, bool]]:
+    """How cells scatter, and whether their samples show it: all but the kinds, which have a table of their own."""
+    several = [(Spread.GROUPS, True)] if comparisons > 1 else []
+    return [(Spread.EQUAL, True), (Spread.UNEQUAL, True), (Spread.UNEQUAL, False), *several]
 
 
 def _kinds(comparisons: int) -> list[Table]:
     """Every spread and drift; of comparisons without the reference, every spread."""
     return [
-        table(comparisons, sigma, spread=spread, drift=drift, against=against)
-        for sigma, spread in product(SIGMAS, _spreads(comparisons))
+        table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
+        for sigma, (spread, seen) in product(SIGMAS, _spreads(comparisons))
         for against, drift in [*((Against.REFERENCE, each) for each in Drift), (Against.ANOTHER, Drift.PERIODIC)]
     ]
 
@@ -158,22 +159,24 @@ def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float
 
 def _kinds_of_cells(simulate: Simulate) -> None:
     print("\n## Some cells scatter far more than others\n")
-    kinds = list(product((3.0, 5.0, 10.0), (4, 16, 128), (3, 5, 10, 20)))
+    kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 16, 128), (3, 5, 10, 20)))
     cases = [
-        Case(table(comparisons, 0.02, spread=Spread.KINDS, against=against, loud=loud), rounds, (0.0, edge(rounds)))
-        for loud, comparisons, rounds in kinds
+        Case(kind, rounds, (0.0, edge(rounds)))
+        for shown, loud, comparisons, rounds in kinds
         for against in Against
+        for kind in [table(comparisons, 0.02, spread=Spread.KINDS, against=against, loud=loud, seen=shown)]
     ]
     found = simulate(cases, share=2.0)
     rows = []
-    for (loud, comparisons, rounds), both in zip(kinds, zip(found[::2], found[1::2], strict=True), strict=True):
-        shown = [
+    for (shown, loud, comparisons, rounds), *both in zip(kinds, found[::2], found[1::2], strict=True):
+        shares_ = [
             max(each.said[0].any_different for each in both),
             max(each.said[1].any_same for each in both),
             max(each.said[1].any_different for each in both),
             min(each.coverage for each in both),
         ]
-        rows.append([f"{loud:.0f} times", str(comparisons), str(rounds), *map(_percent, shown)])
+        samples = "and so do its samples" if shown else "its samples do not"
+        rows.append([f"{loud:.0f} times, {samples}", str(comparisons), str(rounds), *map(_percent, shares_)])
     _print(["one cell in three scatters by", "comparisons", "rounds", *WORST[:4]], rows)
 
 
@@ -200,8 +203,8 @@ def _stopping(simulate: Simulate) -> None:
 
 def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
     cases = [
-        Case(table(comparisons, sigma, spread=spread, drift=drift), 60, (0.0, MARGIN), 0.02)
-        for spread, drift in product(_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
+        Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02)
+        for (spread, seen), drift in product(_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
     ]
     rounds = [each.rounds for each in simulate(cases, share=0.05)]
     worst = _worst(simulate, cases, 0.25, 1.0)

@@ -71,7 +71,7 @@ class Table:
 
     `sigma` is the standard deviation of the logs of launches of one cell. Each of a group's others is compared with its
     reference, or each second one with the one before it. In `turns` all launches of a group's round meet the same
-    machine.
+    machine. Where cells scatter by different amounts, the samples within launches do too if `seen`, and alike if not.
     """
 
     groups: int
@@ -84,6 +84,7 @@ class Table:
     mixture: Mixture | None = None
     turns: bool = False
     loud: float = 5.0
+    seen: bool = True
 
     @property
     def per_group(self) -> int:
@@ -108,13 +109,15 @@ def table(comparisons: int, sigma: float, *, against: Against = Against.REFERENC
     return Table(groups, others, sigma, against=against, **changes)  # type: ignore[arg-type]
 
 
-def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
+def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
     """Logs of centres, shape (groups, others + 2, rounds): the others, the reference, and its second launch.
 
-    Round by round, group by group, each group's launches in a random order, as the harness makes them.
+    Round by round, group by group, each group's launches in a random order, as the harness makes them. Last, what the
+    samples of a launch, five of them, show that it scatters by: the median over the rounds, shape (groups, others + 2).
     """
     cells = table.others + 2
-    logs = _noise(table.noise, (table.groups, cells, rounds), draw) * _sigmas(table, draw)[:, :, None]
+    sigmas = _sigmas(table, draw)
+    logs = _noise(table.noise, (table.groups, cells, rounds), draw) * sigmas[:, :, None]
     if table.mixture:
         hit = draw.random((table.groups, table.others, rounds)) < table.mixture.share
         logs[:, : table.others] += hit * np.log1p(table.mixture.slower)
@@ -124,7 +127,8 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> Floats:
     begun = np.arange(rounds * table.groups).reshape(rounds, table.groups, 1) * cells
     times = (begun + places) / (rounds * table.groups * cells)
     drifting = drift(table.drift, rounds, draw)
-    return logs + np.moveaxis(drifting(times), 0, -1)
+    within = np.median(np.sqrt(draw.chisquare(4.0, logs.shape) / 4.0), axis=2) * (sigmas if table.seen else table.sigma)
+    return logs + np.moveaxis(drifting(times), 0, -1), within
 
 
 def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:

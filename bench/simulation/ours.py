@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
 from harness.analysis.control import Control, beyond, pooled
-from harness.analysis.moderation import Residual, moderate
+from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.sizing import FIRST_LOOK
-from harness.analysis.statistics import RESOLUTION, Logs, half_widths
+from harness.analysis.statistics import Logs, half_widths
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, shown_alpha
 
 MARGIN = math.log1p(0.03)
@@ -85,8 +85,8 @@ def outcome(
     said: list[list[list[Verdict | None]]] = [[] for _ in effects]
     covered, halves, counts, lost, outlying = [], [], [], [], []
     for _ in range(tables):
-        centres = launches(table, rounds, draw)
-        found = measured(table, centres, precision, first)
+        centres, within = launches(table, rounds, draw)
+        found = measured(table, centres, within, precision, first)
         for effect, verdicts in zip(effects, said, strict=True):
             verdicts.append(judged(found, effect))
         own = half_widths(found.logs, ALPHA)
@@ -138,11 +138,11 @@ def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, 
     draw = np.random.default_rng(seed)
     counts = np.zeros(3)
     for _ in range(tables):
-        centres = launches(table, rounds, draw)
+        centres, within = launches(table, rounds, draw)
         shifts = alone * draw.normal(size=centres.shape)
         centres[:, 0] += bias
         shifts[:, 0] -= bias
-        found, shift = measured(table, centres, None), measured(table, shifts, None).logs
+        found, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
         is_found = np.abs(shift.mean) > half_widths(shift, shown_alpha(table.comparisons))
         widened = np.where(is_found, np.abs(shift.mean), 0.0)
         # of each group the comparison that is moved
@@ -169,19 +169,21 @@ def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *,
     draw = np.random.default_rng(seed)
     lost = np.zeros(len(shifts))
     for _ in range(tables):
-        centres = launches(table, rounds, draw)
+        centres, _ = launches(table, rounds, draw)
         pairs = centres[:, -1] - centres[:, -2]
         lost += [pooled((pairs + shift).tolist()).beyond(MARGIN) for shift in shifts]
     return [float(share) for share in lost / tables]
 
 
-def measured(table: Table, centres: Floats, precision: float | None, first: int = FIRST_LOOK) -> Measured:
+def measured(
+    table: Table, centres: Floats, within: Floats, precision: float | None = None, first: int = FIRST_LOOK
+) -> Measured:
     """What a run ends with; with `precision`, each group at the round after which its intervals are narrow enough.
 
-    `centres` are of shape (groups, others + 2, rounds).
+    `centres` are of shape (groups, others + 2, rounds), and `within`, what their samples show, (groups, others + 2).
     """
     rounds = centres.shape[2]
-    found = _Groups(table, centres)
+    found = _Groups(table, centres, within)
     if precision is None:
         found.measure(np.arange(table.groups), rounds)
         return Measured(found.logs, found.control)
@@ -198,11 +200,11 @@ def measured(table: Table, centres: Floats, precision: float | None, first: int 
 class _Groups:
     """What is known of each group after the rounds that it has."""
 
-    def __init__(self, table: Table, centres: Floats) -> None:
-        self.table, self.centres = table, centres
+    def __init__(self, table: Table, centres: Floats, within: Floats) -> None:
+        self.table, self.centres, self.within = table, centres, within
         shape = (table.groups, table.per_group)
         self.means, self.variances = np.empty(shape), np.empty(shape)
-        self.residuals: list[Residual | None] = [None] * table.groups
+        self.scatters: list[Scatter] = [Scatter([], [], [], {})] * table.groups
         self.counts = np.zeros(table.groups, int)
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
@@ -215,17 +217,22 @@ class _Groups:
             ratios = made[:, 0:-2:2] - made[:, 1:-2:2]
         self.means[groups], self.variances[groups] = ratios.mean(axis=2), ratios.var(axis=2, ddof=1)
         self.counts[groups] = rounds
-        for group, found in zip(groups, residuals(made), strict=True):
-            self.residuals[group] = found
+        cells, numbers = np.indices(made.shape[1:])
+        # the last two launches of a round are of the reference
+        labels = np.minimum(cells, self.table.others).ravel().tolist()
+        for group, logs in zip(groups.tolist(), made, strict=True):
+            within = dict(enumerate(self.within[group, :-1].tolist()))
+            self.scatters[group] = Scatter(labels, numbers.ravel().tolist(), logs.ravel().tolist(), within)
 
     @property
     def logs(self) -> Logs:
         """The log-ratios of all comparisons, with the variances to use."""
-        each = self.table.per_group
+        each, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
+        pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(each)]
         return moderate(
             Logs.measured(self.means.ravel(), self.variances.ravel(), np.repeat(self.counts, each).astype(float)),
-            np.full(self.means.size, 1.5 if self.table.against is Against.REFERENCE else 2.0),
-            [found for found in self.residuals for _ in range(each)],
+            np.full(self.means.size, 1.5 if is_reference else 2.0),
+            [found.between(*pair) for found in self.scatters for pair in pairs],
         )
 
     @property
@@ -233,17 +240,3 @@ class _Groups:
         """The run's control."""
         pairs = self.centres[:, -1] - self.centres[:, -2]
         return pooled([logs[:count].tolist() for logs, count in zip(pairs, self.counts, strict=True)])
-
-
-def residuals(centres: Floats) -> list[Residual]:
-    """`harness.analysis.moderation.residual` of each group: no launch is missing, and the last two are of one cell.
-
-    The least squares fit is each launch's cell's mean plus its round's mean less the mean of all then.
-    """
-    _, cells, rounds = centres.shape
-    of_cells = centres.mean(axis=2, keepdims=True)
-    of_cells[:, -2:] = of_cells[:, -2:].mean(axis=1, keepdims=True)
-    of_rounds, of_all = centres.mean(axis=1, keepdims=True), centres.mean(axis=(1, 2), keepdims=True)
-    freedom = float((cells - 1) * (rounds - 1) + 1)
-    variances = ((centres - of_cells - of_rounds + of_all) ** 2).sum(axis=(1, 2)) / freedom
-    return [Residual(max(float(variance), RESOLUTION**2), freedom) for variance in variances]

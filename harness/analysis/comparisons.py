@@ -281,7 +281,7 @@ def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 
 def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
     weights = np.array([pair.weight for pair in family], np.float64)
-    residuals = [found.residuals.get(found.groups.get(pair.cell, "")) for pair in family]
+    residuals = [found.residual(pair.cell, pair.other) for pair in family]
     machines = [found.machine(pair.cell) for pair in family]
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.analysis import work
 from harness.analysis.control import Control, beyond, control
-from harness.analysis.moderation import Residual, residual
+from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
+from harness.analysis.shape import Times
 from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, Unavailable
@@ -26,7 +27,7 @@ class Lookup:
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
     known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
-    those that measured it, `residuals` are what launches scatter by, `costs` the seconds of one round, and `stops` say
+    those that measured it, `scatters` are what launches scatter by, `costs` the seconds of one round, and `stops` say
     how it ended; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
     of each environment; `seen` keeps what `observations` has found, which is asked often.
     """
@@ -42,7 +43,7 @@ class Lookup:
     references: Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
     groups: Mapping[Cell, str]
     machines: Mapping[str, str]
-    residuals: Mapping[str, Residual]
+    scatters: Mapping[str, Scatter]
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
@@ -61,6 +62,11 @@ class Lookup:
     def machine(self, cell: Cell) -> str:
         """The machine that measured the cell; empty in a run that was not merged from several."""
         return self.machines.get(self.groups.get(cell, ""), "")
+
+    def residual(self, cell: Cell, other: Cell) -> Residual | None:
+        """What the comparison of two cells of a group learns from the group's launches."""
+        known = self.scatters.get(self.groups.get(cell, ""))
+        return known.between(cell, other) if known else None
 
     def control_of(self, cell: Cell) -> Control | None:
         """The A/A control of the machine that measured the cell."""
@@ -151,7 +157,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
-        residuals=_residuals(run, numbers),
+        scatters=_scatters(run, numbers),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
@@ -159,23 +165,30 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     )
 
 
-def _residuals(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Residual]:
-    """By group, what its launches scatter by, of those groups that can tell.
+def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
+    """By group, what its launches scatter by.
 
     Without the cells that did other work than the first: nothing is compared with them, and they scatter as that work
     does. But where most differ from the first, with all.
     """
-    found: dict[str, Residual] = {}
+    found: dict[str, Scatter] = {}
     for group in run.plan.groups:
         cells = [cell for cell in group.cells if numbers.get(cell)]
         alike = [cell for cell in cells if not work.compare(numbers[cells[0]], numbers[cell]).differs]
-        made = [launch for cell in (alike if 2 * len(alike) > len(cells) else cells) for launch in numbers[cell]]
+        cells = alike if 2 * len(alike) > len(cells) else cells
+        made = [launch for cell in cells for launch in numbers[cell]]
         # those of a block met the same disturbances
         of_rounds = [(each.round, each.block) for each in made]
-        logs = [math.log(centre(each)) for each in made]
-        if made and (known := residual([each.cell for each in made], of_rounds, logs)):
-            found[group.name] = known
+        within = {cell: scatter for cell in cells if (scatter := _within(numbers[cell]))}
+        found[group.name] = Scatter(
+            [each.cell for each in made], of_rounds, [math.log(centre(each)) for each in made], within
+        )
     return found
+
+
+def _within(launches: Sequence[Launch]) -> float:
+    """What a launch's centre scatters by as its samples show it; 0 where they do not."""
+    return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
 
 
 def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:

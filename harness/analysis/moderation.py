@@ -5,12 +5,17 @@ posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of free
 Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
 Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what
 the comparison's design makes of it, with the weight of four degrees of freedom; of more, where twelve comparisons or
-more have variances so alike that Smyth's estimate of the weight is larger. docs/simulation.md shows what comes of it.
+more have variances so alike that Smyth's estimate of the weight is larger. It is of those cells whose samples scatter
+within launches as the comparison's own do, for launches of a cell whose samples scatter more do so too: what is known
+of the variances by something else than themselves makes the prior, as in M. A. Sartor et al., "Intensity-based
+hierarchical Bayes method improves testing for differentially expressed genes in microarray experiments", BMC
+Bioinformatics 7:538, 2006. docs/simulation.md shows what comes of it.
 """
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +24,9 @@ from harness.analysis.statistics import RESOLUTION, Floats, Logs
 
 #: What a group's residual lends, in degrees of freedom.
 LENT = 4.0
+
+#: Samples scatter alike where their standard deviations are no more than so many times as large as one another.
+ALIKE = 2.0
 
 #: With fewer comparisons, or fewer degrees of freedom of each, the weight of the prior is not estimated.
 FEWEST, FEWEST_FREEDOM = 12, 3
@@ -58,6 +66,37 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
     freedom = float(centred.size - counts.size - rank)
     left = beside(centred - solution[few])
     return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """What launches of a group scatter by: of each one of `cells`, of `rounds` and of `logs`, as `residual` takes them.
+
+    `within` is, by cell, the standard deviation of a launch's centre as its samples show it, above 0; a cell that has
+    none may be like any other.
+    """
+
+    cells: Sequence[Hashable]
+    rounds: Sequence[Hashable]
+    logs: Sequence[float]
+    within: Mapping[Any, float]
+    _known: dict[frozenset[Hashable], Residual | None] = field(default_factory=dict, compare=False, repr=False)
+
+    def between(self, one: Hashable, other: Hashable) -> Residual | None:
+        """What a comparison of two cells learns: of them, and of those whose samples scatter as the louder one's do."""
+        loud = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
+
+        def is_alike(cell: Hashable) -> bool:
+            here = self.within.get(cell, loud)
+            return cell in (one, other) or here <= ALIKE * loud <= ALIKE**2 * here
+
+        alike = (
+            frozenset(cell for cell in dict.fromkeys(self.cells) if is_alike(cell)) if loud else frozenset(self.cells)
+        )
+        if alike not in self._known:
+            of = [each for each in zip(self.cells, self.rounds, self.logs, strict=True) if each[0] in alike]
+            self._known[alike] = residual(*map(list, zip(*of, strict=True))) if of else None
+        return self._known[alike]
 
 
 def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:

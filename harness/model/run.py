@@ -16,7 +16,7 @@ SCHEMA = 1
 
 #: The version of the rules of docs/measurement.md, by which verdicts are made. Runs that do not say theirs have the
 #: first: four rounds, no residual as a prior, nothing taken off the time. By the second, what others took was taken off
-#: only where ticks showed it. By the third, cells that scattered unlike the others were not in the residual.
+#: only where ticks showed it. By the third, the residual was of all cells but one that scattered unlike the others.
 RULES = 4
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
-from harness.analysis.moderation import FEWEST, LENT, Residual, _inverse_trigamma, moderate, residual, weight
+from harness.analysis.moderation import FEWEST, LENT, Residual, Scatter, _inverse_trigamma, moderate, residual, weight
 from harness.analysis.statistics import RESOLUTION, Logs
 
 #: With four degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the
@@ -185,6 +185,38 @@ def test_it_is_what_least_squares_leave(made):
     if found:
         left = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
         assert found.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
+
+
+def of_group(within):
+    """Three rounds of the cells a to d, whose launches scatter at random."""
+    draw = np.random.default_rng(3)
+    made = [(cell, number) for number in range(3) for cell in "abcd"]
+    cells, numbers = zip(*made, strict=True)
+    return Scatter(cells, numbers, draw.normal(size=len(made)).tolist(), within)
+
+
+def of_cells(found, cells):
+    made = [each for each in zip(found.cells, found.rounds, found.logs, strict=True) if each[0] in cells]
+    return residual(*zip(*made, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("within", "alike"),
+    [
+        pytest.param({}, "abcd", id="samples tell nothing"),
+        pytest.param({"a": 0.02, "b": 0.01, "c": 0.01, "d": 0.04}, "abcd", id="twice and half as much"),
+        pytest.param({"a": 0.02, "b": 0.01, "c": 0.009, "d": 0.041}, "ab", id="more and less than that"),
+        pytest.param({"a": 0.001, "b": 0.02, "d": 0.5}, "abc", id="their own, and what is not known"),
+        pytest.param({"c": 0.01, "d": 0.5}, "abcd", id="their own are not known"),
+    ],
+)
+def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of_its_cells(within, alike):
+    found = of_group(within)
+    assert found.between("a", "b") == found.between("b", "a") == of_cells(found, alike)
+
+
+def test_of_no_launches_nothing_is_learnt():
+    assert Scatter([], [], [], {}).between("a", "b") is None
 
 
 def test_times_that_are_equal_scatter_by_what_a_clock_tells():

@@ -210,7 +210,7 @@ def test_a_cell_outside_the_base_is_set_beside_all_of_it():
 def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
     """Logs of centres of two runs of the same cells, each of shape (cells, rounds)."""
     kind = Table(1, cells, sigma, drift=drift, spread=spread)
-    return [launches(kind, rounds, draw)[0, :cells] for _ in range(2)]
+    return [launches(kind, rounds, draw)[0][0, :cells] for _ in range(2)]
 
 
 def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
