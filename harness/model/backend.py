@@ -128,8 +128,9 @@ class Step:
 #: Called with every step while environments are prepared, by one thread at a time.
 Progress = Callable[[Step], object]
 
-#: Called with the name of an environment that is ready while others are still being made, and with what hears steps.
-Meanwhile = Callable[[str, Progress], object]
+#: Called with the name of an environment that is ready while others are still being made, with what hears steps, and
+#: with what tells whether others still are.
+Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class Backend(Protocol):
         """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all.
 
         A backend that makes several at a time calls `meanwhile` in the caller's thread with each that can be launched
-        already, as long as others are still being made; what that raises ends the preparation.
+        already, as long as others are still being made: that waits for it, and what it raises ends the preparation.
         """
         ...
 

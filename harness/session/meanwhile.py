@@ -1,6 +1,6 @@
 """Pilots of the environments that are there, while the images of others are still being made."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -36,9 +36,12 @@ class Pilots:
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
-    def __call__(self, environment: str, progress: Progress) -> None:
-        """Launch what there is to pilot in an environment, and tell the steps. Raises as launching does."""
-        plan, begun, before = _of(self._planned.plan, environment), monotonic(), len(self._kept.launches)
+    def __call__(self, environment: str, progress: Progress, are_others_made: Callable[[], bool]) -> None:
+        """Launch what there is to pilot in an environment, while others are made; tell the steps.
+
+        Raises as launching does.
+        """
+        plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
         walk = Walk(
             plan,
             self._kept,
@@ -50,7 +53,9 @@ class Pilots:
             watch=partial(Noting, {BESIDE_BUILDS: 1.0}),
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
-            walk.run(list(self._kept.launches))
+            for part in _pilots(plan, environment):
+                if are_others_made():
+                    replace(walk, plan=part).run(list(self._kept.launches))
         made = len(self._kept.launches) - before
         if made:
             told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
@@ -61,13 +66,13 @@ class Pilots:
         return self._kept.store(folder)
 
 
-def _of(plan: Plan, environment: str) -> Plan:
-    """The pilot of the cells in one environment."""
-    groups = [
-        replace(group, cells=[cell for cell in group.cells if cell.environment == environment], control=None)
-        for group in plan.groups
-    ]
-    return replace(plan, groups=[group for group in groups if group.cells], rounds=0, claims=[], budget_seconds=None)
+def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
+    """The pilot of each group's cells in one environment."""
+    for group in plan.groups:
+        cells = [cell for cell in group.cells if cell.environment == environment]
+        if cells:
+            alone = replace(group, cells=cells, control=None)
+            yield replace(plan, groups=[alone], rounds=0, claims=[], budget_seconds=None)
 
 
 class _Told(WalkListener):

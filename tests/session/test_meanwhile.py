@@ -1,6 +1,7 @@
 """Pilots of environments that are there, while others are still being made."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Making:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[Meanwhile | None] = []
+        self.others: Iterable[bool] = itertools.repeat(True)
         made = LocalBackend.prepare
 
         def prepare(
@@ -40,7 +42,7 @@ class Making:
             self.asked.append(meanwhile)
             made(backend, requirements[:1], progress)
             if meanwhile:
-                meanwhile(requirements[0].environment.name, progress)
+                meanwhile(requirements[0].environment.name, progress, iter(self.others).__next__)
             return made(backend, requirements, progress)
 
         monkeypatch.setattr(LocalBackend, "prepare", prepare)
@@ -97,6 +99,13 @@ def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(request_: dict[s
     assert [launch.started for launch in ears.ended] == [launch.started for launch in launches[2:]]
     assert ears.skipped + len(ears.ended) == planned.plan.all_launches
     assert not ended.broken
+
+
+def test_it_ends_where_all_others_are_made(request_: dict[str, Any], making: Making) -> None:
+    making.others = [True, False]
+    launches = session.read(session.run(session.plan(session.Request(**request_))).folder).launches
+    assert [launch.cell.environment for launch in launches if launch.resources.get(BESIDE_BUILDS)] == ["old"]
+    assert {launch.round for launch in launches} == {0, 1, 2}
 
 
 def test_its_steps_are_those_of_the_environment(request_: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The backend that gives each launch a fresh container of its own."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -185,10 +185,10 @@ class DockerBackend(ImageBackend):
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
         tags = {each.environment.name: recipe.tag(each) for each in requirements}
 
-        def ready(name: str, image: str, progress: Progress) -> None:
+        def ready(name: str, image: str, progress: Progress, are_others_made: Callable[[], bool]) -> None:
             self._ids[tags[name]] = image
             if meanwhile:
-                meanwhile(name, progress)
+                meanwhile(name, progress, are_others_made)
 
         prepared = self.images.prepare(requirements, progress, ready, jobs)
         self._ids.update((tags[name], image) for name, image in prepared.images.items())

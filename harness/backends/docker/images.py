@@ -89,21 +89,22 @@ class Images:
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        ready: Callable[[str, str, Progress], object] = lambda *_: None,
+        ready: Callable[[str, str, Progress, Callable[[], bool]], object] = lambda *_: None,
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build what is not right; the result has each image's id.
 
         `jobs` are made at a time, as many as there are CPUs by default. One that fails leaves the others to go on.
-        While some are still being made, `ready` is called with each environment whose image is there, the image's id
-        and what hears the steps. Raises CannotRunHereError where there is no builder, or no image at all.
+        While some are still being made, `ready` is called with each environment whose image is there, the image's id,
+        what hears the steps and what tells whether others still are. Raises CannotRunHereError where there is no
+        builder, or no image at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
 
-        def there(requirement: Requirement, progress: Progress) -> None:
+        def there(requirement: Requirement, progress: Progress, are_others_made: Callable[[], bool]) -> None:
             if found := self.find(requirement):
-                ready(requirement.environment.name, found.id, progress)
+                ready(requirement.environment.name, found.id, progress, are_others_made)
 
         failed = self._make(missing, progress, at_a_time, [each for each in requirements if each not in missing], there)
         images: dict[str, str] = {}
@@ -177,7 +178,7 @@ class Images:
         progress: Progress,
         jobs: int,
         others: Sequence[Requirement],
-        there: Callable[[Requirement, Progress], object],
+        there: Callable[[Requirement, Progress, Callable[[], bool]], object],
     ) -> dict[str, str]:
         """Pull or build images; returns, by environment, the builder's last words for each that failed.
 
@@ -196,11 +197,15 @@ class Images:
             say(Step(each.environment.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
             futures = {pool.submit(self._one, each, builder, say): each for each in requirements}
+
+            def are_others_made() -> bool:
+                return not all(future.done() for future in futures)
+
             try:
                 made = (futures[each] for each in as_completed(futures) if not each.exception() and not each.result())
                 for requirement in chain(others, made):
-                    if not all(future.done() for future in futures):
-                        there(requirement, say)
+                    if are_others_made():
+                        there(requirement, say, are_others_made)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
