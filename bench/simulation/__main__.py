@@ -169,14 +169,14 @@ def _kinds_of_cells(simulate: Simulate) -> None:
     found = simulate(cases, share=2.0)
     rows = []
     for (shown, loud, comparisons, rounds), *both in zip(kinds, found[::2], found[1::2], strict=True):
-        shares_ = [
+        worst = [
             max(each.said[0].any_different for each in both),
             max(each.said[1].any_same for each in both),
             max(each.said[1].any_different for each in both),
             min(each.coverage for each in both),
         ]
         samples = "and so do its samples" if shown else "its samples do not"
-        rows.append([f"{loud:.0f} times, {samples}", str(comparisons), str(rounds), *map(_percent, shares_)])
+        rows.append([f"{loud:.0f} times, {samples}", str(comparisons), str(rounds), *map(_percent, worst)])
     _print(["one cell in three scatters by", "comparisons", "rounds", *WORST[:4]], rows)
 
 

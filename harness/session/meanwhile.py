@@ -36,7 +36,7 @@ class Pilots:
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
-    def __call__(self, environment: str, progress: Progress, are_others_made: Callable[[], bool]) -> None:
+    def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
         """Launch what there is to pilot in an environment, while others are made; tell the steps.
 
         Raises as launching does.
@@ -54,7 +54,7 @@ class Pilots:
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
-                if are_others_made():
+                if is_making():
                     replace(walk, plan=part).run(list(self._kept.launches))
         made = len(self._kept.launches) - before
         if made:

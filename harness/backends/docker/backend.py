@@ -185,10 +185,10 @@ class DockerBackend(ImageBackend):
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
         tags = {each.environment.name: recipe.tag(each) for each in requirements}
 
-        def ready(name: str, image: str, progress: Progress, are_others_made: Callable[[], bool]) -> None:
+        def ready(name: str, image: str, progress: Progress, is_making: Callable[[], bool]) -> None:
             self._ids[tags[name]] = image
             if meanwhile:
-                meanwhile(name, progress, are_others_made)
+                meanwhile(name, progress, is_making)
 
         prepared = self.images.prepare(requirements, progress, ready, jobs)
         self._ids.update((tags[name], image) for name, image in prepared.images.items())

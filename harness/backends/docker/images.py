@@ -102,9 +102,9 @@ class Images:
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
 
-        def there(requirement: Requirement, progress: Progress, are_others_made: Callable[[], bool]) -> None:
+        def there(requirement: Requirement, progress: Progress, is_making: Callable[[], bool]) -> None:
             if found := self.find(requirement):
-                ready(requirement.environment.name, found.id, progress, are_others_made)
+                ready(requirement.environment.name, found.id, progress, is_making)
 
         failed = self._make(missing, progress, at_a_time, [each for each in requirements if each not in missing], there)
         images: dict[str, str] = {}
@@ -198,14 +198,14 @@ class Images:
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
             futures = {pool.submit(self._one, each, builder, say): each for each in requirements}
 
-            def are_others_made() -> bool:
+            def is_making() -> bool:
                 return not all(future.done() for future in futures)
 
             try:
                 made = (futures[each] for each in as_completed(futures) if not each.exception() and not each.result())
                 for requirement in chain(others, made):
-                    if are_others_made():
-                        there(requirement, say, are_others_made)
+                    if is_making():
+                        there(requirement, say, is_making)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)

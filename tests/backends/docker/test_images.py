@@ -234,8 +234,8 @@ class Ready:
         self.heard, self.until = [], until
         world.after[last] = self.event = threading.Event()
 
-    def __call__(self, name, image, progress, are_others_made):
-        assert are_others_made()
+    def __call__(self, name, image, progress, is_making):
+        assert is_making()
         self.heard.append((name, image))
         progress(Step(name, "tried"))
         if name == self.until:
