@@ -144,7 +144,8 @@ def test_a_lock_that_takes_as_long_is_refuted_and_not_suspected_again(
     command: Callable[..., Result], nights: Callable[[str, str], None]
 ) -> None:
     nights("3.0", "2.0")
-    done = command("history", "confirm", "-s", "waits", *SHORT, "--margin", "90%")
+    # two rounds on a busy machine may be too few to tell
+    done = command("history", "confirm", "-s", "waits", *SHORT[:-1], "4", "--margin", "90%")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Refuted: waits new cpu takes ")
     assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: refuted" in command("history", "list").stdout
