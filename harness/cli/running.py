@@ -150,7 +150,7 @@ class Heard(session.Listener):
     def interrupted(self, count: int) -> str:
         """What is said of the first signal, the second and so on."""
         if self._run is None:
-            return "Stopping: nothing was launched yet." if count == 1 else ""
+            return "Stopping: the run has not begun yet." if count == 1 else ""
         if count == 1 and self._is_launching:
             self._was_launching = True
             return "Stopping: what runs is ended, and what was finished is reported. Ctrl-C again abandons the report."

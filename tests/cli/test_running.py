@@ -18,7 +18,7 @@ from tests.runs import launch, run
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
-    assert Heard().interrupted(1) == "Stopping: nothing was launched yet."
+    assert Heard().interrupted(1) == "Stopping: the run has not begun yet."
     assert Heard().interrupted(2) == ""
 
 
