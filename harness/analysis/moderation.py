@@ -88,11 +88,9 @@ class Scatter:
 
         def is_alike(cell: Hashable) -> bool:
             here = self.within.get(cell, loud)
-            return cell in (one, other) or here <= ALIKE * loud <= ALIKE**2 * here
+            return not loud or cell in (one, other) or here <= ALIKE * loud <= ALIKE**2 * here
 
-        alike = (
-            frozenset(cell for cell in dict.fromkeys(self.cells) if is_alike(cell)) if loud else frozenset(self.cells)
-        )
+        alike = frozenset(filter(is_alike, dict.fromkeys(self.cells)))
         if alike not in self._known:
             of = [each for each in zip(self.cells, self.rounds, self.logs, strict=True) if each[0] in alike]
             self._known[alike] = residual(*map(list, zip(*of, strict=True))) if of else None

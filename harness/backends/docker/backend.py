@@ -1,7 +1,7 @@
 """The backend that gives each launch a fresh container of its own."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -183,14 +183,8 @@ class DockerBackend(ImageBackend):
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
+        prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
         tags = {each.environment.name: recipe.tag(each) for each in requirements}
-
-        def ready(name: str, image: str, progress: Progress, is_making: Callable[[], bool]) -> None:
-            self._ids[tags[name]] = image
-            if meanwhile:
-                meanwhile(name, progress, is_making)
-
-        prepared = self.images.prepare(requirements, progress, ready, jobs)
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
 

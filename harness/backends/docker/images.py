@@ -20,7 +20,7 @@ from harness.backends.text import one_line
 from harness.files import replacing
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.surroundings import disk_room
-from harness.model.backend import ImageState, KeptImage, Preparation, Progress, Stage, Step
+from harness.model.backend import ImageState, KeptImage, Meanwhile, Preparation, Progress, Stage, Step
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
@@ -89,24 +89,19 @@ class Images:
         self,
         requirements: Sequence[Requirement],
         progress: Progress,
-        ready: Callable[[str, str, Progress, Callable[[], bool]], object] = lambda *_: None,
+        meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
         """Pull or build what is not right; the result has each image's id.
 
         `jobs` are made at a time, as many as there are CPUs by default. One that fails leaves the others to go on.
-        While some are still being made, `ready` is called with each environment whose image is there, the image's id,
-        what hears the steps and what tells whether others still are. Raises CannotRunHereError where there is no
-        builder, or no image at all.
+        While some are still being made, `meanwhile` is called with each environment whose image is there. Raises
+        CannotRunHereError where there is no builder, or no image at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
-
-        def there(requirement: Requirement, progress: Progress, is_making: Callable[[], bool]) -> None:
-            if found := self.find(requirement):
-                ready(requirement.environment.name, found.id, progress, is_making)
-
-        failed = self._make(missing, progress, at_a_time, [each for each in requirements if each not in missing], there)
+        others = [each for each in requirements if each not in missing]
+        failed = self._make(missing, progress, at_a_time, others, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for each in requirements:
@@ -178,11 +173,11 @@ class Images:
         progress: Progress,
         jobs: int,
         others: Sequence[Requirement],
-        there: Callable[[Requirement, Progress, Callable[[], bool]], object],
+        meanwhile: Meanwhile | None,
     ) -> dict[str, str]:
         """Pull or build images; returns, by environment, the builder's last words for each that failed.
 
-        Until the last one is made, calls `there` with each of the `others`, and then with each that has been made.
+        Until the last one is made, calls `meanwhile` with each of the `others`, and then with each that has been made.
         """
         if not requirements:
             return {}
@@ -204,8 +199,8 @@ class Images:
             try:
                 made = (futures[each] for each in as_completed(futures) if not each.exception() and not each.result())
                 for requirement in chain(others, made):
-                    if is_making():
-                        there(requirement, say, is_making)
+                    if meanwhile and is_making():
+                        meanwhile(requirement.environment.name, say, is_making)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
