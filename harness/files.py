@@ -15,6 +15,9 @@ from pathlib import Path, PurePosixPath
 #: The most that a file may have, in bytes, of which nothing else is known.
 MOST = 64 * 1024**2
 
+#: So many bytes are read at once of a file that is longer than it said.
+CHUNK = 1024**2
+
 
 def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
     """A descriptor of a regular file; nothing is waited for, as it would be at the other end of a pipe.
@@ -70,7 +73,10 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
     """A file's bytes, `most` of them at most; `within` as `opened` has it. Raises OSError."""
     with os.fdopen(opened(path, within=within), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(most + 1) if size <= most else b""
+        # a buffer of the asked length is allocated first: so ask for what the file has, and for more if it grew
+        data = file.read(size + 1) if size <= most else b""
+        while len(data) <= most and (more := file.read(CHUNK)):
+            data += more
     if size > most or len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most >> 20:,} MiB", str(path))
     return data

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,21 @@ def test_more_than_is_wanted_is_not_read(tmp_path: Path) -> None:
     os.truncate(path, 2**40)
     with pytest.raises(OSError, match=r"it has more than 1 MiB"):
         read(path, most=2**20)
+
+
+def test_reading_takes_the_memory_of_what_the_file_has_not_of_what_it_may_have(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read(path, most=8 * 2**30) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_has_more_than_it_says_is_read_to_its_end() -> None:
+    assert read(Path("/proc/self/status")).startswith(b"Name:")
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/../../secret", "", "link", "folder/file", "a\0b"])
