@@ -251,6 +251,17 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     return result
 
 
+def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
+    """By group, the pairs of cells whose steps are compared, in the order of the tables."""
+    found = lookup(run, [])
+    result: dict[str, list[tuple[Cell, Cell]]] = {group.name: [] for group in run.plan.groups}
+    for layout in layouts(run, found):
+        for one, other in layout.pairs():
+            if one in found.groups and other in found.groups:
+                result[found.groups[one]].append((one, other))
+    return result
+
+
 def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """By group, half the width of its claims' widest interval, in terms of what that claim needs.
 

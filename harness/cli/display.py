@@ -1,5 +1,6 @@
 """Shows on stderr how environments are prepared and launches go on: live on a terminal, plain lines elsewhere."""
 
+import math
 import statistics
 import sys
 import time
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.rounds import by_clock
+from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.cli.messages import say
 from harness.model import backend
 from harness.model.backend import Stage, Step
@@ -20,7 +22,12 @@ from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escaped
+from harness.report import format
+from harness.runner.schedule import RunEstimate
 from harness.runner.walk import WalkListener, pilot_sampling
+
+#: A budget that is suggested is so many times what was estimated.
+HEADROOM = 1.1
 
 
 @contextmanager
@@ -108,10 +115,26 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
 
 
+def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
+    """Return what a run says of how long it takes, in one or two sentences."""
+    told = f"A round takes about {format.duration(estimate.round_seconds)} on this machine"
+    rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
+    if estimate.needed is None or plan.budget_seconds is None:
+        return f"{told}." if plan.ends_early else f"{told}: {rounds} in about {seconds}."
+    fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
+    some = f" {counted(len(estimate.left_out), 'cell')} of {len(plan.cells)} are left out." if estimate.left_out else ""
+    enough = f"{math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0:g}m"
+    return (
+        f"{told}. The budget of {budget} does not hold the {counted(fewest, 'round')} that all verdicts need: "
+        f"they take about {format.duration(estimate.needed)} (--budget {enough}).{some}"
+    )
+
+
 class Count(WalkListener):
     """How many launches are done, and how long the rest will take in so many slots. `clock` gives seconds."""
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic, slots: int = 1) -> None:
+        self._plan = plan
         self.total = plan.all_launches
         self.done = 0
         self._pilots = plan.launches(0)
@@ -156,6 +179,12 @@ class Count(WalkListener):
         """Some more will be done."""
         self.total += launches
         self.tell(f"Round {number} is repeated, as other processes disturbed it: {launches} more launches.")
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        """Print how long the run takes."""
+        if self._plan.budget_is_wish:  # a slow machine exceeds it, until every comparison can have a verdict
+            self._budget = max(self._budget or 0.0, estimate.seconds)
+        self.tell(describe_estimate(estimate, self._plan))
 
     def tell(self, line: str) -> None:
         """Print a line."""

@@ -89,7 +89,7 @@ def _counts(planned: "session.Planned") -> str:
     is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
     # a pilot that sets no length makes only the launches that it must
     fewer = "at most " if is_piloted and not plan.sampling.is_open else ""
-    controls = sum(group.control is not None for group in plan.groups)
+    controls = sum(group.control is not None and group.controlled for group in plan.groups)
     return (
         f"{counted(len(plan.cells), 'cell')} in {counted(len(plan.groups), 'group')}, and "
         f"{counted(controls, 'control')} (a cell's second launch in a round); "
@@ -108,10 +108,11 @@ def _time(planned: "session.Planned", outlook: "session.Outlook") -> str:
         guess = f"a guess that a launch needs {outlook.start:g} s until it measures"
         guess += f", for {planned.request.results} has no earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
-    first = f"All claims have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
+    of = "claims" if plan.claims else "comparisons"
+    first = f"All {of} have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
     told = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        told = f"The budget ends before all claims have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
+        told = f"The budget ends before all {of} have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
     return f"{told}It takes {at_most}about {_about(outlook.seconds)}: {took}."
 
 

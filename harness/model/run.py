@@ -24,11 +24,12 @@ RULES = 4
 class Group:
     """The cells that will be compared with one another.
 
-    `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that every
-    round launches twice, so that the run shows what it calls a difference where there is none; None where nothing is
-    compared, or nothing hangs on what that would show. `piloted`: round 0 launches some of it, where the plan's does.
-    `machine` is the id of the one whose numbers it has, in a run that was merged from several machines'; else empty.
-    `of` is what its scenario compares of launches beside what they time: phases, peak memory.
+    `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that the others
+    are compared with; None if nothing is compared, or if nothing depends on the A/A control. If the group is
+    `controlled`, every round launches that cell twice, so that the run shows what it calls a difference between two
+    identical cells: one such group is enough for a run. `piloted`: round 0 launches some of it, if the plan's does.
+    `machine` is the id of the machine that measured it, in a run that was merged from several machines' runs; otherwise
+    empty. `of` is what its scenario compares of launches beside what they time: phases, peak memory.
     """
 
     name: str
@@ -40,12 +41,13 @@ class Group:
     piloted: bool = True
     machine: str = ""
     of: Sequence[str] = ()
+    controlled: bool = True
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
         """What one round launches: every cell, and the control once more."""
         measured = [(cell, Role.MEASURE) for cell in self.cells]
-        return [*measured, (self.control, Role.CONTROL)] if self.control else measured
+        return [*measured, (self.control, Role.CONTROL)] if self.control and self.controlled else measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +144,17 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far,
-    or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells
-    count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is launched once, and its
-    first call and so many later ones are profiled. `interleave` says how the cells of a round are measured, and `clock`
-    what of them. `stand_ins` are the environments that were taken in place of a suite's own. `compiled` says, in a few
-    words, how each environment runs of whose GPU code the driver compiles some or all. `lock_clocks` is what the clocks
-    of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where the run does not lock them. `piloted`: round 0
-    is launched; a small run whose lengths are all given may do without. `claims` are the issues whose claims alone are
-    measured, such as T#40261: without a `precision`, a group ends when it tells of each of them what it can
-    (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is all of one.
+    when the intervals of all its comparisons are as narrow. `budget_seconds` of launching end all groups equally far,
+    or one after the other (runner/schedule.py; of claims, runner/spending.py). If `budget_is_wish`, as that of a suite
+    is, every group gets the rounds that a verdict needs, even if they take longer. `margin` (0.03) is the difference
+    below which two cells count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is
+    launched once, and its first call and so many later ones are profiled. `interleave` says how the cells of a round
+    are measured, and `clock` what of them. `stand_ins` are the environments that were taken in place of a suite's own.
+    `compiled` says, in a few words, how each environment runs of whose GPU code the driver compiles some or all.
+    `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where the run does
+    not lock them. `piloted`: round 0 is launched; a small run whose lengths are all given may do without. `claims` are
+    the issues whose claims alone are measured, such as T#40261: without a `precision`, a group ends when it tells of
+    each of them what it can (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is all of one.
     """
 
     groups: Sequence[Group]
@@ -172,6 +175,7 @@ class Plan:
     piloted: bool = True
     claims: Sequence[str] = ()
     shard: Shard | None = None
+    budget_is_wish: bool = False
 
     @property
     def ends_early(self) -> bool:

@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from harness.model.run import Group
@@ -45,13 +46,29 @@ def name_of(cell: Cell, scenario: Scenario) -> str:
 
 
 def control(cells: Sequence[Cell], reference: str) -> Cell | None:
-    """The cell that is launched twice a round: the reference's first one, else the first; None of a single cell.
+    """Return the cell that the group's others are compared with, which the A/A control launches twice per round.
 
-    One cell is enough to show what launches of the same thing differ by, and a second one would cost as much again.
+    It is the first one of the environment `reference`, otherwise the first of all; None of a single cell.
     """
     if len(cells) < 2:
         return None
     return next((cell for cell in cells if cell.environment == reference), cells[0])
+
+
+def with_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
+    """Return the groups with the A/A control in the smallest one alone, and in those that look at memory growth.
+
+    What the control shows is how the machine and the harness treat two identical cells. One group is enough for that,
+    and the launches that it saves are worth more in further rounds. Memory growth is judged against its own group's.
+    """
+
+    def looks_at_growth(each: Group) -> bool:
+        scenario = scenarios[each.scenario]
+        return GROWTH in scenario.quantities or any(claim.of == GROWTH for claim in scenario.claims)
+
+    able = [each for each in groups if each.control]
+    chosen = min(able, key=lambda each: len(each.cells)).name if able else ""
+    return [replace(each, controlled=each.name == chosen or looks_at_growth(each)) for each in groups]
 
 
 def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slot]:

@@ -96,11 +96,16 @@ class Slot:
 class Launching:
     """A launch that has begun, in a `with` block: leaving it ends what is left of it.
 
-    `hold` gives what the backend holds of it. `turn_seconds` is how long its turns took, in all.
+    `hold` gives what the backend holds of it, and `clock` seconds. `turn_seconds` is how long its turns took, in all.
     """
 
     def __init__(
-        self, slot: Slot, cell: Cell, hold: Callable[[], AbstractContextManager[Held]], watch: Watch | None = None
+        self,
+        slot: Slot,
+        cell: Cell,
+        hold: Callable[[], AbstractContextManager[Held]],
+        watch: Watch | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.slot = slot
         self.cell = cell
@@ -108,6 +113,7 @@ class Launching:
         self.turn_seconds = 0.0
         self._hold = hold
         self._watch = watch
+        self._clock = clock
         self._started = ""
         self._seconds = 0.0
         self._places: list[int] = []
@@ -122,12 +128,12 @@ class Launching:
 
     def begin(self) -> None:
         """Start it, until it waits for its turns or has ended."""
-        begun = time.monotonic()
+        begun = self._clock()
         self._watching = self._outer.enter_context(ExitStack())
         self._watched = self._watching.enter_context(self._watch()) if self._watch else None
         self._held = self._outer.enter_context(self._hold())
         self.waits = self._held.go_on()
-        self._seconds += time.monotonic() - begun
+        self._seconds += self._clock() - begun
 
     def turn(self, place: int) -> None:
         """Let it take its turn, as the one at this place in it."""
@@ -145,21 +151,21 @@ class Launching:
 
     def _tell(self, word: str) -> float:
         """Tell it a word, and how many seconds it went on then."""
-        begun = time.monotonic()
+        begun = self._clock()
         self.waits = self._held.go_on(word)
-        taken = time.monotonic() - begun
+        taken = self._clock() - begun
         self._seconds += taken
         return taken
 
     def stored(self, folder: Keeper) -> Launch:
         """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
-        begun = time.monotonic()
+        begun = self._clock()
         outcome = self._held.outcome()
         self._watching.close()
         if self._watched:
             seen = self._watched.resources(outcome.resources)
             outcome = replace(outcome, resources={**outcome.resources, **seen})
-        seconds = round(self._seconds + time.monotonic() - begun, 6)
+        seconds = round(self._seconds + self._clock() - begun, 6)
         artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
         launch = replace(
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]

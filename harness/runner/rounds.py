@@ -86,17 +86,23 @@ class Ledger:
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Whether a pilot of the cell would still tell something; one that only observed has told everything.
 
-        With no length left to it, the pilot finds out whether the group's cells time anything, for which one of them is
-        enough, and has each environment read from the disk before anything is counted.
+        With no length left to it, it has each environment read from the disk before anything is counted, and finds out
+        whether the cells of a scenario time anything: one launch of each environment and of each scenario is enough. A
+        budget that is kept has to know what the launches of each group cost.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
             return False
         if self._plan.sampling.is_open or cell.environment not in self._warm:
             return True
-        return all(
-            launch.status is Status.INTERRUPTED or launch.only_observed for launch in self._rounds[group.name, 0]
+        keeps_budget = self._plan.budget_seconds is not None and not self._plan.budget_is_wish
+        pilots = (launch for launch in self.launches if launch.round == 0)
+        same = (
+            launch
+            for launch in pilots
+            if (launch.group == group.name if keeps_budget else launch.cell.scenario == cell.scenario)
         )
+        return all(launch.status is Status.INTERRUPTED or launch.only_observed for launch in same)
 
     def is_first(self, cell: Cell) -> bool:
         """Whether the cell was not launched before, or only to be interrupted."""

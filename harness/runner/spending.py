@@ -1,9 +1,9 @@
 """How the budget of a run of claims is spent: group by group, so that its end leaves whole claims and not thin ones.
 
 Claims of different groups are compared with nothing of each other, so drift matters within a group alone. First each
-group, in the plan's order, gets as many rounds as a verdict needs at least; one that is dearer than its share of the
-budget waits. Then those that are still wider than their claims need go on, the one first that has the least left to
-launch. A group that could not have that many rounds before the budget ends is not begun.
+group gets as many rounds as a verdict needs at least, the one first that has them soonest. Then those that are still
+wider than their claims need continue, the one first that has the least left to launch. A group that could not have that
+many rounds before the budget ends is not started.
 """
 
 import math
@@ -51,16 +51,16 @@ class Spending:
         self.ledgers = {name: Ledger(replace(plan, groups=[group])) for name, group in self._groups.items()}
         for launch in launches:
             self.ledgers[launch.group].add(launch)
-        self._allowed: dict[str, float] = {}
 
     def next(self, busy: Collection[str] = ()) -> Errand | None:
         """What to do next, beside what the groups `busy` do; None where nothing more can be begun."""
         free = [group for name, group in self._groups.items() if name not in busy and self._is_open(group)]
-        fresh = [group for group in free if self._rounds(group) < self._fewest(group)]
-        for group in fresh:
-            if errand := self._first(group, fresh):
+        short = [group for group in free if self._rounds(group) < self._fewest(group)]
+        # what was begun and takes no more than its share, then what is a whole claim soonest, in the plan's order
+        for group in sorted(short, key=lambda each: (not self._is_fair(each, short), self._price(each))):
+            if errand := self._first(group, short):
                 return errand
-        begun = [group for group in free if self._rounds(group) and self._last(group) <= self._left]
+        begun = [group for group in free if group not in short and self._last(group) <= self._left]
         if not begun:
             return None
         nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
@@ -70,7 +70,6 @@ class Spending:
     def forget(self, group: str) -> None:
         """Nothing of what a group had counts any more."""
         self.ledgers[group] = Ledger(replace(self._plan, groups=[self._groups[group]]))
-        self._allowed.pop(group, None)
         self._known_widths.clear()
 
     def rounds_left(self) -> int:
@@ -96,27 +95,38 @@ class Spending:
             self._known_widths[key] = self._measured(launches)
         return self._known_widths[key]
 
-    def _first(self, group: Group, fresh: Collection[Group]) -> Errand | None:
-        """The first rounds of a group, where they are likely to end before the budget does.
+    def _first(self, group: Group, short: Collection[Group]) -> Errand | None:
+        """The rounds that a group needs at least, if they are likely to end before the budget does.
 
-        None for one that was begun and is too dear.
+        One that was not begun comes back after its share of the budget, if it turns out to be more expensive than that:
+        others may then be finished sooner.
         """
-        rounds, spent, price, left = self._rounds(group), self._spent(group), self._price(group), self._left
+        spent, left = self._spent(group), self._left
         # a run without a number is worth nothing
-        if price > left and any(ledger.launches for ledger in self.ledgers.values()):
+        if self._price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
             return None
-        share = left * self.lanes * len(group.slots) / sum(len(each.slots) for each in fresh)
-        usual = self._usual() * self._launches(group, self._fewest(group))
-        allowed = self._allowed.setdefault(group.name, spent + max(share, PATIENCE * usual))
-        if rounds and spent + price > allowed:
-            return None
+        allowed = spent + left
+        if not self._rounds(group):
+            usual = self._usual() * self._launches(group, self._fewest(group))
+            allowed = min(allowed, spent + max(self._share(group, short), PATIENCE * usual))
+        return Errand(group, self._target(group), allowed)
+
+    def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
+        """Whether a group was begun, and what it needs is within its share: what it has is not left for a guess."""
+        return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
+
+    def _share(self, group: Group, short: Collection[Group]) -> float:
+        """The group's part of the seconds that are left, by how much it launches."""
+        return self._left * self.lanes * len(group.slots) / sum(len(each.slots) for each in short)
+
+    def _target(self, group: Group) -> int:
+        """The round after which a group may be known, otherwise that after which it has a verdict."""
         look = self._looks.get(group.name, 0)
-        until = look if rounds < look else self._fewest(group)
-        return Errand(group, min(until, self._plan.rounds), min(allowed, spent + left))
+        return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
 
     def _price(self, group: Group) -> float:
-        """What the rest of the rounds that a group needs at least is likely to take, in seconds."""
-        rounds = self._fewest(group) - self._rounds(group)
+        """What the rounds up to the group's target are likely to take, in seconds."""
+        rounds = self._target(group) - self._rounds(group)
         return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
 
     def _usual(self) -> float:

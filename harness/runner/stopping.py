@@ -1,4 +1,4 @@
-"""When a group has enough rounds: by how many there are, how wide the intervals are, and what launches cost."""
+"""When a group has enough rounds: by how many there are, and how wide the intervals are."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,21 +13,10 @@ Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
 def open_groups(plan: Plan, ledger: Ledger, number: int, widths: Widths) -> frozenset[str]:
-    """The names of the groups that go into round `number`: those that have something to launch and are not done.
-
-    None where that round would pass the budget, taking what the round before it took; the pilot and the first round
-    are always launched, because a run without a number is worth nothing.
-    """
+    """The names of the groups that go into round `number`: those that have something to launch and are not done."""
     precise = _precise(plan, ledger, widths, number) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
-    if number > 1 and not is_affordable(plan, ledger, ledger.seconds(number - 1, groups)):
-        return frozenset()
     return frozenset(group.name for group in groups)
-
-
-def is_affordable(plan: Plan, ledger: Ledger, seconds: float) -> bool:
-    """Whether so many more seconds of launching stay within the budget."""
-    return plan.budget_seconds is None or ledger.seconds() + seconds <= plan.budget_seconds
 
 
 def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:

@@ -1,6 +1,7 @@
 """Walks a plan through a backend, round by round, and stores each launch as it ends."""
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -18,8 +19,9 @@ from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
 from harness.runner.launching import Keeper, Launching, Slot, Watch
 from harness.runner.rounds import Ledger
+from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
 from harness.runner.spending import Errand, Spending
-from harness.runner.stopping import Widths, is_affordable, open_groups
+from harness.runner.stopping import Widths
 
 #: How the pilot samples where the plan says all, or shorter than so many seconds: enough to find broken cells and warm
 #: caches.
@@ -73,6 +75,9 @@ class WalkListener(Protocol):
     def again(self, number: int, launches: int) -> None:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
 
+    def estimate(self, estimate: RunEstimate) -> None:
+        """How long the run takes, as the pilots tell, and again after the first round."""
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
@@ -81,7 +86,8 @@ class Walk:
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where groups end
     by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
     outside. Where someone else spends the budget of claims, `until` is the round up to which each group is measured.
-    Launches that take turns hold at most `memory` bytes together, as far as their pilots tell.
+    Launches that take turns hold at most `memory` bytes together, as far as their pilots tell. `pairs` are compared: if
+    a budget does not hold all of them, the first ones are measured. `clock` gives seconds.
     """
 
     plan: Plan
@@ -95,33 +101,79 @@ class Walk:
     memory: float = math.inf
     looks: Mapping[str, int] = field(default_factory=dict)
     until: int | None = None
+    pairs: Pairs = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Launch what `finished` does not hold yet; returns all launches, old and new.
 
-        Round r of every group comes before round r + 1 of any, so that an end at any time leaves all groups equally
-        far; but the budget of claims is spent on one group after the other. A round that was interrupted is done again
-        whole: its cells are compared with one another.
+        What comes next is decided by runner/schedule.py; the budget of claims is spent on one group after the other. A
+        round that was interrupted is done again whole: its cells are compared with one another.
         """
         if self.plan.is_spent_by_group:
             return self._by_group(finished)
+        begun, before = self.clock(), sum(launch.seconds for launch in finished)
+
+        def spent() -> float:
+            return before + self.clock() - begun
+
         ledger = Ledger(self.plan, finished)
-        for number in range(self.plan.rounds + 1):
-            names = open_groups(self.plan, ledger, number, self.widths)
-            if number and not names:
-                # else the next round, with none before it to tell what it costs, would look affordable
-                self.listener.skip(sum(map(self.plan.launches, range(number, self.plan.rounds + 1))))
-                break
-            samplings = self._samplings(number, ledger)
-            for group in self._groups(number):
-                if group.name not in names or ledger.is_complete(group, number):
-                    self.listener.skip(len(self.plan.slots(group, number)))
-                    continue
-                self._round(group, number, ledger, samplings[group.name])
-                if ledger.is_to_repeat(group, number) and self._has_room(group, number, ledger):
-                    self.listener.again(number, len(group.slots))
-                    self._round(group, number, ledger, samplings[group.name])
+        for group in self.plan.groups:
+            if ledger.is_complete(group, 0):
+                self.listener.skip(len(self.plan.slots(group, 0)))
+            else:
+                self._round(group, 0, ledger, pilot_sampling(self.plan))
+        plan = affordable(self.plan, ledger.launches, self.pairs)
+        ledger = Ledger(plan, ledger.launches)
+        schedule = Schedule(plan, ledger, self.widths, spent)
+        self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
+        self._skip(plan, lambda group, number: number <= ledger.rounds(group))
+        self._estimate(plan, ledger, schedule)
+        walk = replace(self, plan=plan)
+        while step := schedule.next():
+            samplings = walk._samplings(step.number, ledger)
+            # in an order drawn from the seed: an effect across groups would otherwise meet what drifts within a round
+            for group in order(plan.seed, "", step.number, plan.groups):
+                if group in step.groups:
+                    walk._measure(group, step.number, ledger, samplings[group.name], spent)
+            if step.number == 1:
+                self._estimate(plan, ledger, schedule)
+        self._skip(plan, lambda group, number: number > ledger.rounds(group))
         return ledger.launches
+
+    def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
+        """Tell the listener of the launches of rounds that are there already, or that will not be made."""
+        numbers = range(1, self.plan.rounds + 1)
+        self.listener.skip(
+            sum(
+                len(plan.slots(group, number))
+                for group in plan.groups
+                for number in numbers
+                if is_skipped(group, number)
+            )
+        )
+
+    def _estimate(self, plan: Plan, ledger: Ledger, schedule: Schedule) -> None:
+        """Tell the listener how long the run takes, once something has told."""
+        estimate = schedule.estimate()
+        if plan is not self.plan:
+            kept = {*plan.cells}
+            estimate = replace(
+                estimate,
+                needed=needed_budget(self.plan, Ledger(self.plan, ledger.launches)),
+                left_out=[cell for cell in self.plan.cells if cell not in kept],
+            )
+        if estimate.round_seconds:
+            self.listener.estimate(estimate)
+
+    def _measure(
+        self, group: Group, number: int, ledger: Ledger, sampling: Sampling, spent: Callable[[], float]
+    ) -> None:
+        """Measure a round of a group, and once more if other processes disturbed it."""
+        self._round(group, number, ledger, sampling)
+        if ledger.is_to_repeat(group, number) and self._can_repeat(group, number, ledger, spent()):
+            self.listener.again(number, len(group.slots))
+            self._round(group, number, ledger, sampling)
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
         """Spend the budget as runner/spending.py says; the listener hears at the end of what was not needed."""
@@ -150,26 +202,18 @@ class Walk:
         for number in range(errand.rounds + 1):
             if ledger.is_complete(group, number):
                 continue
-            if number > 1 and not is_affordable(plan, ledger, ledger.seconds(number - 1, [group])):
+            if number > 1 and ledger.seconds() + ledger.seconds(number - 1, [group]) > errand.seconds:
                 break
             sampling = walk._samplings(number, ledger)[group.name]
-            walk._round(group, number, ledger, sampling)
-            if ledger.is_to_repeat(group, number) and walk._has_room(group, number, ledger):
-                self.listener.again(number, len(group.slots))
-                walk._round(group, number, ledger, sampling)
+            walk._measure(group, number, ledger, sampling, ledger.seconds)
 
-    def _groups(self, number: int) -> Sequence[Group]:
-        """The groups in the order in which round `number` takes them: drawn from the seed, as that of their cells.
-
-        An effect across groups would else meet whatever drifts within a round.
-        """
-        return order(self.plan.seed, "", number, self.plan.groups) if number else self.plan.groups
-
-    def _has_room(self, group: Group, number: int, ledger: Ledger) -> bool:
+    def _can_repeat(self, group: Group, number: int, ledger: Ledger, spent: float) -> bool:
         """Whether a repetition of the round takes no later round of all groups from the budget."""
+        if self.plan.budget_seconds is None:
+            return True
         whole = max(ledger.seconds(each, self.plan.groups) for each in (number - 1, number))
         later = (self.plan.rounds - number) * whole
-        return is_affordable(self.plan, ledger, ledger.seconds(number, [group]) + later)
+        return spent + ledger.seconds(number, [group]) + later <= self.plan.budget_seconds
 
     def profile(self) -> list[Launch]:
         """Launch every cell once under the profiler, in launches that enter no statistic; returns these.
@@ -238,7 +282,7 @@ class Walk:
         """A launch that is to begin; `thorough`: it also looks at what need be seen once."""
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
         hold = partial(self.backend.hold, self.requirements[cell.environment], job)
-        return Launching(slot, cell, hold, self.watch)
+        return Launching(slot, cell, hold, self.watch, self.clock)
 
     def _together(
         self, asked: Sequence[Launching], turns: Sequence[Sequence[int]] = (), longest: float = 0.0

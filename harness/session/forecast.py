@@ -30,9 +30,9 @@ class Outlook:
     """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
 
     It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
-    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims have the rounds that a verdict needs
-    at least, 0 where there are none. `unprepared` are the environments for which the backend `makes` something first,
-    an image; None where `unasked` says why it could not tell.
+    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
+    verdict needs at least, 0 if there are no claims and no budget was passed. `unprepared` are the environments for
+    which the backend `makes` something first, an image; None where `unasked` says why it could not tell.
     """
 
     seconds: float
@@ -91,7 +91,8 @@ def outlook(planned: Planned) -> Outlook:
     plan, slots = planned.plan, _slots(planned)
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
-    return Outlook(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if plan.claims else 0.0)
+    is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
+    return Outlook(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if is_told else 0.0)
 
 
 def _slots(planned: Planned) -> int:
@@ -107,8 +108,13 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
 
     if plan.profile_calls:
         return of_round(0, pilot_sampling(plan))
-    whole = (of_round(0, pilot_sampling(plan)) + plan.rounds * of_round(1, plan.sampling)) / slots
-    return whole if plan.budget_seconds is None else min(whole, plan.budget_seconds)
+    pilots, each = of_round(0, pilot_sampling(plan)), of_round(1, plan.sampling)
+    whole = (pilots + plan.rounds * each) / slots
+    if plan.budget_seconds is None:
+        return whole
+    # a suite's budget does not end a run before every comparison can have a verdict
+    least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * each) / slots if plan.budget_is_wish else 0.0
+    return min(whole, max(plan.budget_seconds, least))
 
 
 def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:

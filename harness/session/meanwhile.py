@@ -13,6 +13,7 @@ from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.runner.launching import Noting
+from harness.runner.schedule import RunEstimate
 from harness.runner.walk import Walk, WalkListener
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
@@ -54,8 +55,8 @@ class Pilots:
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
-                if is_making():
-                    replace(walk, plan=part).run(list(self._kept.launches))
+                if is_making():  # each by itself: one pilot of every group costs nothing beside builds
+                    replace(walk, plan=part).run([])
         made = len(self._kept.launches) - before
         if made:
             told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
@@ -93,6 +94,9 @@ class _Told(WalkListener):
 
     def again(self, number: int, launches: int) -> None:
         """Nor are they repeated."""
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        """How long the run takes is not known yet."""
 
     def end(self, launch: Launch) -> None:
         """It has ended; that it went well need not be said."""

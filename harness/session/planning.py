@@ -37,7 +37,7 @@ from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import compiled, names_on, split
 from harness.plan.gpus import Support
-from harness.plan.groups import group, is_of_launches, name_of
+from harness.plan.groups import group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
@@ -149,6 +149,11 @@ class Planned:
         unavailable = [each for each in plan.unavailable if self.group_of(each.cell) in groups]
         return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
 
+    def with_one_control(self) -> "Planned":
+        """Return the plan with an A/A control in one of its groups."""
+        groups = with_one_control(self.plan.groups, self.scenarios)
+        return replace(self, plan=replace(self.plan, groups=groups))
+
     def group_of(self, cell: Cell) -> str:
         """The name of the cell's group; empty for a claim's cell of a scenario that has no other."""
         return name_of(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
@@ -240,7 +245,16 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         cards=cards,
         refused=refused,
     )
-    return _sharded(planned, request, request.shard) if isinstance(request, Request) and request.shard else planned
+    return _part(planned, request) if isinstance(request, Request) else planned
+
+
+def _part(planned: Planned, request: Request) -> Planned:
+    """The part of a plan that is measured here, with one A/A control.
+
+    On several machines it is open which of them measures a group, so each group has a control.
+    """
+    part = _sharded(planned, request, request.shard) if request.shard else planned
+    return part if request.on else part.with_one_control()
 
 
 def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
@@ -327,6 +341,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
+        budget_is_wish=budget is not None and request.budget is None,
         margin=request.margin,
         clock=request.clock,
         interleave=interleave,

@@ -28,12 +28,13 @@ from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
 from harness.model.gpu import Card
 from harness.model.launch import BROKEN, Launch, Limits
-from harness.model.run import RULES, Machine, Plan, Run, Unavailable, stood_in
+from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.plan.groups import control
 from harness.report.sections import measured
 from harness.runner.launching import Noting, Watch
 from harness.runner.rounds import Ledger
+from harness.runner.schedule import RunEstimate, affordable
 from harness.runner.stopping import stops
 from harness.runner.walk import Walk, WalkListener
 from harness.session.jobs import JobMaker
@@ -74,6 +75,9 @@ class Listener:
 
     def again(self, number: int, launches: int) -> None:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        """How long the run takes, as the pilots tell, and again after the first round."""
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
@@ -343,7 +347,7 @@ def _launched(
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
     """Launch what is not finished, and write how it ended; last, what ended it early."""
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
-    widths = partial(sizing.widths, ready.run)
+    widths, pairs = partial(sizing.widths, ready.run), sizing.pairs(ready.run)
     ended = ready.run
     end: KeyboardInterrupt | CannotRunHereError | None = None
     if finished is None:
@@ -365,6 +369,7 @@ def _launched(
                 memory,
                 looks=sizing.looks(plan, ended.scenarios, ended.environments),
                 until=ready.until,
+                pairs=pairs,
             )
             if plan.profile_calls:
                 walk.profile()
@@ -377,7 +382,10 @@ def _launched(
         _clean(backend, ended.id, listener)
     launches = folder.read_launches(ended)
     if not plan.profile_calls:
-        ended = replace(ended, stops=stops(plan, Ledger(plan, launches), widths, interrupted=end is not None))
+        held = affordable(plan, launches, pairs)
+        found = stops(held, Ledger(held, launches), widths, interrupted=end is not None)
+        left_out = {group.name: Stop(StopReason.BUDGET, 0) for group in plan.groups if group.name not in found}
+        ended = replace(ended, stops={**found, **left_out})
         folder.write_run(ended, signed=True)
     return ended, launches, end
 
@@ -420,7 +428,9 @@ def without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planne
         cells = [cell for cell in group.cells if cell not in gone]
         again = control(cells, planned.reference) if group.control else None
         groups += [replace(group, cells=cells, control=again)] if cells else []
-    return replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
+    left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
+    was_one = sum(group.controlled for group in plan.groups if group.control) == 1
+    return left.with_one_control() if was_one else left
 
 
 def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: str, listener: Listener) -> None:

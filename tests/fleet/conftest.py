@@ -145,4 +145,8 @@ def planned(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> session.Planne
     monkeypatch.chdir(harness.root)
     axes = {"way": ["fine"], "speed": ["fast", "slow"]}
     short = {"backend": "local", "warmup": 0.0, "measure": 0.005, "seed": 1}
-    return session.plan(session.Request(scenarios=["ways"], axes=axes, rounds=2, results=Path("results"), **short))
+    request = session.Request(scenarios=["ways"], axes=axes, rounds=2, results=Path("results"), **short)  # type: ignore[arg-type]
+    found = session.plan(request)
+    # as on several machines, each of which has a control of its own
+    groups = [replace(group, controlled=True) for group in found.plan.groups]
+    return replace(found, plan=replace(found.plan, groups=groups))

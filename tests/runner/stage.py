@@ -10,6 +10,7 @@ from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
+from harness.runner.schedule import Pairs, RunEstimate
 from harness.runner.stopping import Widths
 from harness.runner.walk import Walk, Watch
 from harness.store.folder import RunFolder
@@ -20,6 +21,16 @@ REQUIREMENTS = {
 }
 
 
+class Clock:
+    """A clock that stands still until someone moves it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @dataclass
 class Answered:
     """A launch that answers at once, and takes its turns; `words` are all that the stage's launches were told."""
@@ -27,9 +38,11 @@ class Answered:
     job: Job
     answer: Callable[[], Outcome]
     words: list[tuple[Cell, str]]
+    take: Callable[[str], None] = lambda _: None
     turns: int = 0
 
     def go_on(self, word: str = "") -> bool:
+        self.take(word)
         self.words.append((self.job.cell, word))
         if not word:
             self.ended = self.answer()
@@ -43,7 +56,10 @@ class Answered:
 
 @dataclass
 class Backstage:
-    """Answers launches with what `answer` says, and keeps the jobs it was given and the words it was told."""
+    """Answers launches with what `answer` says, and keeps the jobs it was given and the words it was told.
+
+    On `clock` each launch takes the seconds that `cost` says, before the first of its turns.
+    """
 
     answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
         Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7
@@ -51,13 +67,19 @@ class Backstage:
     jobs: list[Job] = field(default_factory=list)
     words: list[tuple[Cell, str]] = field(default_factory=list)
     name: str = "backstage"
+    clock: Clock = field(default_factory=Clock)
+    cost: Callable[[Job], float] = lambda _: 0.0
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
         assert requirement.environment.name == job.cell.environment
         self.jobs.append(job)
         count = len(self.jobs)
-        yield Answered(job, lambda: self.answer(count, job), self.words)
+
+        def take(word: str) -> None:
+            self.clock.now += 0.0 if word else self.cost(job)
+
+        yield Answered(job, lambda: self.answer(count, job), self.words, take)
 
 
 def interrupted_at(number: int) -> Backstage:
@@ -74,6 +96,7 @@ def interrupted_at(number: int) -> Backstage:
 class Silent:
     def __init__(self) -> None:
         self.skipped = 0
+        self.estimates: list[RunEstimate] = []
 
     def begin(self, cell: Cell, number: int) -> None: ...
 
@@ -85,6 +108,9 @@ class Silent:
     def turn(self, number: int, turns: int) -> None: ...
 
     def again(self, number: int, launches: int) -> None: ...
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        self.estimates.append(estimate)
 
 
 def no_widths(_: Sequence[Launch]) -> dict[str, float]:
@@ -103,9 +129,12 @@ def staged(
     *,
     widths: Widths = no_widths,
     watch: Watch | None = None,
+    pairs: Pairs | None = None,
 ) -> Walk:
     """A walk over the plan."""
-    return Walk(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
+    clock = backend.clock if isinstance(backend, Backstage) else Clock()
+    walk = Walk(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
+    return replace(walk, pairs=pairs or {}, clock=clock)
 
 
 def walk(

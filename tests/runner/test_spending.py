@@ -96,6 +96,14 @@ def test_what_is_left_goes_to_the_group_that_needs_the_least_seconds() -> None:
     assert bench.errands[-3:] == [("step 2", 10), ("step 1", 6), ("step 0", 30)]
 
 
+@pytest.mark.parametrize(("budget", "rounds"), [(100.0, [2, 0]), (140.0, [2, 2]), (60.0, [0, 0])])
+def test_a_budget_that_holds_one_claim_leaves_a_whole_one(budget: float, rounds: list[int]) -> None:
+    # a round takes 32 s, and both are known after two: it does not end with one round of each
+    bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
+    whole = [count if count > 1 else 0 for count in bench.run().values()]
+    assert whole == rounds
+
+
 def test_several_lanes_have_the_budget_each() -> None:
     assert Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 3), lanes=2).run() == dict.fromkeys(ALIKE, 3)
 

@@ -10,7 +10,7 @@ import pytest
 from harness.model.launch import Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
-from harness.runner.stopping import is_affordable, open_groups, stops
+from harness.runner.stopping import open_groups, stops
 from tests.runs import launch, plan
 
 WIDE: Mapping[str, float] = {"step 0": 1.0}
@@ -74,19 +74,6 @@ def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_
 ) -> None:
     planned = replace(plan(rounds=100), claims=["T#1"], **changes)
     assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _: {"step 0": 1.0})) is open_
-
-
-@pytest.mark.parametrize(("budget", "open_"), [(10.0, True), (9.0, False)])
-def test_no_round_begins_that_would_end_after_the_budget(budget: float, open_: bool) -> None:
-    planned = replace(plan(rounds=100), budget_seconds=budget)
-    # a pilot and three rounds of two seconds each are behind, the next takes two more
-    assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _: WIDE)) is open_
-
-
-@pytest.mark.parametrize(("budget", "affordable"), [(None, True), (12.0, True), (11.9, False)])
-def test_a_repetition_stays_within_the_budget(budget: float | None, affordable: bool) -> None:
-    planned = replace(plan(rounds=100), budget_seconds=budget)
-    assert is_affordable(planned, rounds(planned, 4), 2.0) is affordable
 
 
 def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:

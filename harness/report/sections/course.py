@@ -83,7 +83,9 @@ def told(results: Results) -> str:
     order = f"in an order drawn from the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
         return f"none: no cell has anything to time, so the pilot observed everything, {order}"
-    twice = ", and the control cell of each group twice" if any(g.control for g in results.run.plan.groups) else ""
+    controls = sum(bool(group.control and group.controlled) for group in results.run.plan.groups)
+    which = "the control cell" if controls == 1 else "the control cell of each group that has one"
+    twice = f", and {which} twice" if controls else ""
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
     first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
     return (

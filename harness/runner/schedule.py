@@ -1,0 +1,222 @@
+"""Which round of which groups comes next, and when a run ends: by its rounds, its precision or its budget.
+
+A verdict needs `FEWEST_ROUNDS` rounds, so a run never ends with fewer of everything. If the budget holds these rounds
+of all groups, every group has round r before any has round r + 1. Otherwise groups are finished one at a time, the
+cheapest first. The budget of a suite is a wish, which a slow machine exceeds until every group has these rounds. A
+budget that was passed on the command line is kept: only what it holds is measured.
+
+Everything here follows from the launches and from what they took, so a resumed run decides as an uninterrupted one.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis import sizing
+from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.launch import Launch
+from harness.model.run import Group, Plan
+from harness.model.scenario import Cell
+from harness.runner.rounds import Ledger
+from harness.runner.stopping import Widths, open_groups
+
+#: A budget may be exceeded by this share if that completes what a verdict needs.
+TOLERANCE = 0.1
+
+#: Between two samples of turns a launch makes untimed calls, and in the end it takes some samples alone: it takes about
+#: so many times as long as it measures.
+UNMEASURED = 2.0
+
+#: A launch measures so many samples at least, however long they take: three turns, and one alone.
+FEWEST_CALLS = 4
+
+#: By group, the pairs of cells that are compared, in the order of the tables.
+Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is launched next: round `number` of each of the `groups`."""
+
+    number: int
+    groups: Sequence[Group]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """How long a run takes on this machine, as far as its launches have told; all lengths are in seconds.
+
+    One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last: then every
+    group that is measured has at least `rounds` rounds. If a budget that was passed does not hold what a verdict of
+    every comparison needs, `needed` is the budget that does, and `left_out` are the cells that are not measured.
+    """
+
+    round_seconds: float
+    rounds: int
+    seconds: float
+    needed: float | None = None
+    left_out: Collection[Cell] = ()
+
+
+class Schedule:
+    """What comes next in a run that does not spend its budget on claims; `spent` gives the seconds of it so far."""
+
+    def __init__(self, plan: Plan, ledger: Ledger, widths: Widths, spent: Callable[[], float]) -> None:
+        self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
+        self._fewest = min(plan.rounds, FEWEST_ROUNDS)
+
+    def next(self) -> Step | None:
+        """Return what to launch next; None if the run has ended."""
+        able = [group for group in self._plan.groups if self._can_go_on(group)]
+        short = [group for group in able if self._rounds(group) < self._fewest]
+        if not short:
+            return self._together(able)
+        # after the first round of all groups it is known what a round of each costs
+        is_unknown = self._plan.budget_is_wish and not all(map(self._rounds, short))
+        if is_unknown or sum(map(self._rest, short)) <= self._left:
+            return self._lowest(short)
+        return self._one(short)
+
+    def estimate(self) -> RunEstimate:
+        """Return how long the run takes and what it reaches, from what its launches have taken so far."""
+        plan, budget = self._plan, self._plan.budget_seconds
+        able = [group for group in plan.groups if self._can_go_on(group)]
+        done = min((self._rounds(group) for group in able), default=self._fewest)
+        each, spent = sum(map(self._round_seconds, able)), self._spent()
+        if budget is None:
+            rounds = plan.rounds
+        else:
+            holds = done + int(max(0.0, budget - spent) / each) if each else plan.rounds
+            rounds = min(plan.rounds, max(self._fewest, holds))
+        seconds = spent + sum((rounds - self._rounds(group)) * self._round_seconds(group) for group in able)
+        if budget is None or plan.budget_is_wish or seconds <= budget * (1.0 + TOLERANCE):
+            return RunEstimate(each, rounds, seconds)
+        return RunEstimate(each, rounds, budget, needed=seconds)
+
+    def _can_go_on(self, group: Group) -> bool:
+        rounds = self._rounds(group)
+        return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
+
+    def _together(self, able: Sequence[Group]) -> Step | None:
+        """The next round of all groups that are not known well enough, if the budget holds it."""
+        rounds = sorted({self._rounds(group) for group in able})
+        for number in (each + 1 for each in rounds):
+            names = open_groups(self._plan, self._ledger, number, self._widths)
+            chosen = [group for group in able if group.name in names and self._rounds(group) + 1 == number]
+            if chosen:
+                holds = sum(map(self._round_seconds, chosen)) <= self._left
+                return Step(number, chosen) if holds else None
+        return None
+
+    def _lowest(self, groups: Sequence[Group]) -> Step:
+        """The lowest round that some of the groups lack."""
+        number = min(map(self._rounds, groups)) + 1
+        return Step(number, [group for group in groups if self._rounds(group) + 1 == number])
+
+    def _one(self, short: Sequence[Group]) -> Step | None:
+        """The next round of the group that is finished soonest, of those that the budget holds."""
+        limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
+        cheapest = min(short, key=self._rest)  # of several the first, in the plan's order
+        has_numbers = any(map(self._rounds, self._plan.groups))
+        if self._rest(cheapest) > limit and has_numbers:  # a run without a number is worth nothing
+            return None
+        return Step(self._rounds(cheapest) + 1, [cheapest])
+
+    def _rest(self, group: Group) -> float:
+        """How many seconds the rounds take that a verdict still needs."""
+        return (self._fewest - self._rounds(group)) * self._round_seconds(group)
+
+    def _round_seconds(self, group: Group) -> float:
+        """How many seconds a round of the group takes: as the last one did, before it as its pilots tell."""
+        rounds, ledger = self._rounds(group), self._ledger
+        if not rounds:
+            return round_seconds(self._plan, ledger, group)
+        launched = ledger.seconds()
+        # what passes between launches is in no launch's seconds
+        between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
+        return ledger.seconds(rounds, [group]) * between
+
+    def _rounds(self, group: Group) -> int:
+        return self._ledger.rounds(group)
+
+    @property
+    def _left(self) -> float:
+        budget = self._plan.budget_seconds
+        return math.inf if budget is None else budget - self._spent()
+
+
+def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
+    """Return the plan with those groups and cells alone of which its budget holds the rounds that a verdict needs.
+
+    A suite's budget takes nothing away, and neither does one that is spent on claims. Groups are taken by what a round
+    of them costs, the cheapest first; of the first that is too expensive as many cells as the budget holds, in the
+    order of its `pairs`. What launches cost is estimated from the pilots alone, so that this stays the same for the
+    whole run. At least one pair is left.
+    """
+    pilots = [launch for launch in launches if launch.round == 0]
+    if plan.budget_seconds is None or plan.budget_is_wish or plan.is_spent_by_group or not pilots:
+        return plan
+    ledger, fewest = Ledger(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
+    left = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()
+    chosen: dict[str, Group] = {}
+    for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
+        cost = fewest * round_seconds(plan, ledger, group)
+        if cost > left:
+            part = _part(group, pairs.get(group.name, ()), int(left / cost * len(group.slots)), is_first=not chosen)
+            chosen |= {group.name: part} if part else {}
+            break
+        chosen[group.name] = group
+        left -= cost
+    return replace(plan, groups=[chosen[group.name] for group in plan.groups if group.name in chosen])
+
+
+def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
+    """The group with the cells of its first pairs, in so many launches per round; None if there is not even one."""
+    cells: set[Cell] = set()
+    control = 1 if group.control and group.controlled else 0
+    for pair in pairs or [(group.cells[0], group.cells[-1])]:
+        if len(cells.union(pair)) + control > launches and (cells or not is_first):
+            break
+        cells |= {*pair}
+    kept = [cell for cell in group.cells if cell in cells]
+    if not kept:
+        return None
+    again = group.control if group.control in cells else kept[0]
+    return replace(group, cells=kept, control=again if group.control and len(kept) > 1 else None)
+
+
+def needed_budget(plan: Plan, ledger: Ledger) -> float:
+    """Return how many seconds the launches so far and the rounds that a verdict of every comparison needs take."""
+    fewest = min(plan.rounds, FEWEST_ROUNDS)
+    pilots = ledger.seconds(0, plan.groups)
+    return pilots + sum(fewest * round_seconds(plan, ledger, group) for group in plan.groups)
+
+
+def round_seconds(plan: Plan, ledger: Ledger, group: Group) -> float:
+    """Return how many seconds a round of a group takes that was not measured yet, as the pilots tell.
+
+    A launch takes what a pilot took to start, that of its own group and environment if there is one, and then it warms
+    up and measures: for as long as the plan says, or for the fewest calls that it makes if they take longer.
+    """
+    pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
+    if not pilots:
+        return 0.0
+    sampling = sizing.samplings(plan.sampling, [group.name], ledger.launches)[group.name]
+    planned = sampling.measure_seconds or 0.0
+    planned *= UNMEASURED if plan.in_turns(group) else 1.0
+
+    def seconds(cell: Cell) -> float:
+        own = [pilot for pilot in pilots if pilot.group == group.name] or pilots
+        alike = [pilot for pilot in own if pilot.cell.environment == cell.environment] or own
+        started = max(_started(pilot) for pilot in alike)
+        call = max(statistics.fmean(each.seconds for each in pilot.samples) for pilot in alike)
+        return started + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)
+
+    return sum(seconds(cell) for cell, _ in group.slots)
+
+
+def _started(pilot: Launch) -> float:
+    """What of a pilot's seconds was neither warm-up nor measuring."""
+    own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
+    return max(0.0, pilot.seconds - own)

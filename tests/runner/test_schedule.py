@@ -1,0 +1,182 @@
+"""How the budget of a run is spent on machines that are fast, slow and very slow: on a simulated clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from harness.model.launch import Job, Launch, Outcome, Sample, Status
+from harness.model.run import Group, Plan, Stop, StopReason
+from harness.model.scenario import Cell
+from harness.runner.rounds import Ledger
+from harness.runner.schedule import affordable
+from harness.runner.stopping import stops
+from harness.store.folder import RunFolder
+from tests import runs
+from tests.runner.stage import Backstage, Silent, staged
+
+#: What a launch takes until it measures, in seconds.
+MACHINES = {"fast": 1.0, "slow": 2.3, "very slow": 12.0}
+
+#: By a group's place, how many times as long its launches take there.
+ALIKE: Mapping[str, float] = {}
+ONE_DEAR: Mapping[str, float] = {"1": 10.0}
+
+
+def plan(budget: float | None, *, is_wish: bool, rounds: int = 8, groups: int = 3) -> Plan:
+    """Groups of four cells, of which the first is the control of the first group alone."""
+    made = [
+        replace(group, cells=_cells(group), control=_cells(group)[0], controlled=not place)
+        for place, group in enumerate(runs.plan(rounds, groups).groups)
+    ]
+    return replace(runs.plan(rounds), groups=made, budget_seconds=budget, budget_is_wish=is_wish)
+
+
+def _cells(group: Group) -> list[Cell]:
+    return [replace(cell, axes={**cell.axes, "api": api}) for api in ("keras", "tf.keras") for cell in group.cells]
+
+
+PAIRS = {
+    group.name: [(other, group.cells[0]) for other in group.cells[1:]] for group in plan(None, is_wish=True).groups
+}
+
+
+@dataclass
+class Machine:
+    """A run on a machine whose launches take `start` seconds, and so many times as long in some groups."""
+
+    start: float
+    dear: Mapping[str, float] = field(default_factory=dict)
+
+    def cost(self, job: Job) -> float:
+        sampling = job.sampling
+        lengths = (sampling.warmup_seconds or 0.0) + (sampling.measure_seconds or 0.0)
+        return self.start * self.dear.get(job.cell.axes["mode"], 1.0) + lengths
+
+    def backstage(self, until: int | None = None) -> Backstage:
+        def answer(count: int, job: Job) -> Outcome:
+            if count == until:
+                raise KeyboardInterrupt
+            sampling = job.sampling
+            sample = Sample(sampling.measure_seconds or 0.0, 100)
+            warmup = sampling.warmup_seconds or 0.0
+            return Outcome(Status.OK, phases={"warm up": warmup}, samples=[sample], calls_per_sample=7)
+
+        return Backstage(answer, cost=self.cost)
+
+    def run(self, folder: RunFolder, planned: Plan) -> "Ended":
+        silent, backstage = Silent(), self.backstage()
+        launches = staged(folder, backstage, planned, silent, pairs=PAIRS).run([])
+        assert len(launches) + silent.skipped == planned.all_launches
+        return Ended(planned, launches, silent, backstage.clock.now)
+
+
+@dataclass
+class Ended:
+    plan: Plan
+    launches: list[Launch]
+    listener: Silent
+    seconds: float
+
+    @property
+    def rounds(self) -> list[int]:
+        """How many rounds each group has, of the cells that were chosen."""
+        held = affordable(self.plan, self.launches, PAIRS)
+        ledger = Ledger(held, self.launches)
+        by_name = {group.name: ledger.rounds(group) for group in held.groups}
+        return [by_name.get(group.name, 0) for group in self.plan.groups]
+
+    @property
+    def order(self) -> list[tuple[str, int]]:
+        return list(dict.fromkeys((launch.group[-1], launch.round) for launch in self.launches if launch.round))
+
+
+@pytest.mark.parametrize("dear", [ALIKE, ONE_DEAR])
+@pytest.mark.parametrize("start", MACHINES.values(), ids=MACHINES)
+def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_was_announced(
+    folder: RunFolder, start: float, dear: Mapping[str, float]
+) -> None:
+    ended = Machine(start, dear).run(folder, plan(120.0, is_wish=True))
+    assert min(ended.rounds) >= 3
+    _, second = ended.listener.estimates
+    assert ended.seconds == pytest.approx(second.seconds, rel=0.2)
+    assert second.rounds == min(ended.rounds)
+    assert second.needed is None
+
+
+@pytest.mark.parametrize("start", MACHINES.values(), ids=MACHINES)
+def test_where_groups_cost_alike_the_pilots_tell_already_how_long_it_takes(folder: RunFolder, start: float) -> None:
+    ended = Machine(start).run(folder, plan(120.0, is_wish=True))
+    assert ended.seconds == pytest.approx(ended.listener.estimates[0].seconds, rel=0.2)
+
+
+def test_a_budget_that_holds_them_gives_all_groups_equally_many_rounds(folder: RunFolder) -> None:
+    ended = Machine(MACHINES["fast"]).run(folder, plan(170.0, is_wish=True))
+    assert [number for _, number in ended.order] == sorted(number for _, number in ended.order)
+    assert ended.rounds == [5, 5, 5]
+    assert ended.seconds <= 170.0
+
+
+def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time(folder: RunFolder) -> None:
+    ended = Machine(MACHINES["slow"], ONE_DEAR).run(folder, plan(120.0, is_wish=True))
+    # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
+    assert ended.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]
+    assert ended.rounds == [3, 3, 3]
+
+
+@pytest.mark.parametrize("dear", [ALIKE, ONE_DEAR])
+@pytest.mark.parametrize("budget", [30.0, 60.0, 120.0, 240.0, 600.0])
+@pytest.mark.parametrize("start", MACHINES.values(), ids=MACHINES)
+def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(
+    folder: RunFolder, start: float, budget: float, dear: Mapping[str, float]
+) -> None:
+    ended = Machine(start, dear).run(folder, plan(budget, is_wish=False))
+    first, *_ = ended.listener.estimates
+    if ended.seconds > 1.1 * budget:  # one round of one pair, since a run without a number is worth nothing
+        assert first.needed
+        assert max(ended.rounds) == 1
+        assert len({launch.cell for launch in ended.launches if launch.round}) == 2
+    if 0 < max(ended.rounds) < 3 or 0 in ended.rounds:
+        assert any(estimate.needed for estimate in ended.listener.estimates)
+    assert max(ended.rounds) >= 1
+
+
+def test_the_budget_that_is_needed_is_enough(folder: RunFolder) -> None:
+    machine = Machine(MACHINES["slow"])
+    short = machine.run(folder, plan(60.0, is_wish=False))
+    needed = short.listener.estimates[0].needed
+    assert needed
+    assert min(machine.run(folder, plan(needed, is_wish=False)).rounds) == 3
+
+
+def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured(folder: RunFolder) -> None:
+    # three rounds of four launches are 46 s, and of two 23 s
+    ended = Machine(MACHINES["slow"]).run(folder, plan(75.0, is_wish=False))
+    _, second, third = ended.plan.groups
+    measured = {launch.cell for launch in ended.launches if launch.round}
+    assert measured == {*second.cells, *third.cells[:2]}
+    assert {*ended.listener.estimates[0].left_out} == {*ended.plan.cells} - measured
+    held = affordable(ended.plan, ended.launches, PAIRS)
+    found = stops(held, Ledger(held, ended.launches), lambda _: {}, interrupted=False)
+    assert found == {second.name: Stop(StopReason.BUDGET, 3), third.name: Stop(StopReason.BUDGET, 3)}
+
+
+@pytest.mark.parametrize("is_wish", [True, False])
+@pytest.mark.parametrize("until", [1, 3, 6, 9, 17, 23])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(folder: RunFolder, until: int, is_wish: bool) -> None:
+    machine, planned = Machine(MACHINES["slow"], ONE_DEAR), plan(300.0, is_wish=is_wish)
+    whole = machine.run(folder, planned)
+    for path in folder.path.iterdir():
+        path.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        staged(folder, machine.backstage(until), planned, pairs=PAIRS).run([])
+    before = folder.read_launches()
+    after = staged(folder, machine.backstage(), planned, pairs=PAIRS).run(before)
+    assert after[: len(before)] == before
+    assert Ended(planned, after, Silent(), 0.0).rounds == whole.rounds
+
+
+def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any(folder: RunFolder) -> None:
+    ended = Machine(MACHINES["very slow"], ONE_DEAR).run(folder, plan(None, is_wish=False, rounds=4))
+    assert [number for _, number in ended.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+    assert ended.listener.estimates[-1].rounds == 4
