@@ -116,9 +116,9 @@ CONVOLUTIONS = {
     ],
 }
 
-# Batches in one `fit` of fit_epoch, by the larger of model and data: many, because in graph mode the set-up of a `fit`
-# on a dataset costs as much as 15 small steps, but few enough for several samples in seconds.
-EPOCH_BATCHES = {"small": 50, "medium": 10, "large": 4}
+# Batches in one `fit` of fit_epoch, by the larger of model and data: several, because in graph mode the set-up of a
+# `fit` on a dataset costs as much as 15 small steps, but few enough for three samples in a second on a slow machine.
+EPOCH_BATCHES = {"small": 20, "medium": 10, "large": 4}
 # The most batches that are held as one array, by data: half a gigabyte of float32, which TensorFlow copies again.
 ARRAY_BATCHES = {"small": 200, "medium": 50, "large": 10}
 # A GPU's clocks and algorithm choices settle in the first iterations, which the source leaves out.

@@ -31,8 +31,9 @@ SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=BRIEF, measure_s
 LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
 #: Turns end early where the slowest launch's have taken so many seconds, or so many times as long as it was to measure,
-#: if that is longer.
-TURNS_SECONDS, TURNS_PATIENCE = 3.0, 3.0
+#: Turns end early, after three at least, if the slowest launch's have taken so many times as long as its samples were
+#: to take: launches of slow calls make three turns.
+TURNS_PATIENCE = 2.0
 
 #: Alone, after its turns, a launch takes this share of as many samples: in so many stretches, so that what the machine
 #: does meanwhile meets all cells; in one where the turns were few, as those of slow steps are.
@@ -245,7 +246,7 @@ class Walk:
                     self.listener.skip(1)
                 place += 1
             turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
-            longest = max(TURNS_SECONDS, TURNS_PATIENCE * (sampling.measure_seconds or 0.0))
+            longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
             done = self._together(begun, turns if len(begun) > 1 else (), longest)
             for launch in done:
                 ledger.add(launch)

@@ -84,7 +84,7 @@ class TimeBounded:
     def _warm_up(self, step, fetch, clock):
         """The calls that make a sample, the calls made, and the seconds of one in the last batch.
 
-        There are at least two batches, unless the step is slow.
+        There are at least two batches, unless an earlier launch has found that the step is slow.
         """
         calls = self.calls_per_sample or 1
         made = 0
@@ -98,7 +98,8 @@ class TimeBounded:
             if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
                 calls = grown(calls, taken.seconds, self.sample_seconds)
             else:
-                settled = each >= SETTLED * before
+                # an earlier launch has found that a call is a sample: there is nothing to find out
+                settled = each >= SETTLED * before or (self.calls_per_sample == 1 and each >= LONG)
                 if elapsed >= self.warmup_seconds * (1 if settled else PATIENCE):
                     return calls, made, each
             before = each

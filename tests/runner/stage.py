@@ -58,7 +58,7 @@ class Answered:
 class Backstage:
     """Answers launches with what `answer` says, and keeps the jobs it was given and the words it was told.
 
-    On `clock` each launch takes the seconds that `cost` says, before the first of its turns.
+    On `clock` each launch takes the seconds that `cost` says until it waits for its turns, and `turn` in each of them.
     """
 
     answer: Callable[[int, Job], Outcome] = lambda _, job: Outcome(
@@ -69,6 +69,7 @@ class Backstage:
     name: str = "backstage"
     clock: Clock = field(default_factory=Clock)
     cost: Callable[[Job], float] = lambda _: 0.0
+    turn: float = 0.0
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
@@ -77,7 +78,7 @@ class Backstage:
         count = len(self.jobs)
 
         def take(word: str) -> None:
-            self.clock.now += 0.0 if word else self.cost(job)
+            self.clock.now += self.turn if word == "turn" else 0.0 if word else self.cost(job)
 
         yield Answered(job, lambda: self.answer(count, job), self.words, take)
 

@@ -108,11 +108,10 @@ def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost(
         assert Counter(launch.status for launch in whole) == {Status.OK: 3}
 
 
-def test_a_launch_whose_turns_take_long_ends_them_for_all(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.runner.walk.TURNS_SECONDS", 0.0)
-    monkeypatch.setattr("harness.runner.walk.TURNS_PATIENCE", 0.0)
-    launches = of_round(walk(folder, Backstage(), plan(rounds=1)), 1)
-    assert [len(launch.places) for launch in launches] == [3] * 3
+@pytest.mark.parametrize(("seconds", "turns"), [(0.05, TURNS), (0.3, 3), (3.0, 3)])
+def test_launches_of_slow_calls_make_three_turns(folder: RunFolder, seconds: float, turns: int) -> None:
+    launches = of_round(walk(folder, Backstage(turn=seconds), plan(rounds=1)), 1)
+    assert [len(launch.places) for launch in launches] == [turns] * 3
 
 
 def held(count: int, _: Job) -> Outcome:

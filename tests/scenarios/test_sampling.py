@@ -102,6 +102,13 @@ def test_a_step_that_is_slow_for_ever_is_not_warmed_up_for_ever():
     assert work.phases["warm up"] == 1
 
 
+@pytest.mark.parametrize(("calls", "expected"), [(None, 2), (1, 1)])
+def test_a_slow_step_that_is_known_to_be_slow_is_warmed_up_by_one_call(calls, expected):
+    work = Work(0.3)
+    work.run(TimeBounded(0.1, 1.0, 0.05, calls_per_sample=calls))
+    assert work.phases["warm up"] == expected
+
+
 def test_sampling_goes_on_until_the_time_is_measured():
     measurement = Work(0.005).run(TimeBounded(0.5, 1.0, 0.05))
     assert 1.0 <= sum(lengths(measurement)) < 1.0 + lengths(measurement)[-1] + 1e-9
