@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +108,7 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
         return None
     cells = [points[point] for point in product(*kept.values())]
     rounds = sorted(set.intersection(*(set(found.series[cell]) for cell in cells)))
-    if not rounds:
+    if not rounds or not _is_together(cells, rounds, found):
         return None
     varying = {axis: levels for axis, levels in kept.items() if len(levels) > 1}
     logs = np.log([[found.series[cell][number] for cell in cells] for number in rounds])
@@ -125,6 +125,20 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
         unchecked=_unchecked(table, cells),
         machine=machine,
     )
+
+
+def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) -> bool:
+    """Whether the cells are of one group, or round r of all their groups was measured before any had the next one.
+
+    If groups were measured one after the other, an effect across them would hold what the machine did meanwhile.
+    """
+    if len({found.groups.get(cell) for cell in cells}) == 1:
+        return True
+    starts = {
+        number: [launch.started for cell in cells for launch in found.numbers[cell] if launch.round == number]
+        for number in rounds
+    }
+    return all(max(starts[one]) <= min(starts[other]) for one, other in pairwise(rounds))
 
 
 def _odd(table: ScenarioTable) -> set[Cell]:

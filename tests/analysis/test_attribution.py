@@ -65,6 +65,23 @@ def test_effects_of_a_complete_design():
     assert found.judged
 
 
+def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_them():
+    asked, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
+
+    def begun(first, second):
+        return [replace(each, started=f"2026-01-01T{first(each)}-{second(each)}") for each in launches]
+
+    groups = [group.name for group in asked.plan.groups]
+    assert len(groups) == 2
+    place, number = (lambda each: groups.index(each.group)), (lambda each: each.round)
+    assert made(asked, begun(number, place))
+    assert not made(asked, begun(place, number))
+    # the effects within one group are told all the same
+    within = [each for each in MEMBERS if each.axes["call"] == "fit"]
+    alone = [replace(each, started=str(place)) for place, each in enumerate(rounds(seconds(within), spread=0.0))]
+    assert made(run(within), alone)
+
+
 def test_the_base_is_the_runs_reference_and_the_headers_first_value():
     (found,) = made(run(MEMBERS, reference="tf2.0"), rounds(seconds(MEMBERS)))
     assert [(effect.changes[0].level, effect.changes[0].base) for effect in found.effects[:3]] == [
