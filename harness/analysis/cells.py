@@ -22,8 +22,8 @@ STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
 
-#: Why a cell was not launched whose group the budget did not reach, and the advice.
-OUT_OF_BUDGET = "the budget ended", "Type a longer --budget, or select less."
+#: Why a cell was not launched that the budget did not reach.
+OUT_OF_BUDGET = "the budget ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
     if launch:
         return launch.error[:REASON_CHARACTERS], launch.advice
     stop = found.stops.get(found.groups.get(cell, ""))
-    return OUT_OF_BUDGET if stop and stop.reason is StopReason.BUDGET else ("", "")
+    return OUT_OF_BUDGET if stop and stop.reason is StopReason.BUDGET else "", ""
 
 
 def _stderr(cells: Sequence[Cell], found: Lookup) -> str:

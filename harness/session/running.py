@@ -382,12 +382,19 @@ def _launched(
         _clean(backend, ended.id, listener)
     launches = folder.read_launches(ended)
     if not plan.profile_calls:
-        held = affordable(plan, launches, pairs)
+        held, names = affordable(plan, launches, pairs), [group.name for group in plan.groups]
         found = stops(held, Ledger(held, launches), widths, interrupted=end is not None)
-        left_out = {group.name: Stop(StopReason.BUDGET, 0) for group in plan.groups if group.name not in found}
-        ended = replace(ended, stops={**found, **left_out})
+        whole = {group.name for group in held.groups if group in plan.groups}
+        ended = replace(ended, stops={name: _stop(found.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
     return ended, launches, end
+
+
+def _stop(found: Stop | None, *, is_whole: bool) -> Stop:
+    """How a group ended: by the budget if that left some or all of its cells out."""
+    if found is None:
+        return Stop(StopReason.BUDGET, 0)
+    return found if is_whole or found.reason is not StopReason.ROUNDS else replace(found, reason=StopReason.BUDGET)
 
 
 def _clean(backend: Backend, run: str, listener: Listener) -> None:

@@ -107,11 +107,12 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
         return f"{_span(stop.rounds)} in every group, as planned"
     width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
+    budget = f"budget{budget} that the suite asks for" if plan.budget_is_wish else f"budget{budget}"
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
         StopReason.ROUNDS: f"{after}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
         StopReason.PRECISION: f"at {width} {after}",
-        StopReason.BUDGET: f"when the budget{budget} ended, {after}{early}",
+        StopReason.BUDGET: f"when the {budget} ended, {after}{early}",
         StopReason.OBSERVED: f"{after}, as its cells observe and have nothing to time",
         StopReason.NO_NUMBERS: f"{after}, as no cell had a number",
         StopReason.INTERRUPTED: f"when the run was interrupted, {after}",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.analysis.cells import Missing
+from harness.analysis.cells import OUT_OF_BUDGET, Missing
 from harness.analysis.cover import Box, cover
 from harness.analysis.results import Results
 from harness.model.launch import Status
@@ -81,8 +81,11 @@ def reason(of: Missing) -> str:
 
 
 def advice(run: Run, of: Missing) -> str:
-    """What to do about it; empty where nothing is known to help."""
-    return of.advice or (f"Go on with: harness matrix --resume {run.shown_folder}" if _was_interrupted(of) else "")
+    """What to do about it; empty if nothing is known to help."""
+    budget = " --budget 10m" if of.reason == OUT_OF_BUDGET else ""
+    return of.advice or (
+        f"Continue with: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(of) else ""
+    )
 
 
 def _was_interrupted(of: Missing) -> bool:

@@ -67,7 +67,7 @@ def test_cells_beyond_the_names_are_counted():
 def test_a_run_that_ended_early_says_how_to_go_on():
     told = only(run(), [])
     assert told["why"] == "The run ended before a launch that counts."
-    assert told["what to do"] == "Go on with: harness matrix --resume results/2026-11-21T04-10-00Z-3f2a"
+    assert told["what to do"] == "Continue with: harness matrix --resume results/2026-11-21T04-10-00Z-3f2a"
     assert only(run(folder="/tmp/x"), [])["what to do"].endswith(" --resume /tmp/x")
 
 
