@@ -11,6 +11,12 @@ import psutil
 from harness.machine import sysfs
 from harness.model import gpu
 
+#: A control group's limit of memory, what it holds, and what of that are files not in use: of version 2 and version 1.
+MEMORY_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
 
 def facts() -> dict[str, Any]:
     """CPU model, cores (what this process may use), memory in bytes, kernel, system, and the harness's own Python."""
@@ -24,9 +30,19 @@ def facts() -> dict[str, Any]:
     }
 
 
-def free_memory() -> int:
-    """The bytes that processes can get now, without swapping."""
-    return int(psutil.virtual_memory().available)
+def free_memory(root: Path = Path("/")) -> int:
+    """Return the bytes that processes can get now, without swapping: of the machine, and of their control groups.
+
+    What a group holds of files that are not in use counts as free.
+    """
+    free = [int(psutil.virtual_memory().available)]
+    for folder in sysfs.control_groups(root, "memory"):
+        for limit, usage, unused in MEMORY_FILES:
+            most, used = sysfs.integer(folder / limit), sysfs.integer(folder / usage)
+            if most is not None and used is not None:
+                numbers = dict(line.split()[:2] for line in (sysfs.text(folder / "memory.stat") or "").splitlines())
+                free.append(max(0, most - used + int(numbers.get(unused, 0))))
+    return min(free)
 
 
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

@@ -1,7 +1,8 @@
 """The kernel's small files: a line or a number each. What cannot be read is None, never a guess."""
 
 import contextlib
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 from harness.model.texts import parse_cpus
 
@@ -27,6 +28,23 @@ def cpu_list(path: Path) -> frozenset[int] | None:
     with contextlib.suppress(ValueError):
         return None if listed is None else parse_cpus(listed)
     return None
+
+
+def control_groups(root: Path, controller: str) -> Iterator[Path]:
+    """The folders of this process's control group and of those above it, in each hierarchy that may have a controller.
+
+    `controller` is `cpu` or `memory`; `root` is `/`. Some of the folders may not exist.
+    """
+    for line in (text(root / "proc/self/cgroup") or "").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if controllers and controller not in controllers.split(","):
+            continue
+        mounts = [controllers, controller] if controllers else ["", "unified"]
+        inside = PurePosixPath(path.lstrip("/"))
+        for mount in mounts:
+            # a group of a namespace is shown from the root, and may lie outside what is mounted
+            for part in (inside, *inside.parents):
+                yield root / "sys/fs/cgroup" / mount / part
 
 
 def printable(name: str) -> str:

@@ -1,4 +1,8 @@
-from harness.machine.host import differing, facts
+from pathlib import Path
+
+import pytest
+
+from harness.machine.host import MEMORY_FILES, differing, facts, free_memory
 
 
 def test_the_facts_a_reader_needs_are_there() -> None:
@@ -6,6 +10,21 @@ def test_the_facts_a_reader_needs_are_there() -> None:
     assert {"cpu", "cores", "memory_bytes", "kernel", "system", "harness_python"} <= set(found)
     assert found["cores"] >= 1
     assert found["memory_bytes"] > 2**20
+
+
+@pytest.mark.parametrize(("version", "line", "mount"), [(0, "0::/a/b", ""), (1, "4:memory:/a/b", "memory")])
+def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path: Path, version: int, line: str, mount: str) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(f"{line}\n3:cpuset:/\n")
+    assert free_memory(tmp_path) > 2**20
+    above = tmp_path / "sys/fs/cgroup" / mount / "a"
+    (above / "b").mkdir(parents=True)
+    limit, usage, unused = MEMORY_FILES[version]
+    (above / "b" / limit).write_text("max")
+    (above / limit).write_text("2000000")
+    (above / usage).write_text("1500000")
+    (above / "memory.stat").write_text(f"anon 7\n{unused} 300000")
+    assert free_memory(tmp_path) == 800000
 
 
 def test_a_machine_is_the_same_as_itself_and_another_differs_by_its_facts() -> None:

@@ -4,8 +4,8 @@ The battery is read here: psutil takes a wireless mouse's for the machine's.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.machine import sysfs
@@ -271,24 +271,10 @@ def cpu_quota(period: Period) -> CheckResult:
 def read_quota(root: Path) -> tuple[bool, float | None]:
     """Whether the control group was found, and how many CPUs it and those above it may use (None: no limit)."""
     found, quotas = False, []
-    for folder in _groups(root):
+    for folder in sysfs.control_groups(root, "cpu"):
         found = found or folder.is_dir()
         quotas += [quota for quota in (_quota_v2(folder), _quota_v1(folder)) if quota is not None]
     return found, min(quotas, default=None)
-
-
-def _groups(root: Path) -> Iterator[Path]:
-    """The control group's folder and those above it, in each hierarchy that may limit CPUs."""
-    for line in (sysfs.text(root / "proc/self/cgroup") or "").splitlines():
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        mounts = [controllers, "cpu"] if controllers else ["", "unified"]
-        inside = PurePosixPath(path.lstrip("/"))
-        for mount in mounts:
-            # a group of a namespace is shown from the root, and may lie outside what is mounted
-            for part in (inside, *inside.parents):
-                yield root / "sys/fs/cgroup" / mount / part
 
 
 def _quota_v2(folder: Path) -> float | None:
