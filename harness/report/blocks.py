@@ -211,6 +211,21 @@ def pictures(sections: Iterable[Section]) -> list[Picture]:
     return [block.picture for section in sections for block in within(section.blocks) if isinstance(block, Figure)]
 
 
+def without_pictures(sections: Sequence[Section], why: str) -> list[Section]:
+    """The sections without their charts; the first one ends with `why` they have none."""
+
+    def plain(blocks: Iterable[Block]) -> Iterator[Block]:
+        for block in blocks:
+            if isinstance(block, Folded):
+                inside = list(plain(block.blocks))
+                yield from [replace(block, blocks=inside)] if inside else []
+            elif not isinstance(block, Figure):
+                yield block
+
+    found = [replace(section, blocks=list(plain(section.blocks))) for section in sections]
+    return [replace(found[0], blocks=[*found[0].blocks, Text(why, where=FILES)]), *found[1:]] if found else []
+
+
 Row = TypeVar("Row")
 
 

@@ -6,8 +6,15 @@ from pathlib import Path
 
 from harness.analysis.results import Results
 from harness.report import markdown, profiles
-from harness.report.blocks import Section, pictures
+from harness.report.blocks import Section, pictures, without_pictures
+from harness.report.charts.drawing import DrawingError
 from harness.report.html import page
+
+#: What a report says that has no charts.
+NO_CHARTS = (
+    "This report has no charts: what draws them did not get the memory that it needs, of which it reserves much more "
+    "than it uses. To make it again with charts, raise the limit (`ulimit -v unlimited`) and run `harness report`."
+)
 
 
 def made(
@@ -17,11 +24,15 @@ def made(
 
     `full`: report.md holds everything, however long. `cache` is a folder for what can be made again.
     """
-    # what draws is no Python: it works beside it
+    # another process draws, beside this one
     with ThreadPoolExecutor(max_workers=1) as beside:
         drawing = {picture.file: beside.submit(picture.svg) for picture in pictures(sections)}
         texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
-        return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
+        try:
+            return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
+        except DrawingError:
+            plain = without_pictures(sections, NO_CHARTS)
+            return {**_texts(results, plain, full), "report.html": page.render(results, plain, cache=cache)}
 
 
 def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:

@@ -341,7 +341,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
-        budget_is_wish=budget is not None and request.budget is None,
+        budget_is_wish=budget is not None and (request.budget is None or request.budget_is_wish),
         margin=request.margin,
         clock=request.clock,
         interleave=interleave,

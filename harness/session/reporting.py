@@ -1,10 +1,10 @@
 """Stored runs: what they hold, their reports, two of them side by side, and what a gate finds in one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from threading import Thread
 
 from harness.analysis.conditions import Aspect
 from harness.analysis.results import Results
@@ -18,7 +18,7 @@ from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Comparis
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
 from harness.report.changes import fact
-from harness.report.charts.picture import warm_up
+from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import plain
 from harness.report.formats import render
 from harness.store.folder import RunFolder, uncollected
@@ -57,7 +57,8 @@ def report(folder: RunFolder | Path, results: Results | None = None, *, full: bo
     again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # what draws takes as long to start as launches to read
-    Thread(target=warm_up).start()
+    with suppress(DrawingError):
+        drawer()
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 from harness.model.backend import GpuWay
 from harness.model.errors import UsageError
@@ -279,8 +279,11 @@ class Request(LaunchRequest):
     """What is to be measured, and how well.
 
     `precision` and `margin` are shares (0.03 is 3 %), `budget`, `warmup` and `measure` seconds; a warm-up or a
-    measurement of None is as long as the suite says, else as each group's pilot says.
+    measurement of None is as long as the suite says, else as each group's pilot says. A budget is kept, unless
+    `budget_is_wish`: then every group gets the rounds that a verdict needs.
     """
+
+    budget_is_wish: ClassVar[bool] = False
 
     rounds: Annotated[
         int | None,
@@ -296,7 +299,12 @@ class Request(LaunchRequest):
     ] = None
     budget: Annotated[
         float | None,
-        Option("Start no round that would end later than this, such as 10m.", read=read_seconds, text="{:g}s".format),
+        Option(
+            "End within this time, such as 10m, and measure what fits. A suite's own budget is a wish: every comparison "
+            "gets the rounds that a verdict needs.",
+            read=read_seconds,
+            text="{:g}s".format,
+        ),
     ] = None
     margin: Annotated[
         float,
@@ -378,6 +386,13 @@ class Request(LaunchRequest):
     spread: Annotated[
         bool, Option("Measure a group on each of --gpus at the same time: --slots with as many as there are.")
     ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRequest(Request):
+    """A plain script without a word on when to end: its budget is a wish, as that of a suite is."""
+
+    budget_is_wish: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

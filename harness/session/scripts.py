@@ -1,7 +1,7 @@
 """A plain script or a notebook as what is to be measured."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from harness.catalog import scripts
@@ -10,10 +10,10 @@ from harness.catalog.scenarios import scenario_files
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.session.planning import ROUNDS
-from harness.session.request import Request
+from harness.session.request import Request, ScriptRequest
 
-#: How long launches go on unless --budget, --rounds or --precision is typed: with what comes before and after, a small
-#: script is compared in two releases within two minutes.
+#: How long launches go on unless --budget, --rounds or --precision is passed: with what comes before and after, a small
+#: script is compared in two releases within two minutes. A slower one takes the time of three rounds.
 BUDGET = 90.0
 
 
@@ -66,8 +66,9 @@ def request(
     project = Project.find()
     written = scripts.write(script, project, [each.stem for each in scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
+    kind = ScriptRequest if is_open else Request
     made = replace(
-        asked,
+        kind(**{each.name: getattr(asked, each.name) for each in fields(Request)}),
         scenarios=[str(written)],
         # the script says how long it takes, and each launch runs it once: nothing is left to a pilot, or taken in turns
         warmup=0.0,

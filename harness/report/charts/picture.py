@@ -1,4 +1,4 @@
-"""What every chart is made of: its words and its specification; drawn without a browser and without a network."""
+"""What every chart is made of: its words and its specification."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Scenario
+from harness.report.charts.drawing import drawer
 
 #: Longer names of scenarios are cut in a file's name.
 NAME_CHARACTERS = 60
@@ -40,22 +41,13 @@ class Picture:
         return f"charts/{self.name}.svg"
 
     def svg(self) -> str:
-        """The chart as an SVG document: its words are text in it, its title and content are for screen readers too."""
-        head, tag, body = _svg(self.specification).partition(">")
+        """The chart as an SVG document: its words are text in it, its title and content are for screen readers too.
+
+        Raises DrawingError.
+        """
+        head, tag, body = drawer().svg(self.specification).partition(">")
         title, alt = escape(self.words.title), escape(self.words.alt)
         return f'{head} role="img"{tag}<title>{title}</title><desc>{alt}</desc>{body}\n'
-
-
-def warm_up() -> None:
-    """Have what draws ready: it takes half a second to start, other threads going on meanwhile."""
-    _svg({"data": {"values": [{}]}, "mark": "point"})
-
-
-def _svg(specification: Mapping[str, Any]) -> str:
-    import vl_convert
-
-    drawn: str = vl_convert.vegalite_to_svg(dict(specification), allowed_base_urls=[])
-    return drawn
 
 
 def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from harness.files import write_atomically
+from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.templates import FOLDER
 
 #: Runs before the page is drawn, so that it is never drawn in the wrong colours.
@@ -96,9 +97,10 @@ def vega(cache: Path | None = None) -> Script:
     if kept:
         with suppress(OSError):
             return Script(kept.read_text(encoding="utf-8"))
-    import vl_convert
-
-    made = _harmless(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    try:
+        made = _harmless(drawer().scripts())
+    except DrawingError:  # then there are no charts either
+        return Script("window.vegaEmbed = () => Promise.resolve();")
     if kept:
         with suppress(OSError):
             write_atomically(kept, made)

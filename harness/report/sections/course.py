@@ -83,9 +83,10 @@ def told(results: Results) -> str:
     order = f"in an order drawn from the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
         return f"none: no cell has anything to time, so the pilot observed everything, {order}"
-    controls = sum(bool(group.control and group.controlled) for group in results.run.plan.groups)
-    which = "the control cell" if controls == 1 else "the control cell of each group that has one"
-    twice = f", and {which} twice" if controls else ""
+    able = [group for group in results.run.plan.groups if group.control]
+    controls = sum(group.controlled for group in able)
+    which = "each group" if controls == len(able) else counted(controls, "group")
+    twice = f", and the control cell of {which} twice" if controls else ""
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
     first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
     return (

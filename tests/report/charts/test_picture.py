@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.report.charts import layout
-from harness.report.charts.picture import Picture, file_names, warm_up
+from harness.report.charts.picture import Picture, file_names
 from tests.factories import cell, cells, launch, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, kind, picture, results, values
 
@@ -163,11 +163,6 @@ def test_the_ground_is_white_on_a_dark_page_too(parsed):
         ground = next(root.iter(f"{SVG}rect"))
         assert ground.attrib["fill"] == "white"
         assert (ground.attrib["width"], ground.attrib["height"]) == (root.attrib["width"], root.attrib["height"])
-
-
-def test_what_draws_can_be_started_before():
-    warm_up()
-    assert next(drawn(results())).svg().startswith("<svg")
 
 
 def test_a_picture_asks_no_host_for_anything(parsed):

@@ -80,7 +80,7 @@ def test_groups_that_go_on_are_told():
 
 
 def test_the_control_is_launched_twice():
-    assert "and the control cell twice" in course.told(Results(run(MEMBERS, controlled=True), []))
+    assert "and the control cell of each group twice" in course.told(Results(run(MEMBERS, controlled=True), []))
     assert "twice" not in course.told(Results(run(MEMBERS), []))
 
 

@@ -1,0 +1,90 @@
+"""What draws charts, in a process of its own: its engine ends the process that cannot give it memory.
+
+This file is also the program of that process. It reads one JSON document per line from its standard input and answers
+each with one: a Vega-Lite specification with its SVG, null with the scripts that a page draws with. Nothing is fetched
+from a network.
+"""
+
+import atexit
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from threading import Lock
+from typing import Any
+
+
+class DrawingError(Exception):
+    """The process that draws has ended, or could not start."""
+
+
+class Drawer:
+    """The process that draws; it starts at once and ends with this one."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # what the engine says when it ends is for its developers
+            text=True,
+            start_new_session=True,  # Ctrl-C is not for it: the report of what was finished has charts
+        )
+        self._lock = Lock()
+        atexit.register(self.close)
+
+    def svg(self, specification: Mapping[str, Any]) -> str:
+        """Return the chart of a Vega-Lite specification as an SVG document. Raises DrawingError."""
+        return self._answer(dict(specification))
+
+    def scripts(self) -> str:
+        """Return Vega, Vega-Lite and vega-embed as one script, which sets `vegaEmbed`. Raises DrawingError."""
+        return self._answer(None)
+
+    def close(self) -> None:
+        """End the process."""
+        with suppress(OSError):
+            self._process.communicate()
+
+    def _answer(self, document: object) -> str:
+        with self._lock:
+            assert self._process.stdin
+            assert self._process.stdout
+            try:
+                self._process.stdin.write(json.dumps(document) + "\n")
+                self._process.stdin.flush()
+                answer: str = json.loads(self._process.stdout.readline())
+            except (OSError, ValueError):  # it has closed the pipe, or answered with less than a line
+                raise DrawingError from None
+            return answer
+
+
+def _started() -> Drawer:
+    try:
+        return Drawer()
+    except OSError as error:
+        raise DrawingError(str(error)) from None
+
+
+#: The one process that draws; it takes half a second to start. Raises DrawingError.
+drawer: Callable[[], Drawer] = cache(_started)
+
+
+def _main() -> None:
+    import vl_convert
+
+    for line in sys.stdin:
+        document = json.loads(line)
+        if document is None:
+            answer = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        else:
+            answer = vl_convert.vegalite_to_svg(document, allowed_base_urls=[])
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        _main()
