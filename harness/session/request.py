@@ -300,8 +300,8 @@ class Request(LaunchRequest):
     budget: Annotated[
         float | None,
         Option(
-            "End within this time, such as 10m, and measure what fits. A suite's own budget is a wish: every comparison "
-            "gets the rounds that a verdict needs.",
+            "End within this time, such as 10m, and measure what fits. The budget of a suite is a wish: every "
+            "comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text="{:g}s".format,
         ),
