@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
 from harness.analysis.trends import Trend, warm_up_step
-from harness.model.launch import Launch
+from harness.model.launch import BESIDE_STARTS, Launch
 from harness.model.scenario import OWN, WHOLE
 
 #: A launch's samples are uneven where their mean and their median differ by more than this share of the median.
@@ -252,12 +252,14 @@ class Used:
 
     `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
     end of the first call. `warm_up` is what a step takes in the warm-up. `resources` are the RESOURCES by name.
+    `beside`: some launch started beside others, which makes its phases longer.
     """
 
     phases: Mapping[str, Spread]
     cold: Spread | None
     warm_up: Spread | None
     resources: Mapping[str, Spread]
+    beside: bool = False
 
 
 def by_faults(used: Used, step: Spread | None) -> float:
@@ -295,6 +297,7 @@ def used(launches: Sequence[Launch]) -> Used:
                 for each in RESOURCES
             }
         ),
+        beside=any(BESIDE_STARTS in launch.resources for launch in launches),
     )
 
 

@@ -172,6 +172,8 @@ class Events:
                 self._take_phase(event)
             case "samples":
                 self._take_samples(event)
+            case "ready":
+                self._take_ready()
             case "turn":
                 self._take_turn(event)
             case "end":
@@ -211,15 +213,25 @@ class Events:
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
     def _take_samples(self, event: Event) -> None:
-        # a worker that never asks for a word takes no turns, whatever the others of its round do
-        if self._takes_turns and self._word is not None:
+        # a worker that asks for no turn takes none, whatever the others of its round do
+        if self._takes_turns and not self._is_before_turns:
             raise ValueError("samples are of no turn in a line")
         self._keep(event, self.samples)
+
+    def _take_ready(self) -> None:
+        if not self._takes_turns or self._word is not None or self.samples:
+            raise ValueError("it was not to wait in a line")
+        self.is_waiting = True
+
+    @property
+    def _is_before_turns(self) -> bool:
+        """Whether it was asked for no turn yet."""
+        return self._word in (None, "measure")
 
     def _take_turn(self, event: Event) -> None:
         if not self._takes_turns or self._word == "end":
             raise ValueError("a turn was not asked for in a line")
-        if self._word is None and self.samples:
+        if self._is_before_turns and self.samples:
             raise ValueError("there were samples before the first turn in a line")
         if len(_samples(event)) != self._asked:
             raise ValueError(f"a turn has not the {counted(self._asked, 'sample')} that it was asked for in a line")

@@ -3,7 +3,7 @@
 import json
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
@@ -74,6 +74,10 @@ class Process(Protocol):
         """Start it; what it writes goes to the readers."""
         ...
 
+    def move(self, cpus: Collection[int]) -> None:
+        """Have all of its threads run on these CPUs; no mistake where it has ended."""
+        ...
+
     def follow(self, seconds: float) -> bool:
         """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that."""
         ...
@@ -104,7 +108,13 @@ class HeldLaunch:
         self._events, self._stderr = Events(takes_turns=takes_turns(job)), Tail()
         self._left = seconds
         self._conclude = conclude
+        self._is_started = False
         self._outcome: Outcome | None = None
+
+    def start(self) -> None:
+        """Start it, and wait for nothing."""
+        self._is_started = True
+        self._process.start(self._events.feed, self._stderr.feed)
 
     def go_on(self, word: str = "") -> bool:
         """Let it go on until it waits for its next word; False once it has ended."""
@@ -114,8 +124,8 @@ class HeldLaunch:
             self._process.catch_up()
             self._events.ask(word)
             self._process.tell(word)
-        else:
-            self._process.start(self._events.feed, self._stderr.feed)
+        elif not self._is_started:
+            self.start()
         began = time.monotonic()
         if not self._events.error:
             self._process.follow(self._left)
@@ -123,6 +133,10 @@ class HeldLaunch:
         if not self._events.is_waiting:
             self._outcome = self._conclude(self._events, self._process.end(), self._stderr)
         return self._outcome is None
+
+    def move(self, cpus: Collection[int]) -> None:
+        """Have it run on these CPUs from now on."""
+        self._process.move(cpus)
 
     def outcome(self) -> Outcome:
         """What came of it. Raises RuntimeError where it has not ended."""

@@ -92,6 +92,32 @@ def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
     return tuple(sorted(cpus))
 
 
+def starting(
+    cpus: tuple[int, ...] | None, allowed: Collection[int], topology: Topology | None = None
+) -> tuple[int, ...]:
+    """The CPUs on which launches that are measured on `cpus` may start at the same time, one on each.
+
+    The measured CPU is the first; `allowed` is what this process may use. Nothing changes for a launch when it is moved
+    from one of the others to that: they are of its kind and share its last-level cache, because libraries choose code
+    and block sizes by the CPU on which they start, and its NUMA node, because memory stays in the node of the CPU that
+    touched it first. They share no physical core with each other or with the measured CPU. None where launches are
+    measured on several CPUs: each must see as many when it starts, because libraries size their thread pools by that.
+    """
+    if cpus is None or len(cpus) != 1:
+        return ()
+    topology = topology or machine.read()
+    measured = topology.cpu(cpus[0])
+    kind = next(kind for kind in topology.kinds({*allowed, *cpus}) if measured.number in kind)
+    places = [topology.cpu(number) for number in sorted(kind & set(allowed) - measured.siblings)]
+    cores = {
+        place.siblings: place.number  # of a core its last CPU
+        for place in places
+        if _place(place.number, topology) == _place(measured.number, topology) and place.cache == measured.cache
+    }
+    # interrupts tend to the lowest numbers
+    return (measured.number, *sorted(cores.values(), reverse=True))
+
+
 def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collection[int]) -> str:
     """Where launches pinned to `cpus` run, in facts: `CPU 7, alone on its physical core`. Empty without pinning."""
     if not cpus:

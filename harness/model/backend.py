@@ -1,6 +1,6 @@
 """The protocol that every backend keeps, and what it tells."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -196,13 +196,28 @@ class ImageStore(Protocol):
 
 
 class Held(Protocol):
-    """A launch that has been started, or is about to be; several may be held at a time, and one goes on at a time."""
+    """A launch that has been started, or is about to be; several may be held at a time.
+
+    Several may start at the same time; from then on one goes on at a time.
+    """
+
+    def start(self) -> None:
+        """Start it, and wait for nothing: `go_on`, without a word, follows it. Others may start meanwhile."""
+        ...
 
     def go_on(self, word: str = "") -> bool:
         """Let it go on until it waits for its next word; False once it has ended, however that happened.
 
-        It starts with the first call, without a word; later ones each tell it one (docs/contracts.md). Only the time
-        in which it goes on counts for its limit. A launch that takes no turns never waits.
+        It starts with the first call, without a word, unless it was started before; later calls each tell it a word
+        (docs/contracts.md). Only the time in which it is followed counts for its limit. A launch that takes no turns
+        never waits.
+        """
+        ...
+
+    def move(self, cpus: Collection[int]) -> None:
+        """Have it run on these CPUs from now on: all threads of all of its processes.
+
+        Raises CannotRunHereError where they may not run there.
         """
         ...
 
@@ -236,6 +251,10 @@ class Backend(Protocol):
         Never raises for what the scenario does; KeyboardInterrupt passes through.
         """
         ...
+
+    def can_move(self) -> bool:
+        """Whether launches run on this machine's CPUs, by its numbers, and can be moved between them."""
+        return False
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
         """Execute one launch that takes no turns, and wait for its end."""

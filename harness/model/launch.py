@@ -87,7 +87,8 @@ class Job:
     `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
     `environ` holds the axes that are process variables, `settings` those that the kit applies: the scenario does not
     get them as arguments. `thorough`: it also looks, untimed, at what need be seen only once. With `profile_calls`
-    nothing is timed: the first call is profiled, and so many later ones.
+    nothing is timed: the first call is profiled, and so many later ones. `waits`: with turns, it also waits when all is
+    built, before it warms up, because it starts beside others.
     """
 
     cell: Cell
@@ -99,6 +100,7 @@ class Job:
     thorough: bool = False
     profile_calls: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    waits: bool = False
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
         """The JSON document that the worker reads."""
@@ -123,6 +125,7 @@ class Job:
             "limits": {"die_with_parent": die_with_parent},
             "artifacts": artifacts,
             "thorough": self.thorough,
+            "waits": self.waits,
             "settings": dict(self.settings),
             "profile": {"calls": self.profile_calls} if self.profile_calls else None,
         }
@@ -149,6 +152,9 @@ ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
 #: The resource of a pilot during which images of other environments were being made.
 BESIDE_BUILDS = "beside_builds"
+
+#: The resource that says how many other launches started at the same time, each on a CPU of its own.
+BESIDE_STARTS = "beside_starts"
 
 
 class Role(StrEnum):
@@ -228,8 +234,9 @@ class Launch(Seen):
     Of launches that took turns, `block` says which were alive together, from 0, and `places` has of each sample its
     place in its turn, from 0; sample i is of turn i. It is empty where launches were measured one after the other.
     `seconds` is how long it took as seen from outside, from the request until its files were taken from it: what one
-    more costs, less the removal of what it left, before which it is stored; others' turns are not in it. `artifacts`
-    are paths, relative to the run's folder.
+    more costs, less the removal of what it left, before which it is stored; others' turns are not in it. Launches that
+    start at the same time have equal shares of that, so that their sum is wall-clock time. `artifacts` are paths,
+    relative to the run's folder.
     """
 
     group: str

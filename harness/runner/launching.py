@@ -1,15 +1,18 @@
-"""One launch from its beginning to its line in the run's folder; several may be begun, and one goes on at a time."""
+"""One launch from its beginning to its line in the run's folder.
+
+Several may start at the same time; from then on one goes on at a time.
+"""
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from harness.model.backend import Held
-from harness.model.launch import Launch, Outcome, Role, Seen, Status
+from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
 
 #: What to do about a launch that ended without a number.
@@ -96,7 +99,9 @@ class Slot:
 class Launching:
     """A launch that has begun, in a `with` block: leaving it ends what is left of it.
 
-    `hold` gives what the backend holds of it, and `clock` seconds. `turn_seconds` is how long its turns took, in all.
+    `hold` gives what the backend holds of it, and `clock` seconds. `turn_seconds` is how long its turns took, in all,
+    and `seconds` all that it has taken so far, as `Launch.seconds`. Of one that starts beside `others`, `cpus` are what
+    it is measured on.
     """
 
     def __init__(
@@ -106,16 +111,20 @@ class Launching:
         hold: Callable[[], AbstractContextManager[Held]],
         watch: Watch | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        others: int = 0,
+        cpus: Sequence[int] = (),
     ) -> None:
         self.slot = slot
         self.cell = cell
-        self.waits = False
-        self.turn_seconds = 0.0
+        self.waits = self._is_started = False
+        self.turn_seconds = self.seconds = 0.0
         self._hold = hold
+        self._others = others
+        self._cpus = cpus
         self._watch = watch
         self._clock = clock
         self._started = ""
-        self._seconds = 0.0
         self._places: list[int] = []
         self._outer = ExitStack()
 
@@ -126,14 +135,32 @@ class Launching:
     def __exit__(self, *_: object) -> None:
         self._outer.close()
 
-    def begin(self) -> None:
-        """Start it, until it waits for its turns or has ended."""
-        begun = self._clock()
+    def start(self) -> None:
+        """Start it, and wait for nothing."""
+        with self._timed():
+            self._open().start()
+            self._is_started = True
+
+    def follow(self) -> None:
+        """Follow it, from its start on, until it waits or has ended; start it where it was not."""
+        with self._timed():
+            self.waits = (self._held if self._is_started else self._open()).go_on()
+
+    def _open(self) -> Held:
         self._watching = self._outer.enter_context(ExitStack())
         self._watched = self._watching.enter_context(self._watch()) if self._watch else None
         self._held = self._outer.enter_context(self._hold())
-        self.waits = self._held.go_on()
-        self._seconds += self._clock() - begun
+        return self._held
+
+    def move(self) -> None:
+        """Have one that started beside others run where it is measured, from now on."""
+        with self._timed():
+            self._held.move(self._cpus)
+
+    def warm_up(self) -> None:
+        """Have one that started beside others warm up where it is measured, until it waits for its turns."""
+        self.move()  # again: a library may have put its threads back to where they began
+        self._tell("measure")
 
     def turn(self, place: int) -> None:
         """Let it take its turn, as the one at this place in it."""
@@ -151,11 +178,16 @@ class Launching:
 
     def _tell(self, word: str) -> float:
         """Tell it a word, and how many seconds it went on then."""
+        before = self.seconds
+        with self._timed():
+            self.waits = self._held.go_on(word)
+        return self.seconds - before
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         begun = self._clock()
-        self.waits = self._held.go_on(word)
-        taken = self._clock() - begun
-        self._seconds += taken
-        return taken
+        yield
+        self.seconds += self._clock() - begun
 
     def stored(self, folder: Keeper) -> Launch:
         """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
@@ -165,7 +197,9 @@ class Launching:
         if self._watched:
             seen = self._watched.resources(outcome.resources)
             outcome = replace(outcome, resources={**outcome.resources, **seen})
-        seconds = round(self._seconds + self._clock() - begun, 6)
+        if self._others:
+            outcome = replace(outcome, resources={**outcome.resources, BESIDE_STARTS: float(self._others)})
+        seconds = round(self.seconds + self._clock() - begun, 6)
         artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
         launch = replace(
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]
@@ -185,3 +219,10 @@ class Launching:
             # TensorFlow's warnings of a launch that went well would be most of the file
             seen["stderr"] = ""
         return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)
+
+
+def share_seconds(launchings: Sequence[Launching]) -> None:
+    """Give each of launches that started at the same time as much of what all of them took: their sum is kept."""
+    whole = sum(each.seconds for each in launchings)
+    for each in launchings:
+        each.seconds = whole / len(launchings)

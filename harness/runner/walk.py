@@ -17,7 +17,7 @@ from harness.model.launch import Protocol as SamplingProtocol
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
-from harness.runner.launching import Keeper, Launching, Slot, Watch
+from harness.runner.launching import Keeper, Launching, Slot, Watch, share_seconds
 from harness.runner.rounds import Ledger
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
 from harness.runner.spending import Errand, Spending
@@ -88,7 +88,8 @@ class Walk:
     by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
     outside. Where someone else spends the budget of claims, `until` is the round up to which each group is measured.
     Launches that take turns hold at most `memory` bytes together, as far as their pilots tell. `pairs` are compared: if
-    a budget does not hold all of them, the first ones are measured. `clock` gives seconds.
+    a budget does not hold all of them, the first ones are measured. As many launches start at the same time as there
+    are CPUs in `starts` (see `machine.cpus.starting`), one on each. `clock` gives seconds.
     """
 
     plan: Plan
@@ -103,6 +104,7 @@ class Walk:
     looks: Mapping[str, int] = field(default_factory=dict)
     until: int | None = None
     pairs: Pairs = field(default_factory=dict)
+    starts: Sequence[int] = ()
     clock: Callable[[], float] = time.monotonic
 
     def run(self, finished: list[Launch]) -> list[Launch]:
@@ -235,19 +237,21 @@ class Walk:
         attempt = ledger.attempts(group, number)
         place = 0
         for at, block in enumerate(self._blocks(group, number, ledger, slots)):
-            begun = []
+            begun: list[Launching] = []
+            starts = self._starts(group, len(block))
             for cell, role in block:
                 if number or ledger.is_to_pilot(group, cell):
                     sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
                     # launches one after the other are alive with none: the control's place is that of its like
                     slot = Slot(group.name, number, attempt, place, role, at if len(block) > 1 else 0)
-                    begun.append(self._launching(slot, cell, sized, thorough=ledger.is_first(cell)))
+                    first = ledger.is_first(cell)
+                    begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 else:
                     self.listener.skip(1)
                 place += 1
             turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
-            done = self._together(begun, turns if len(begun) > 1 else (), longest)
+            done = self._together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
             for launch in done:
                 ledger.add(launch)
             for launch in [each for each in done if each.ended_under_profiler]:
@@ -279,19 +283,50 @@ class Walk:
         blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
         return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
 
-    def _launching(self, slot: Slot, cell: Cell, sampling: Sampling, *, thorough: bool = False) -> Launching:
-        """A launch that is to begin; `thorough`: it also looks at what need be seen once."""
+    def _starts(self, group: Group, launches: int) -> Sequence[int]:
+        """The CPUs on which so many launches of the group start at the same time; none if they start one by one.
+
+        A launch whose phases or peak memory are compared starts alone.
+        """
+        starts = () if group.of else self.starts[:launches]
+        return starts if len(starts) > 1 else ()
+
+    def _launching(
+        self,
+        slot: Slot,
+        cell: Cell,
+        sampling: Sampling,
+        *,
+        thorough: bool = False,
+        starts: Sequence[int] = (),
+        place: int = 0,
+    ) -> Launching:
+        """A launch that is to begin; `thorough`: it also looks at what need be seen once.
+
+        It is the one at this `place` of those that start on the CPUs `starts`; without any, it starts where it is
+        measured.
+        """
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
+        measured = job.limits.cpus or ()
+        if starts:
+            # as `_start` goes on: the first one where it is measured, and each other one where one was moved away
+            own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
+            job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
         hold = partial(self.backend.hold, self.requirements[cell.environment], job)
-        return Launching(slot, cell, hold, self.watch, self.clock)
+        others = max(0, len(starts) - 1)
+        return Launching(slot, cell, hold, self.watch, self.clock, others=others, cpus=measured)
 
     def _together(
-        self, asked: Sequence[Launching], turns: Sequence[Sequence[int]] = (), longest: float = 0.0
+        self,
+        asked: Sequence[Launching],
+        turns: Sequence[Sequence[int]] = (),
+        longest: float = 0.0,
+        at_once: int = 1,
     ) -> list[Launch]:
-        """Begin launches one after the other, let them take turns, and end them; each is stored as it ends.
+        """Start launches, let them take turns, and end them; each is stored as it ends.
 
-        A turn names the launches in its order; turns end where the slowest launch's took `longest` seconds. A launch
-        that breaks off ends alone: the others go on.
+        So many start `at_once`, and then warm up one after the other. A turn names the launches in its order; turns end
+        where the slowest launch's took `longest` seconds. A launch that breaks off ends alone: the others go on.
         """
         with ExitStack() as stack:
             left: list[Launching] = []
@@ -302,13 +337,12 @@ class Walk:
                 left.remove(launching)
                 self.listener.end(done[-1])
 
+            def begin(launching: Launching) -> None:
+                self.listener.begin(launching.cell, launching.slot.round)
+                left.append(stack.enter_context(launching))
+
             try:
-                for each in asked:
-                    self.listener.begin(each.cell, each.slot.round)
-                    left.append(stack.enter_context(each))
-                    each.begin()
-                    if not each.waits:
-                        end(each)
+                _start(asked, at_once, begin, end)
                 taken = self._turns(asked, turns, longest, end)
                 stretches = STRETCHES if taken > FEW_TURNS else 1
                 for turn in turns[:stretches]:
@@ -351,6 +385,39 @@ class Walk:
         if number == 0:
             return dict.fromkeys(names, pilot_sampling(self.plan))
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
+
+
+def _start(
+    asked: Sequence[Launching],
+    at_once: int,
+    begin: Callable[[Launching], None],
+    end: Callable[[Launching], None],
+) -> None:
+    """Start launches, so many `at_once`, until each has warmed up and waits, or has ended.
+
+    They start by themselves, and are followed one after the other: so all of it is in this thread, as an interruption
+    is. The one that is followed is on the measured CPU, wherever it began: that does as much as without the other CPUs,
+    which only take work from it, however busy they are. Warm-ups follow when all have started, one at a time, because
+    they are a part of what is measured.
+    """
+    for place, each in enumerate(asked):
+        if place and at_once > 1:
+            each.move()
+        # those before this one have begun, and with the others that start beside it
+        for later in asked[place + at_once - 1 if place else 0 : place + at_once]:
+            begin(later)
+            if at_once > 1:
+                later.start()
+        each.follow()
+        if not each.waits:
+            end(each)
+    if at_once > 1:
+        waiting = [each for each in asked if each.waits]
+        share_seconds(waiting)
+        for each in waiting:
+            each.warm_up()
+            if not each.waits:
+                end(each)
 
 
 def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:

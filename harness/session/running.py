@@ -354,6 +354,7 @@ def _launched(
         _clean(backend, ended.id, listener)
         folder.repair()
         finished = folder.read_launches(ended)
+    starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
             memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
@@ -370,6 +371,7 @@ def _launched(
                 looks=sizing.looks(plan, ended.scenarios, ended.environments),
                 until=ready.until,
                 pairs=pairs,
+                starts=starts,
             )
             if plan.profile_calls:
                 walk.profile()

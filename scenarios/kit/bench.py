@@ -13,6 +13,7 @@ from .outcome import CpuFallback, NotAvailable, ScriptFailed
 from .process import resident_bytes
 from .ptx import CompiledCode
 from .settings import Settings
+from .words import MEASURE
 
 GPU = "gpu"
 
@@ -26,7 +27,8 @@ class Bench:
     telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
     or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something;
     thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for; words: what
-    the launch is told while it runs, where it takes turns; settings: what is set beside the axes.
+    the launch is told while it runs, where it takes turns; settings: what is set beside the axes; waits: whether it
+    waits for the word MEASURE before it measures.
 
     `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
     need be seen only once: in a cell's first launch, and by hand.
@@ -47,6 +49,7 @@ class Bench:
         profiler=None,
         words=None,
         settings=None,
+        waits=False,
     ):
         self.axes = axes
         self.environment = environment
@@ -62,6 +65,7 @@ class Bench:
         self._compiled = compiled or CompiledCode()
         self._profiler = profiler
         self._words = words
+        self._waits = waits
         self._settings = settings or Settings()
         self._settings_told = False
         self._placed = set()
@@ -157,7 +161,7 @@ class Bench:
         steps: how many steps one call of `step` takes; document: how many steps the source took. A sample ends when
         what `step` returned has arrived, as by `fetch`. Nothing is written meanwhile, or read.
         """
-        self._has_none()
+        self._begin()
         if self._profiler is not None:
             return self._profile(step, steps)
         calls = -(-document // steps)
@@ -182,7 +186,7 @@ class Bench:
 
         It ends when what `step` returned has arrived, as by `fetch`. Under the profiler it is the first call.
         """
-        self._has_none()
+        self._begin()
         self.measured = True
         if self._profiler is not None:
             result = self._profiler.once(step, self.phase, self._fetch)
@@ -202,7 +206,7 @@ class Bench:
         The first is also the phase "first call", and is left out of this launch's number where there are others. Of
         very many, as many as fit are told as one.
         """
-        self._has_none()
+        self._begin()
         self.measured = True
         if self._profiler is not None:
             self._profiler.once(work, self.phase, self._fetch)
@@ -239,7 +243,7 @@ class Bench:
         points calls are timed, and at them garbage is collected, which is not. Returns how many steps were taken in
         all. Raises NotAvailable where the system does not tell what a process holds.
         """
-        self._has_none()
+        self._begin()
         if calls < 2:
             raise ValueError("bench.memory(calls={}): growth takes two calls or more".format(calls))
         if self._profiler is not None:
@@ -261,9 +265,13 @@ class Bench:
         self.tell_settings()
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
-    def _has_none(self):
+    def _begin(self):
+        """Wait, where the launch started beside others, until it is alone on the CPU that it is measured on."""
         if self.measured:
             raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
+        if self._waits:
+            self._emit("ready")
+            self._words.expect(MEASURE)
 
     def _watching(self):
         return self._compiled.watching(self._telemetry)

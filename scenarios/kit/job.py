@@ -9,9 +9,9 @@ SCHEMA = 1
 
 # script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path; thorough: see
 # Bench.thorough; profile_calls: how many later calls are profiled, None where times are measured; settings: values by
-# name, see settings.py.
+# name, see settings.py; waits: see Bench.
 Job = namedtuple(
-    "Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls settings"
+    "Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls settings waits"
 )
 
 
@@ -41,6 +41,7 @@ def read_job(path):
             thorough=bool(data.get("thorough", False)),
             profile_calls=read_profile(data.get("profile")),
             settings=dict(data.get("settings") or {}),
+            waits=bool(data.get("waits", False)),
         )
     except KeyError as missing:
         raise JobError("the job {} lacks {}".format(path, missing)) from None

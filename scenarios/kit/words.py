@@ -2,7 +2,7 @@
 
 import os
 
-TURN, ALONE, END = "turn", "alone", "end"
+MEASURE, TURN, ALONE, END = "measure", "turn", "alone", "end"
 
 # Longer lines are no word; a count of samples has at most as many digits as a wait of years needs.
 LONGEST = 64
@@ -20,23 +20,34 @@ class Words:
         self._descriptor = descriptor
         self._read = b""
 
+    def expect(self, word):
+        """Wait for this word. Raises as `next` does."""
+        line = self._line()
+        if line != word.encode("ascii"):
+            raise WordError("the word {!r} came, and not '{}'".format(line[:LONGEST], word))
+
     def next(self):
         """Wait for the next word: TURN, END, and for ALONE how many samples it asks for.
 
         Raises WordError for another word, and KeyboardInterrupt where no more can come: whoever told them is gone.
         """
-        while b"\n" not in self._read and len(self._read) <= LONGEST:
-            chunk = os.read(self._descriptor, LONGEST)
-            if not chunk:
-                raise KeyboardInterrupt
-            self._read += chunk
-        line, _, self._read = self._read.partition(b"\n")
+        line = self._line()
         word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
         if line in (b"turn", b"end"):
             return word
         if word == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
         raise WordError("the word {!r} is not known, only 'turn', 'alone N' and 'end'".format(line[:LONGEST]))
+
+    def _line(self):
+        """Wait for the next line."""
+        while b"\n" not in self._read and len(self._read) <= LONGEST:
+            chunk = os.read(self._descriptor, LONGEST)
+            if not chunk:
+                raise KeyboardInterrupt
+            self._read += chunk
+        line, _, self._read = self._read.partition(b"\n")
+        return line
 
 
 def take_standard_input():

@@ -88,6 +88,7 @@ def perform(job, emit, words, telemetry, compiled):
         profiler=None if job.profile_calls is None else Profiler(job.profile_calls),
         words=words,
         settings=settings,
+        waits=job.waits,
     )
     with Attempt() as loading:
         scenario = load(job.script)

@@ -236,6 +236,32 @@ def test_a_launch_takes_turns_or_it_does_not():
     assert "samples are of no turn" in events.error
 
 
+def test_a_launch_may_wait_before_it_measures_in_turns_or_without():
+    for told, asked in ((turn(), ["turn"]), (samples(), [])):
+        events = Events(takes_turns=True)
+        assert events.feed(line(event="ready"))
+        events.ask("measure")
+        assert events.feed(told) == bool(asked)
+        for word in asked:
+            events.ask(word)
+            assert events.feed(turn(1.0))
+        assert events.samples == [Sample(1.0, 1, 0.5 if asked else None)]
+        assert not events.error
+
+
+@pytest.mark.parametrize(
+    ("said", "word"), [(line(event="ready"), "measure"), (turn(), "turn"), (samples(), ""), (b"", "")]
+)
+def test_a_launch_waits_once_and_before_it_measures(said, word):
+    events = Events(takes_turns=bool(said))
+    events.feed(said)
+    if word:
+        events.ask(word)
+    events.feed(line(event="ready"))
+    assert "it was not to wait" in events.error
+    assert not events.is_waiting
+
+
 def test_a_launch_without_turns_has_none():
     assert "a turn was not asked for" in read(turn()).error
 

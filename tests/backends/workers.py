@@ -4,6 +4,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,6 +90,24 @@ while (told := word()) != "end":
     say("turn", samples=sample(turns) if told == "turn" else sample(0.5) * int(told.split()[1]))
 say("end", status="ok")
 """
+
+#: A worker that starts beside others, with a thread and a child. It says on which CPUs each of them may run.
+STARTS = (
+    """
+import subprocess, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+def cpus():
+    tasks = [task for pid in (os.getpid(), child.pid) for task in os.listdir("/proc/%d/task" % pid)]
+    return sorted({tuple(os.sched_getaffinity(int(task))) for task in tasks})
+say("observation", name="before", value=cpus())
+say("ready")
+assert word() == "measure"
+say("observation", name="after", value=cpus())
+child.kill()
+"""
+    + TAKES_TURNS
+)
 
 #: What a worker does that waits once, and what becomes of its launch when it is then told `turn`, and again.
 IN_TURNS = {
@@ -180,6 +199,37 @@ def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Be
         assert good.outcome().status is Status.OK
         assert bad.outcome().status is behaviour.status
         assert behaviour.error in bad.outcome().error
+
+
+def check_start(backend: Backend, requirement: Requirement, cpus: Sequence[int]) -> None:
+    """Launches start on these CPUs at the same time, one on each, and all of each is moved to the first."""
+    with ExitStack() as stack:
+        jobs = [replace(in_turns(job(STARTS)), waits=True, limits=Limits(cpus=(cpu,), seconds=60.0)) for cpu in cpus]
+        held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
+        for each in held:
+            each.start()
+        assert all(each.go_on() for each in held)
+        for each in held:
+            each.move(cpus[:1])
+        assert all(each.go_on("measure") for each in held)
+        assert all(each.go_on("turn") for each in held)
+        assert not any(each.go_on("end") for each in held)
+        outcomes = [each.outcome() for each in held]
+    assert [outcome.error for outcome in outcomes] == [""] * len(cpus)
+    seen = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
+    assert seen == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
+
+
+def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
+    """What Ctrl-C does while several start, of which one has ended."""
+    with ExitStack() as stack:
+        jobs = [in_turns(job(source)) for source in ("sys.exit(3)", TAKES_TURNS, "signal.pause()")]
+        held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
+        for each in held:
+            each.start()
+        assert not held[0].go_on()
+        held[0].move([0])
+        raise KeyboardInterrupt
 
 
 def interrupt_between_turns(held: Held) -> None:

@@ -17,9 +17,11 @@ from tests.backends.workers import (
     IN_TURNS,
     TAKES_TURNS,
     check_misbehaviour,
+    check_start,
     check_turns,
     in_turns,
     interrupt_between_turns,
+    interrupt_the_start,
     job,
     kill_between_turns,
 )
@@ -203,6 +205,25 @@ def test_launches_that_are_held_take_turns(docker, requirement):
 @pytest.mark.parametrize("name", IN_TURNS)
 def test_a_launch_that_misbehaves_in_its_turns_loses_itself_alone(docker, requirement, name):
     check_misbehaviour(docker, requirement, IN_TURNS[name])
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_launches_start_on_cpus_of_their_own_and_are_moved_to_one(docker, requirement):
+    assert docker.can_move()
+    check_start(docker, requirement, sorted(os.sched_getaffinity(0))[:2])
+
+
+def test_an_interruption_while_several_start_leaves_no_container(docker, requirement):
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_the_start(docker, requirement)
+    assert docker.clean(docker._run) == 0
+
+
+def test_a_cpu_that_the_engine_lacks_is_a_sentence_when_a_launch_is_moved(docker, requirement):
+    with docker.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
+        assert held.go_on()
+        with pytest.raises(CannotRunHereError, match="would not move a container to other CPUs"):
+            held.move([100_000])
 
 
 def test_too_much_memory_in_a_turn_is_oom(docker, requirement):

@@ -1,11 +1,12 @@
 import os
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.cpus import choose, describe, keeping_off, running_on
+from harness.machine.cpus import choose, describe, keeping_off, running_on, starting
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from tests.machine.conftest import cores
@@ -44,6 +45,30 @@ def test_siblings_are_taken_last(count: str, cpus: tuple[int, ...]) -> None:
 def test_a_whole_core_is_better_than_one_whose_sibling_is_others() -> None:
     assert choose("1", {0, 1, 5, 7}, SMT) == (5,)
     assert choose("1", {0, 4, 7}, SMT) == (4,)
+
+
+@pytest.mark.parametrize(("cores_", "starts"), [(2, (1, 0)), (4, (3, 2, 1, 0)), (8, (7, 6, 5, 4, 3, 2, 1, 0))])
+def test_launches_start_on_every_core_the_measured_one_first(cores_: int, starts: tuple[int, ...]) -> None:
+    machine = cores(*((cpu,) for cpu in range(cores_)))
+    assert starting((cores_ - 1,), range(cores_), machine) == starts
+
+
+def test_launches_start_on_one_cpu_of_each_core_and_not_beside_the_measured_one() -> None:
+    assert starting((7,), range(8), SMT) == (7, 6, 5, 4)
+    assert starting((7,), {1, 2, 3, 7}, SMT) == (7, 2, 1)
+    assert starting((3,), {3, 7}, SMT) == (3,), "the sibling alone"
+
+
+def test_launches_start_on_cpus_that_are_like_the_measured_one_and_share_its_cache_and_memory() -> None:
+    plain = {n: Cpu(n, frozenset({n}), node=0, speed=100, cache=frozenset(range(4))) for n in range(4)}
+    assert starting((3,), range(4), Topology(plain)) == (3, 2, 1, 0)
+    for change in ({"node": 1}, {"package": 1}, {"speed": 70}, {"cache": frozenset({1})}):
+        assert starting((3,), range(4), Topology({**plain, 1: replace(plain[1], **change)})) == (3, 2, 0)
+
+
+def test_launches_of_several_cpus_start_where_they_are_measured() -> None:
+    for cpus in (None, (2, 3)):
+        assert starting(cpus, range(4), PLAIN) == ()
 
 
 def test_cpu_0_and_its_sibling_are_left_where_another_core_is_as_good() -> None:

@@ -1,6 +1,6 @@
 """What stands around a walk in tests: a backend that answers at once, a listener, jobs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
+from harness.model.texts import cpu_list
 from harness.runner.schedule import Pairs, RunEstimate
 from harness.runner.stopping import Widths
 from harness.runner.walk import Walk, Watch
@@ -41,6 +42,12 @@ class Answered:
     take: Callable[[str], None] = lambda _: None
     turns: int = 0
 
+    def start(self) -> None:
+        self.words.append((self.job.cell, f"start on {cpu_list(self.job.limits.cpus or ())}"))
+
+    def move(self, cpus: Collection[int]) -> None:
+        self.words.append((self.job.cell, f"move to {cpu_list(cpus)}"))
+
     def go_on(self, word: str = "") -> bool:
         self.take(word)
         self.words.append((self.job.cell, word))
@@ -48,7 +55,7 @@ class Answered:
             self.ended = self.answer()
         self.turns += word == "turn"
         waits = bool(self.job.sampling.turns) and self.ended.status is Status.OK and bool(self.ended.samples)
-        return waits and not self.ended.fixes_calls and word != "end"
+        return waits and (not self.ended.fixes_calls or (self.job.waits and not word)) and word != "end"
 
     def outcome(self) -> Outcome:
         return replace(self.ended, samples=[*self.ended.samples] * self.turns) if self.turns else self.ended

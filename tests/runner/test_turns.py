@@ -1,16 +1,31 @@
 """Rounds whose launches take turns, with a backend that answers at once."""
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
-from harness.model.launch import Interleave, Job, Launch, Outcome, Role, Sample, Sampling, Status
+from harness.model.environment import Requirement
+from harness.model.launch import (
+    BESIDE_STARTS,
+    Interleave,
+    Job,
+    Launch,
+    Limits,
+    Outcome,
+    Role,
+    Sample,
+    Sampling,
+    Status,
+)
 from harness.model.run import Plan
+from harness.runner.walk import Walk
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import Backstage, last_attempt, staged, walk
+from tests.runner.stage import Answered, Backstage, job, last_attempt, staged, walk
 
 TURNS = 8
 
@@ -39,6 +54,106 @@ def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone(folder
     words = [word for word in words if word]
     assert words == ["turn"] * 3 * TURNS + ["alone 2"] * 3 + ["end"] * 3
     assert [word for _, word in stage.words].count("") == len(stage.jobs)
+
+
+def beside(walk_: Walk, *starts: int) -> Walk:
+    """The walk with launches that start on these CPUs, and are measured on the first."""
+    return replace(
+        walk_,
+        starts=starts,
+        job=lambda cell, sampling: replace(job(cell, sampling), limits=Limits(cpus=starts[:1])),
+    )
+
+
+def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up(folder: RunFolder) -> None:
+    stage = Backstage()
+    launches = beside(staged(folder, stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
+    words = [word for _, word in stage.words]
+    start = ["start on 3", "start on 2", "", "move to 3", "start on 2", "", "move to 3", ""]
+    assert words == [*start, *["move to 3", "measure"] * 3, *["turn"] * 3 * TURNS, *["alone 2"] * 3, *["end"] * 3]
+    assert [job.limits.cpus for job in stage.jobs] == [(3,), (2,), (2,)]
+    assert all(job.waits for job in stage.jobs)
+    assert [launch.resources[BESIDE_STARTS] for launch in launches] == [1.0] * 3
+
+
+def test_pilots_start_where_they_are_measured(folder: RunFolder) -> None:
+    stage = Backstage()
+    beside(staged(folder, stage, plan(rounds=0)), 3, 2).run([])
+    assert stage.jobs
+    assert not any(job.waits or job.limits.cpus != (3,) for job in stage.jobs)
+
+
+def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu(
+    folder: RunFolder,
+) -> None:
+    planned = plan(rounds=1)
+    compared = replace(planned, groups=[replace(planned.groups[0], of=["import"])])
+    for each, starts in ((planned, (3,)), (planned, ()), (compared, (3, 2, 1))):
+        stage = Backstage()
+        made = beside(staged(folder, stage, each), *(starts or (3,)))
+        launches = of_round(replace(made, starts=starts).run([]), 1)
+        assert not any(job.waits or job.limits.cpus != (3,) for job in stage.jobs)
+        assert not any("move" in word or word == "measure" for _, word in stage.words)
+        assert not any(BESIDE_STARTS in launch.resources for launch in launches)
+
+
+def test_a_launch_that_breaks_off_while_others_start_loses_only_itself(folder: RunFolder) -> None:
+    stage = Backstage(breaking(Status.FAILED, 0))
+    launches = of_round(beside(staged(folder, stage, plan(rounds=1)), 3, 2, 1).run([]), 1)
+    assert Counter(launch.status for launch in launches) == {Status.FAILED: 1, Status.OK: 2}
+    assert Counter(word for _, word in stage.words)["measure"] == 2
+
+
+def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same(folder: RunFolder) -> None:
+    planned = plan(rounds=1)
+    fixed = planned.groups[0].cells[1]
+
+    def answer(_: int, job: Job) -> Outcome:
+        one = Sample(1.0, 1 if job.cell == fixed else 100)
+        return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
+
+    stage = Backstage(answer)
+    beside(staged(folder, stage, planned), 3, 2, 1).run([])
+    at = stage.words.index((fixed, "measure"))
+    assert stage.words[at - 1] == (fixed, "move to 3")
+    assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
+
+
+class SlowStart(Backstage):
+    """Launches that take two seconds to start, and nothing after that."""
+
+    @contextmanager
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
+        clock = self.clock
+
+        class Starting(Answered):
+            ready = math.inf
+
+            def start(self) -> None:
+                self.ready = clock.now + 2.0
+
+            def go_on(self, word: str = "") -> bool:
+                if not word:
+                    clock.now = max(clock.now, min(self.ready, clock.now + 2.0))
+                return super().go_on(word)
+
+        with super().hold(requirement, job) as held:
+            yield Starting(held.job, held.answer, held.words)
+
+
+@pytest.mark.parametrize(("cpus", "seconds"), [(1, 10.0), (2, 6.0), (4, 4.0), (8, 2.0)])
+def test_with_more_cores_a_round_starts_sooner_and_its_launches_seconds_add_up_to_its_own(
+    folder: RunFolder, cpus: int, seconds: float
+) -> None:
+    stage = SlowStart()
+    planned = plan(rounds=1)
+    (group,) = planned.groups
+    more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(3)]
+    planned = replace(planned, piloted=False, groups=[replace(group, cells=[group.cells[0], *more])])
+    launches = beside(staged(folder, stage, planned), *range(cpus)).run([])
+    assert len(launches) == 5
+    assert sum(launch.seconds for launch in launches) == pytest.approx(stage.clock.now) == seconds
+    assert [launch.seconds for launch in launches] == pytest.approx([seconds / 5] * 5)
 
 
 def test_each_sample_has_its_place_in_its_turn(folder: RunFolder) -> None:

@@ -62,6 +62,16 @@ def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
     assert found["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
 
 
+def test_of_a_process_that_is_moved_before_its_steps_the_new_cpu_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset({0}))
+    telemetry = Telemetry(str(tmp_path / "stat"), threads=str(tmp_path / "task"))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: frozenset({1}))
+    write(tmp_path / "stat", BEFORE)
+    with telemetry:
+        write(tmp_path / "stat", AFTER)
+    assert telemetry.resources()["steady_own_cpus_busy_seconds"] == pytest.approx(50 / TICK)
+
+
 OWN = {"steady_own_cpus", "steady_own_cpus_busy_seconds", "steady_own_cpus_steal_seconds"}
 ALL = {"steady_all_cpus", "steady_all_cpus_busy_seconds"}
 CLOCKS = {"steady_started", "steady_ended", "steady_seconds", "steady_cpu_seconds"}

@@ -102,6 +102,26 @@ def test_what_a_launch_did_in_its_turns_is_told_apart_from_its_waits(launch):
     assert resources["between_cpu_seconds"] >= 0
 
 
+def test_a_launch_that_starts_beside_others_waits_until_it_is_to_measure(launch):
+    done = launch(MEASURES, sampling=TURNS, waits=True, words="measure\nturn\nend\n")
+    assert (done.status, done.end["status"]) == (0, "ok"), done.stderr
+    names = [event.get("name", event["event"]) for event in done.events]
+    assert names[:7] == ["hello", "build", "ready", "warm up", "turn", "steady state", "turn"]
+
+
+@pytest.mark.parametrize("word", ["turn", "end", "measure now", ""])
+def test_before_it_measures_it_knows_one_word(launch, word):
+    done = launch(MEASURES, sampling=TURNS, waits=True, words=f"{word}\nturn\n")
+    assert (done.status, done.end["status"]) == (1, "failed")
+    assert "not 'measure'" in done.end["reason"]
+    assert done.of("phase")[-1]["name"] == "build"
+
+
+def test_one_that_nobody_tells_to_measure_ends_without_an_end(launch):
+    done = launch(MEASURES, sampling=TURNS, waits=True)
+    assert (done.status, done.of("end"), done.events[-1]) == (130, [], {"event": "ready"})
+
+
 @pytest.mark.parametrize("words", ["", "turn\n", "turn\nturn\n", "turn\nalo", "turn\nen", "turn\nalone 2"])
 def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(launch, words):
     done = launch(MEASURES, sampling=TURNS, words=words)
@@ -161,6 +181,15 @@ def test_once_is_one_call_and_one_sample(launch, sampling):
     assert "calls_per_sample" not in done.of("samples")[0]
     assert [phase["name"] for phase in done.of("phase")] == ["steady state"]
     assert done.of("turn") == []
+
+
+def test_once_and_memory_wait_before_they_measure_too_and_take_no_turns(launch):
+    for source in (ONCE, MEMORY):
+        done = launch(source, sampling=TURNS, waits=True, words="measure\n")
+        assert done.end["status"] == "ok", done.stderr
+        names = [event["event"] for event in done.events]
+        assert names.index("ready") < names.index("phase") < names.index("samples")
+        assert done.of("turn") == []
 
 
 @pytest.mark.parametrize("sampling", [TURNS, {"mode": "document"}])

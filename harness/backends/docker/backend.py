@@ -1,5 +1,6 @@
 """The backend that gives each launch a fresh container of its own."""
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -191,6 +192,11 @@ class DockerBackend(ImageBackend):
     def check_push(self) -> None:
         """Raise UsageError where there is no registry to push to."""
         check_registry()
+
+    def can_move(self) -> bool:
+        """Whether the engine is this machine's, has all of its CPUs, and pins containers to them."""
+        info = self.engine.info
+        return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:

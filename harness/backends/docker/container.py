@@ -9,7 +9,7 @@ import struct
 import tarfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import ceil
@@ -127,6 +127,17 @@ class Container:
             self.asked = time.time()
             self._look = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
+
+    def move(self, cpus: Collection[int]) -> None:
+        """Have all of its threads run on these CPUs: the kernel moves each when their cgroup's set changes."""
+        from docker.errors import APIError
+
+        with sentences("move a container to other CPUs (not needed with --interleave launches)"):
+            try:
+                self._api.update_container(self._name, cpuset_cpus=_listed(cpus))
+            except APIError:
+                if self._api.inspect_container(self._name)["State"]["Running"]:
+                    raise
 
     def follow(self, seconds: float) -> bool:
         """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that.
@@ -407,7 +418,7 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         pids_limit=512 + 16 * int(engine.info.get("NCPU", 1)),
         mem_limit=limits.memory_bytes,
         memswap_limit=limits.memory_bytes,
-        cpuset_cpus=None if limits.cpus is None else ",".join(map(str, limits.cpus)),
+        cpuset_cpus=None if limits.cpus is None else _listed(limits.cpus),
         # 100 MB of stderr would leave 258 MB of log on the engine's disk
         log_config=LogConfig(type="none"),
         device_requests=list(specification.devices) or None,
@@ -426,6 +437,10 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         # the SDK has it closed with the connection, so that a killed harness leaves nothing that waits for a word
         "stdin_open": specification.takes_words,
     }
+
+
+def _listed(cpus: Collection[int]) -> str:
+    return ",".join(map(str, cpus))
 
 
 def owner() -> str:

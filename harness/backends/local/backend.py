@@ -79,6 +79,10 @@ class LocalBackend(RegisteredBackend):
                 unavailable[each.environment.name] = error
         return Preparation(made, unavailable).refuse_nothing()
 
+    def can_move(self) -> bool:
+        """Yes: they are this machine's processes."""
+        return True
+
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
         """One launch in a folder of its own, which is removed."""

@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 #: For how long processes that launches left are ended, in seconds; each may have left others.
 _ORPHANS_SECONDS = 5.0
+
+#: How often threads are looked for that are to be moved: a script may move its own back again, for ever.
+_MOVES = 100
 
 #: The kernel tells a process's start to a hundredth of a second.
 _TICK = 0.02
@@ -115,8 +118,7 @@ class LocalProcess:
             try:
                 stack.enter_context(running_on(self._limits.cpus or ()))
             except OSError as error:
-                wanted = ", ".join(map(str, self._limits.cpus or ()))
-                raise CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.") from None
+                raise _refused(self._limits.cpus or (), error) from None
             self._process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
@@ -130,6 +132,21 @@ class LocalProcess:
         _STARTED.alive.add(self._process.pid)
         pipes = [(self._process.stdout, stdout), (self._process.stderr, stderr)]
         self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
+
+    def move(self, cpus: Collection[int]) -> None:
+        """Have all of its threads, and its children's, run on these CPUs. Raises CannotRunHereError where they may not.
+
+        A new thread has the CPUs of the thread that starts it, so none is left once all that are found are there.
+        """
+        try:
+            for _ in range(_MOVES):
+                root = psutil.Process(self._started.pid)
+                if not sum(_moved(each.pid, set(cpus)) for each in (root, *root.children(recursive=True))):
+                    return
+        except psutil.NoSuchProcess:
+            return
+        except OSError as error:
+            raise _refused(cpus, error) from None
 
     def follow(self, seconds: float) -> bool:
         """Read until it has ended or its seconds have passed; True where a reader has enough before that.
@@ -198,6 +215,23 @@ class LocalProcess:
         if self._process is None:
             raise RuntimeError("The process was not started.")
         return self._process
+
+
+def _moved(pid: int, cpus: set[int]) -> int:
+    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError where they may not."""
+    moved = 0
+    with contextlib.suppress(FileNotFoundError):  # the process has ended
+        for thread in [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]:
+            with contextlib.suppress(ProcessLookupError):  # the thread has
+                if os.sched_getaffinity(thread) != cpus:
+                    os.sched_setaffinity(thread, cpus)
+                    moved += 1
+    return moved
+
+
+def _refused(cpus: Collection[int], error: OSError) -> CannotRunHereError:
+    wanted = ", ".join(map(str, cpus))
+    return CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.")
 
 
 def _drain(pipe: int, read: Read) -> None:

@@ -24,6 +24,10 @@ _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
     "process is fresh; where a pilot came first, the machine has read the files before."
 )
+_BESIDE = (
+    "Launches that take turns started at the same time, each on a core of its own: their phases before the warm-up are "
+    "longer than alone, and not comparable. With --interleave launches each starts alone."
+)
 _WARM_UP = "Warm up a step: of the launches that tell how many steps their warm-up had."
 _STEADY_STATE = "Steady state: what a step takes after the warm-up."
 
@@ -76,10 +80,11 @@ def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measu
         return column(Quantity.SECONDS, name, lambda each: each.used.phases.get(name))
 
     is_wall = table.clock is Clock.WALL
+    legend = f"{_TO_FIRST_STEP} {_BESIDE}" if any(each.used.beside for each in cells) else _TO_FIRST_STEP
     told = [phase(name) for name in in_order(name for each in cells for name in each.used.phases)]
     return told and [
         *told,
-        column(Quantity.SECONDS, "to the first step", lambda each: each.used.cold, legend=_TO_FIRST_STEP),
+        column(Quantity.SECONDS, "to the first step", lambda each: each.used.cold, legend=legend),
         # a warm-up's length is known by the wall's clock
         *(
             [column(Quantity.STEP, "warm up a step", lambda each: each.used.warm_up, legend=_WARM_UP)]

@@ -40,6 +40,21 @@ def test_the_registry_that_images_have_in_their_names_is_told(
     assert backend.facts().told() == {**told, "registry": "ghcr.io/x/"}
 
 
+def test_launches_are_moved_between_the_cpus_of_this_machine_alone(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    for is_here, info, can in (
+        (True, {"CPUSet": True, "NCPU": 4}, True),
+        (False, {"CPUSet": True, "NCPU": 4}, False),
+        (True, {"CPUSet": True, "NCPU": 2}, False),
+        (True, {"CPUSet": False, "NCPU": 4}, False),
+        (True, {}, False),
+    ):
+        backend.engine = SimpleNamespace(info=info, is_here=is_here)  # type: ignore[assignment]
+        assert backend.can_move() is can
+
+
 #: Environments whose image is there, and is not.
 MADE: Any = SimpleNamespace(image="sha256:1")
 NOT_MADE: Any = SimpleNamespace(image="")

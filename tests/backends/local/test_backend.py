@@ -14,9 +14,11 @@ from tests.backends.workers import (
     IN_TURNS,
     TAKES_TURNS,
     check_misbehaviour,
+    check_start,
     check_turns,
     in_turns,
     interrupt_between_turns,
+    interrupt_the_start,
     job,
     kill_between_turns,
 )
@@ -135,6 +137,25 @@ def test_launches_that_are_held_take_turns(local, requirement):
 @pytest.mark.parametrize("name", IN_TURNS)
 def test_a_launch_that_misbehaves_in_its_turns_loses_itself_alone(local, requirement, name):
     check_misbehaviour(local, requirement, IN_TURNS[name])
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_launches_start_on_cpus_of_their_own_and_are_moved_to_one(local, requirement):
+    assert local.can_move()
+    check_start(local, requirement, sorted(os.sched_getaffinity(0))[:2])
+
+
+def test_an_interruption_while_several_start_leaves_nothing(local, requirement, made):
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_the_start(local, requirement)
+    assert not (made[0] / "scratch" / "test-run").exists()
+
+
+def test_a_cpu_that_is_not_there_is_a_sentence_when_a_launch_is_moved(local, requirement):
+    with local.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
+        assert held.go_on()
+        with pytest.raises(CannotRunHereError, match="may not run on the CPUs 100000"):
+            held.move([100_000])
 
 
 def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, made):

@@ -44,6 +44,13 @@ def resources(launches):
     return table("Resources", launches)
 
 
+def test_phases_of_launches_that_started_beside_others_are_said_to_be_longer():
+    beside = {**RESOURCES, "beside_starts": 1.0}
+    for resources, said in ((RESOURCES, False), (beside, True)):
+        told = _titled(made(rounds(GRAPH, phases=PHASES, resources=resources)), "Phases")
+        assert any("not comparable" in text for text in texts(told)) is said
+
+
 def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its_unit():
     told = phases(rounds(GRAPH, phases={"pre": 0.2, **PHASES}))
     assert heads(told) == [
