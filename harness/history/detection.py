@@ -292,7 +292,11 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
     before, one = _fitted(y[:cut], spread[:cut])
     after, other = _fitted(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
-    is_slope = _lost(y, spread, levels) >= _lost(y, spread, _line(y, spread))
+    line = _line(y, spread)
+    # a line that takes the nights of one side for spikes does not explain the change
+    near = np.abs(y - line) < CAP * spread
+    is_near = min(near[:cut].mean(), near[cut:].mean()) >= 0.5
+    is_slope = is_near and _lost(y, spread, levels) >= _lost(y, spread, line)
     return _Step(before, after, math.sqrt(one + other), is_slope)
 
 

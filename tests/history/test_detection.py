@@ -73,6 +73,12 @@ def test_a_slope_is_no_step():
     assert not found(noise(seed=6) + np.linspace(0.0, 0.08, NIGHTS))
 
 
+def test_a_step_after_a_slope_is_found_in_its_third_night():
+    values = noise(seed=6) + np.linspace(0.0, 0.12, NIGHTS)
+    values[57:] += 0.5
+    assert [each.index for each in found(values)] == [57]
+
+
 def test_what_is_within_the_margin_is_no_change_unless_asked():
     values = stepped((30, 0.02), seed=7)
     assert not found(values)
