@@ -9,8 +9,20 @@ from functools import partial
 from itertools import product
 from typing import Protocol
 
+import numpy as np
+
 from bench.simulation.bisection import search
-from bench.simulation.correlated import COMPARED, COURSES, OTHERS, SERIES, Course, false_suspicions, found_after, rates
+from bench.simulation.correlated import (
+    COMPARED,
+    COURSES,
+    OTHERS,
+    SERIES,
+    Course,
+    false_suspicions,
+    found_after,
+    inflations,
+    rates,
+)
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
@@ -455,6 +467,18 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     for step in (0.05, 0.10):
         print()
         _print([f"+{step:.0%}", *COMPARED], ([str(of), *found(of, step)] for of in COURSES))
+    print()
+    lengths = (9, 13, 20, 30, 60, 365)
+    heads = ["lag-1 correlation", "factor", *(f"{nights} nights" for nights in lengths)]
+    _print(heads, _inflation_rows(lengths, tables, seed))
+
+
+def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
+    """Return the factor that errors need, and the median and the 90th percentile of those that they get."""
+    for correlation in (0.0, 0.5, 0.8):
+        quantiles = [np.quantile(inflations(correlation, nights, trials, seed), (0.5, 0.9)) for nights in lengths]
+        needed = math.sqrt((1.0 + correlation) / (1.0 - correlation))
+        yield [f"{correlation:g}", f"{needed:.1f}", *(f"{median:.1f} ({most:.1f})" for median, most in quantiles)]
 
 
 def _percent(share: float) -> str:

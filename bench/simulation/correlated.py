@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
-from harness.history.detection import holding, segmented
+from harness.history.detection import LEAST, holding, segmented
 from harness.history.known import Found, Known, Options
 
 NIGHTS, HISTORY = 60, 30
@@ -107,6 +107,18 @@ def found_after(name: str, of: Course, step: float, seed: int, trials: Sequence[
     """Return after how many nights a rule reports a step (0.05) of each of these series; None if it never does."""
     made = (correlated(of, np.random.default_rng([seed, trial]), math.log1p(step)) for trial in trials)
     return [delay(COMPARED[name], each, each.ratios, AT) for each in made]
+
+
+def inflations(correlation: float, nights: int, trials: int, seed: int) -> Floats:
+    """Return by how much errors are inflated in series of so many nights, the last three of which have a plain step."""
+    found = []
+    for trial in range(trials):
+        values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
+        values[-3:] += 2.0
+        of = segmented(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
+        allowed, plain = (holding(of, p=0.01, least=LEAST, is_independent=each)[-1] for each in (False, True))
+        found.append(math.log(allowed.high / allowed.low) / math.log(plain.high / plain.low))
+    return np.array(found)
 
 
 def rates(count: int, months: int) -> list[str]:
