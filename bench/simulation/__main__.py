@@ -444,7 +444,8 @@ def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, of
 
 def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n### Nights that are correlated\n")
-    months = {name: max(1, tables // 2 if "otava" in name else 2 * tables) for name in COMPARED}
+    # otava takes long
+    months = {name: max(1, tables // 4 if "otava" in name else 2 * tables) for name in COMPARED}
     rows = {}
     for of in [*COURSES, *OTHERS]:
         made = {
@@ -460,9 +461,11 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     _print(["nights", *COMPARED], ([of, *(each[-2] for each in cells.values())] for of, cells in rows.items()))
 
     def found(of: Course, step: float) -> list[str]:
-        trials = range(max(1, 2 * tables // 5))
-        made = pool.map(partial(found_after, of=of, step=step, seed=seed, trials=trials), COMPARED)
-        return [found_shares(each) for each in made]
+        made = {
+            name: pool.map(partial(found_after, name, of, step, seed), _chunks(max(1, min(tables, trials))))
+            for name, trials in months.items()
+        }
+        return [found_shares([each for part in parts for each in part]) for parts in made.values()]
 
     for step in (0.05, 0.10):
         print()

@@ -56,16 +56,17 @@ def autoregression(draw: np.random.Generator, correlation: float, nights: int = 
     return values
 
 
-def correlated(of: Course, draw: np.random.Generator, step: float = 0.0) -> Nights:
-    """Return nights of a course, with a step (log scale) from night `AT` on."""
+def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
+    """Return nights of a course, slower by a step (0.05) from night `AT` on; other courses have other numbers."""
+    numbers = (round(1e4 * of.deviation), round(1e2 * of.correlation), round(1e3 * step))
+    draw = np.random.default_rng([seed, *numbers, trial, round(1e3 * of.drift)])
     days = np.arange(NIGHTS)
     within = ROUND / math.sqrt(ROUNDS)
-    truth = math.sqrt(of.deviation**2 - within**2) * autoregression(draw, of.correlation)
-    truth += math.log1p(of.drift) * days / NIGHTS + step * (days >= AT)
-    moved = math.log1p(of.replaced) * draw.choice([-1.0, 1.0])
-    truth += moved * (days >= draw.integers(HISTORY, NIGHTS))
-    rounds = truth + draw.normal(size=(ROUNDS, NIGHTS)) * ROUND
-    ratios = rounds.mean(axis=0)
+    between = math.sqrt(of.deviation**2 - within**2) * autoregression(draw, of.correlation)
+    rounds = draw.normal(size=(ROUNDS, NIGHTS)) * ROUND
+    moved = math.log1p(of.replaced) * draw.choice([-1.0, 1.0]) * (days >= draw.integers(HISTORY, NIGHTS))
+    truth = between + math.log1p(step) * (days >= AT) + math.log1p(of.drift) * days / NIGHTS + moved
+    ratios = truth + rounds.mean(axis=0)
     return Nights(Kind.STILL, ratios, ratios, rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS), NIGHTS)
 
 
@@ -94,7 +95,7 @@ def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) ->
     """
     count = 0
     for trial in trials:
-        made = correlated(of, np.random.default_rng([seed, trial]))
+        made = correlated(of, seed, trial)
         known: list[int] = []
         for nights, index in COMPARED[name](made, made.ratios, HISTORY):
             if all(abs(index - each) > NEAR for each in known):
@@ -105,7 +106,7 @@ def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) ->
 
 def found_after(name: str, of: Course, step: float, seed: int, trials: Sequence[int]) -> list[int | None]:
     """Return after how many nights a rule reports a step (0.05) of each of these series; None if it never does."""
-    made = (correlated(of, np.random.default_rng([seed, trial]), math.log1p(step)) for trial in trials)
+    made = (correlated(of, seed, trial, step) for trial in trials)
     return [delay(COMPARED[name], each, each.ratios, AT) for each in made]
 
 
