@@ -3,7 +3,8 @@
 `python -m bench.history` measures one of a million launches; `python -m bench.history 100000` one of so many; `python
 -m bench.history 100000 DSN` in PostgreSQL. A night is a run of 40 cells, of ten environments in two modes, with a
 pilot, a control and five rounds. The nights' launches are those of a few nights again and again, by links: what they
-say is no matter here, and a million of their own would be 4 GB.
+say is no matter here, and a million of their own would be 4 GB. Last, what it costs to find the changes of a year of
+many series, of which none was searched before.
 """
 
 import os
@@ -19,9 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.report_cost import generated
+from bench.simulation.correlated import autoregression
+from bench.simulation.machine import Floats
 from harness.cli import history as command
 from harness.history import export
 from harness.history.index import History
+from harness.history.known import Options, search
 from harness.model.launch import Launch, Role, Sample
 from harness.model.run import Machine, Run, Stop, StopReason
 from harness.store import codec
@@ -48,7 +52,7 @@ def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
         rows = [(f"`harness history add --all`: {name}", taken)]
         if not where:
             rows.append((f"the index: {name}", f"{Path(index).stat().st_size / 1e6:.0f} MB"))
-        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions())]
+        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions()), *searches()]
 
 
 def questions() -> list[tuple[str, str]]:
@@ -74,6 +78,23 @@ def questions() -> list[tuple[str, str]]:
         taken = [_took(partial(answer, ask)) for _ in range(TIMES)]
         (seconds, cpu) = (max(each) for each in zip(*taken, strict=True))
         found.append((name, f"{seconds:.2f} s ({cpu:.2f} s of CPU)"))
+    return found
+
+
+def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
+    """Return how long it takes to find the changes of so many series that none was found in before."""
+    draw = np.random.default_rng(1)
+    found = []
+    for correlation in (0.0, 0.8):
+        made = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
+
+        def ask(made: list[Floats] = made) -> None:
+            for values in made:
+                search(values.tolist(), [0.01] * nights, Options())
+
+        seconds, cpu = _took(ask)
+        name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
+        found.append((name, f"{seconds:.1f} s ({cpu:.1f} s of CPU)"))
     return found
 
 

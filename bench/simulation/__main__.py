@@ -9,7 +9,21 @@ from functools import partial
 from itertools import product
 from typing import Protocol
 
+import numpy as np
+
 from bench.simulation.bisection import search
+from bench.simulation.correlated import (
+    COMPARED,
+    COURSES,
+    OTHERS,
+    SERIES,
+    Course,
+    false_suspicions,
+    found_after,
+    inflations,
+    rates,
+)
+from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
 from bench.simulation.nights import (
@@ -62,7 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("nights", "sharing", "kinds"), help="that part alone")
+    parser.add_argument("--only", choices=("nights", "correlated", "sharing", "kinds"), help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
         _sharing(4 * arguments.tables, arguments.seed)
@@ -71,6 +85,9 @@ def main() -> None:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
         if arguments.only == "kinds":
             _kinds_of_cells(simulate)
+            return
+        if arguments.only == "correlated":
+            _correlated(pool, arguments.tables, arguments.seed)
             return
         if arguments.only:
             _nights(pool, arguments.tables, arguments.seed)
@@ -84,6 +101,7 @@ def main() -> None:
         _power(simulate)
         _mixtures(simulate)
         _nights(pool, arguments.tables, arguments.seed)
+        _correlated(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
     _sharing(4 * arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
@@ -422,6 +440,48 @@ def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, of
     told = sorted(each for each in found if each is not None)
     soon = _of(sum(each <= SOON for each in told), trials)
     return f"{soon}, {len(told)} ever ({told[len(told) // 2] if told else '-'})"
+
+
+def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    print("\n### Nights that are correlated\n")
+    # otava takes long
+    months = {name: max(1, tables // 4 if "otava" in name else 2 * tables) for name in COMPARED}
+    rows = {}
+    for of in [*COURSES, *OTHERS]:
+        made = {
+            name: pool.map(partial(false_suspicions, name, of, seed), _chunks(trials))
+            for name, trials in months.items()
+        }
+        rows[str(of)] = {name: rates(sum(each), months[name]) for name, each in made.items()}
+    heads = ["nights", "rule", *(f"{each:,} series" for each in SERIES), "months of a series for each"]
+    ours = list(COMPARED)[:2]
+    _print(heads, ([of, name, *cells[name]] for of, cells in rows.items() for name in ours))
+    print()
+    # each rule's of the most series
+    _print(["nights", *COMPARED], ([of, *(each[-2] for each in cells.values())] for of, cells in rows.items()))
+
+    def found(of: Course, step: float) -> list[str]:
+        made = {
+            name: pool.map(partial(found_after, name, of, step, seed), _chunks(max(1, min(tables, trials))))
+            for name, trials in months.items()
+        }
+        return [found_shares([each for part in parts for each in part]) for parts in made.values()]
+
+    for step in (0.05, 0.10):
+        print()
+        _print([f"+{step:.0%}", *COMPARED], ([str(of), *found(of, step)] for of in COURSES))
+    print()
+    lengths = (9, 13, 20, 30, 60, 365)
+    heads = ["lag-1 correlation", "factor", *(f"{nights} nights" for nights in lengths)]
+    _print(heads, _inflation_rows(lengths, tables, seed))
+
+
+def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
+    """Return the factor that errors need, and the median and the 90th percentile of those that they get."""
+    for correlation in (0.0, 0.5, 0.8):
+        quantiles = [np.quantile(inflations(correlation, nights, trials, seed), (0.5, 0.9)) for nights in lengths]
+        needed = math.sqrt((1.0 + correlation) / (1.0 - correlation))
+        yield [f"{correlation:g}", f"{needed:.1f}", *(f"{median:.1f} ({most:.1f})" for median, most in quantiles)]
 
 
 def _percent(share: float) -> str:

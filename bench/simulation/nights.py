@@ -127,13 +127,13 @@ def nights(
 Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 
-def ours(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
+def ours(of: Nights, values: Floats, first: int = FIRST, known: Known | None = None) -> Iterator[tuple[int, int]]:
     """What is suspected, by the history's own states."""
-    points = [of.point(night) for night in range(NIGHTS)]
-    for count in range(first, NIGHTS + 1):
+    points = [of.point(night) for night in range(values.size)]
+    for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            said = judged(series)
+            said = judged(series, known=known)
             for change, finding in zip(said.changes, said.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index
@@ -144,7 +144,7 @@ def otava(p: float, least: float) -> Rule:
 
     def rule(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
         times = np.exp(values).tolist()
-        for count in range(first, NIGHTS + 1):
+        for count in range(first, values.size + 1):
             found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
             yield from ((count, int(each.index)) for each in found)
 
@@ -198,7 +198,7 @@ def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int
         return abs(means[1] - means[0]) / math.sqrt(sum(parts)), abs(means[1] - means[0])
 
     told = []
-    for at in range(max(fore, first - fore), NIGHTS - fore + 1):
+    for at in range(max(fore, first - fore), values.size - fore + 1):
         here, size = t(at, at + fore)
         if here > 7.0 and size > math.log(1.02) and t(at - 1, at + fore)[0] <= here >= t(at + 1, at + fore)[0]:
             told.append((at + fore, at))
@@ -208,7 +208,9 @@ def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int
 def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
     """A night that is 5 % slower than the one before."""
     return [
-        (night + 1, night) for night in range(first - 1, NIGHTS) if values[night] - values[night - 1] > math.log(1.05)
+        (night + 1, night)
+        for night in range(first - 1, values.size)
+        if values[night] - values[night - 1] > math.log(1.05)
     ]
 
 
@@ -216,7 +218,7 @@ def one_of_week(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[in
     """A night that is 5 % slower than the median of the seven before."""
     return [
         (night + 1, night)
-        for night in range(first - 1, NIGHTS)
+        for night in range(first - 1, values.size)
         if values[night] - float(np.median(values[night - 7 : night])) > math.log(1.05)
     ]
 

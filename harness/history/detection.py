@@ -10,6 +10,10 @@ functional pruning, of which the grid is a simple form).
 What is found is then tested, as in M. Fleming et al., "Hunter: using change point detection to hunt for performance
 regressions", ICPE 2023: the weakest change is taken away, and its neighbours tested anew, until each that is left is
 significant and large enough. docs/simulation.md says how often that is right.
+
+The ratios of neighboring nights can be correlated: something moves the machine for some days. Levels then differ from
+one another by more than independent nights explain. The errors of levels are inflated by as much as the residuals'
+lag-1 correlation implies (see `_correlation` and `_inflation`).
 """
 
 import math
@@ -50,6 +54,9 @@ _MAD = 1.4826
 #: Errors below it are taken for it: clocks tell no less.
 _RESOLUTION = 1e-6
 
+#: The largest lag-1 correlation that errors are inflated for: by a factor of 4.4. The factor has no bound at 1.
+_LIMIT = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
@@ -57,7 +64,8 @@ class ChangePoint:
 
     `before` and `after` are the levels (log ratios) of the nights on either side, up to the next changes; `ratio` is
     exp(after - before), with its 95 % interval from `low` to `high`; `p` is the chance that noise alone shows as much
-    anywhere in these nights.
+    anywhere in these nights. Both allow for the correlation of neighboring nights, unless `holding` was told that the
+    nights are independent.
     """
 
     index: int
@@ -207,22 +215,67 @@ def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     return lost
 
 
-def holding(of: Segments, *, p: float, least: float) -> list[ChangePoint]:
-    """The changes that hold, after the weakest that do not were taken away one by one."""
+def holding(of: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
+    """Return the changes that hold, after the weakest that do not were taken away one by one.
+
+    The errors of levels are inflated for the correlation of neighboring nights, unless the nights are independent.
+    """
     places = list(of.places)
     known: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
     while places:
-        freedom = max(1, of.y.size - len(places) - 1)
-        found = []
-        for (a, at), (_, b) in pairwise(_between(places, of.y.size)):
+        ends = _between(places, of.y.size)
+        for (a, at), (_, b) in pairwise(ends):
             if (a, at, b) not in known:
                 known[a, at, b] = _step(of.y[a:b], of.spread[a:b], at - a)
-            found.append(_change(known[a, at, b], at, b - a, freedom))
+        steps = [known[a, at, b] for (a, at), (_, b) in pairwise(ends)]
+        # levels that follow a slow swing hide it: each level less shows more of the correlation
+        inflation = 1.0 if is_independent else _inflation(_correlation(of, places, steps))
+        freedom = max(1, of.y.size - len(places) - 1)
+        found = [
+            _change(each, at, b - a, freedom, inflation)
+            for each, ((a, at), (_, b)) in zip(steps, pairwise(ends), strict=True)
+        ]
         failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > least)]
         if not failed:
             return found
         places.remove(max(failed, key=lambda each: (each.p, -abs(each.after - each.before))).index)
     return []
+
+
+def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
+    """Return the lag-1 correlation of the nights around their levels, from 0 to `_LIMIT`; spikes are left out.
+
+    `steps` are the steps between these levels, one at each place.
+
+    Residuals around fitted levels correlate less than the nights do, by (1 + 3 phi)/n for each fitted mean; this is
+    added. Sources: M. G. Kendall, "Note on bias in the estimation of autocorrelation", and F. H. C. Marriott and J. A.
+    Pope, "Bias in the estimation of autocorrelations", both in Biometrika 41, 1954. The correction takes the estimate
+    itself for phi, so that it stays bounded if there are few nights. A negative correlation counts as 0: errors never
+    shrink.
+    """
+    levels = [steps[0].before, *(each.after for each in steps)]
+    residuals = (of.y - np.repeat(levels, np.diff([0, *places, of.y.size]))) / of.spread
+    near = np.abs(residuals) < CAP
+    residuals = np.where(near, residuals, 0.0)
+    squares = float(residuals @ residuals)
+    if not squares:
+        return 0.0
+    pairs = residuals[1:] * residuals[:-1]
+    pairs[[at - 1 for at in places]] = 0.0  # two nights of different levels
+    biased = float(pairs.sum()) / squares
+    corrected = biased + (1.0 + 3.0 * biased) * len(levels) / np.count_nonzero(near)
+    return min(_LIMIT, max(0.0, corrected))
+
+
+def _inflation(correlation: float) -> float:
+    """Return the factor by which the error of a mean of independent nights is too small if the nights are correlated.
+
+    n nights of a first-order autoregression say as much as n (1 - phi)/(1 + phi) independent ones. Source: G. V. Bayley
+    and J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time series",
+    Supplement to the Journal of the Royal Statistical Society 8, 1946. This holds for many nights. For a level of few
+    nights the factor is too large, which costs some power and no false change.
+    """
+    return math.sqrt((1.0 + correlation) / (1.0 - correlation))
 
 
 class _Step(NamedTuple):
@@ -239,18 +292,22 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
     before, one = _fitted(y[:cut], spread[:cut])
     after, other = _fitted(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
-    is_slope = _lost(y, spread, levels) >= _lost(y, spread, _line(y, spread))
+    line = _line(y, spread)
+    # a line that takes the nights of one side for spikes does not explain the change
+    near = np.abs(y - line) < CAP * spread
+    is_near = min(near[:cut].mean(), near[cut:].mean()) >= 0.5
+    is_slope = is_near and _lost(y, spread, levels) >= _lost(y, spread, line)
     return _Step(before, after, math.sqrt(one + other), is_slope)
 
 
-def _change(of: _Step, at: int, nights: int, freedom: int) -> ChangePoint:
-    """The change at night `at`, of so many nights before and after."""
+def _change(of: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
+    """Return the change at night `at`, of so many nights before and after, its error inflated by a factor."""
     from scipy.special import stdtr
 
-    step = of.after - of.before
+    step, error = of.after - of.before, of.error * inflation
     # the most of many places, of which neighbours share nearly all: as good as 2 ln n of them are apart
-    p = min(1.0, 2.0 * float(stdtr(freedom, -abs(step) / of.error)) * 2.0 * math.log(nights))
-    half = student(freedom) * of.error
+    p = min(1.0, 2.0 * float(stdtr(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
+    half = student(freedom) * error
     return ChangePoint(
         at, of.before, of.after, exp(step), exp(step - half), exp(step + half), 1.0 if of.is_slope else p
     )

@@ -44,13 +44,17 @@ class Found:
 
 
 def search(values: Sequence[float], errors: Sequence[float], options: Options) -> Found:
-    """The changes in log ratios with these standard errors; raises ValueError as `change_points` does."""
+    """Return the changes in log ratios with these standard errors; raises ValueError as `change_points` does.
+
+    What might become a change is tested as if nights were independent: a correlation costs it no night.
+    """
     loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
     # levels that are long enough are the best of those that have to be
     is_same = loose.shortest >= options.fewest
     strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
     sure = holding(strict, p=options.p, least=options.least)
-    return Found(sure, holding(loose, p=max(WATCHED_P, options.p), least=options.least))
+    maybe = holding(loose, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
+    return Found(sure, maybe)
 
 
 class Known:

@@ -148,7 +148,7 @@ def meaning(state: State, decision: Decision | None = None) -> str:
             return "Both sides are to be measured again, side by side: harness history confirm"
         case State.REFUTED:
             return f"Both sides were measured again, side by side, and did not differ as much{told}."
-    return "The newest runs are off their level: too few yet to say more."
+    return "The newest runs are off their level: they are too few yet, or earlier runs vary as much."
 
 
 def standing(of: Judged) -> str:

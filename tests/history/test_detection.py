@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from otava.analysis import compute_change_points
 
+from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.detection import CAP, FEWEST, LEAST, P, change_points, holding, segmented
+from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, change_points, holding, segmented
 
 NIGHTS = 60
 
@@ -70,6 +71,12 @@ def test_a_step_is_found_among_spikes():
 
 def test_a_slope_is_no_step():
     assert not found(noise(seed=6) + np.linspace(0.0, 0.08, NIGHTS))
+
+
+def test_a_step_after_a_slope_is_found_in_its_third_night():
+    values = noise(seed=6) + np.linspace(0.0, 0.12, NIGHTS)
+    values[57:] += 0.5
+    assert [each.index for each in found(values)] == [57]
 
 
 def test_what_is_within_the_margin_is_no_change_unless_asked():
@@ -188,12 +195,13 @@ def found_anew(of, p):
     """The changes that hold, each tested anew whenever one was taken away."""
     places = list(of.places)
     while places:
-        edges = [0, *places, of.y.size]
+        parts = list(pairwise(pairwise([0, *places, of.y.size])))
+        steps = [detection._step(of.y[a:b], of.spread[a:b], at - a) for (a, at), (_, b) in parts]
+        inflation = detection._inflation(detection._correlation(of, places, steps))
+        freedom = max(1, of.y.size - len(places) - 1)
         found = [
-            detection._change(
-                detection._step(of.y[a:b], of.spread[a:b], at - a), at, b - a, max(1, of.y.size - len(places) - 1)
-            )
-            for a, at, b in zip(edges, edges[1:], edges[2:], strict=False)
+            detection._change(step, at, b - a, freedom, inflation)
+            for step, ((a, at), (_, b)) in zip(steps, parts, strict=True)
         ]
         failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > LEAST)]
         if not failed:
@@ -243,6 +251,75 @@ def test_two_bad_nights_at_the_end_are_a_change_to_otava_alone():
     values = np.append(noise(40, seed=1), [0.3, 0.31])
     assert found(values) == []
     assert otava(values) == [40]
+
+
+def swinging(correlation, seed, nights=NIGHTS, spread=0.03):
+    """Nights that are correlated with their neighbors."""
+    return spread * autoregression(np.random.default_rng(seed), correlation, nights)
+
+
+def found_if_independent(values):
+    of = segmented(list(values), [0.01] * len(values), fewest=FEWEST, least=LEAST)
+    return holding(of, p=P, least=LEAST, is_independent=True)
+
+
+def test_slow_swings_of_a_machine_are_rarely_a_change():
+    made = [swinging(0.8, seed) for seed in range(20)]
+    assert sum(bool(found_if_independent(values)) for values in made) >= 8
+    assert sum(bool(found(values)) for values in made) <= 2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_allowing_for_correlation_costs_a_clear_step_at_most_a_night(seed):
+    values = stepped((45, 0.05), seed=seed)
+    nights = range(46, NIGHTS)
+    before = next(each for each in nights if found_if_independent(values[:each]))
+    now = next(each for each in nights if found(values[:each]))
+    assert before <= now <= before + 1
+
+
+def test_a_large_step_is_found_among_slow_swings():
+    values = swinging(0.5, seed=3, spread=0.01)
+    values[40:] += math.log1p(0.15)
+    (change,) = found(values)
+    assert change.index == pytest.approx(40, abs=1)
+    (narrow,) = found_if_independent(values)
+    assert change.low < narrow.low < narrow.high < change.high
+
+
+def test_nights_that_alternate_do_not_shrink_errors():
+    values = np.resize([0.02, -0.02], NIGHTS) + noise(spread=0.002)
+    values[30:] += math.log1p(0.15)
+    assert found(values) == found_if_independent(values)
+
+
+def estimates(correlation, nights, cut):
+    """The lag-1 correlations that many series show, of two levels."""
+    found = []
+    for seed in range(200):
+        of = Segments(swinging(correlation, seed, nights), np.full(nights, 0.03), [cut], cut)
+        found.append(detection._correlation(of, [cut], [detection._step(of.y, of.spread, cut)]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.8])
+def test_the_correlation_of_nights_is_estimated_without_much_bias(correlation):
+    assert estimates(correlation, 60, 45).mean() == pytest.approx(correlation, abs=0.05)
+
+
+def test_the_correlation_of_few_nights_is_not_wild():
+    inflations = [detection._inflation(each) for each in estimates(0.0, 13, 10)]
+    assert np.median(inflations) == 1.0
+    assert np.quantile(inflations, 0.9) < 1.7
+
+
+def test_spikes_are_no_correlation():
+    values = noise(seed=4)
+    plain = Segments(values.copy(), np.full(NIGHTS, 0.01), [30], 30)
+    values[[10, 11, 31, 50, 51]] += 1.0
+    struck = Segments(values, plain.spread, [30], 30)
+    one, other = (detection._correlation(of, [30], [detection._step(of.y, of.spread, 30)]) for of in (plain, struck))
+    assert other == pytest.approx(one, abs=0.15)
 
 
 @pytest.mark.parametrize("seed", range(5))

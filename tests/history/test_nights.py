@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from bench.simulation.correlated import Course, false_suspicions, found_after, rates, shares
 from bench.simulation.nights import RULES, SOON, Kind, at_most, between, delay, delays, false_alarms, nights, whole
 
 
@@ -44,3 +45,22 @@ def test_the_rules_of_one_night_take_a_spike_for_a_change():
     draw = np.random.default_rng(6)
     made = [nights(Kind.SPIKES, draw) for _ in range(5)]
     assert sum(false_alarms(RULES["5 % slower than the night before"], each, each.ratios) for each in made) > 0
+
+
+def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():
+    before, now = (
+        false_suspicions(name, Course(0.03, 0.8), 7, range(12))
+        for name in ("harness, nights taken as independent", "harness")
+    )
+    assert now <= 2 < before
+
+
+def test_a_plain_step_of_independent_nights_is_found_in_its_first_nights():
+    assert found_after("harness", Course(0.01), 0.10, 8, range(4)) == [3] * 4
+
+
+def test_rates_and_shares_are_those_of_the_counts():
+    assert rates(3, 600) == ["0.2", "2.5", "25", "200.0"]
+    assert rates(0, 300) == ["0 (at most 0.5)", "0 (at most 5.0)", "0 (at most 50)", "-"]
+    assert shares([3, None, 7, 16]) == "25 / 50 % (7)"
+    assert shares([None]) == "0 / 0 %"

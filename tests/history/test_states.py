@@ -61,6 +61,12 @@ def test_two_nights_are_watched_and_one_is_not():
     assert [[each.state for each in found] for found in steps] == [[], [State.WATCH], [State.SUSPECTED]]
 
 
+def test_what_slow_swings_may_explain_is_watched():
+    swings = [each + 0.04 * math.sin(night / 3.0) for night, each in enumerate(noise(40, spread=0.002))]
+    (found,) = findings([series([*swings, *noise(6, 0.1, spread=0.002)])])
+    assert (found.state, found.since) == (State.WATCH, "run-040")
+
+
 def test_what_was_taken_back_is_over_unless_it_was_confirmed():
     of = series([*stepped(30, 40), *noise(10, seed=7)], {30: LOCK, 40: {"lock": "cccccccccccc"}})
     assert findings([of]) == []

@@ -1,0 +1,140 @@
+"""Nightly ratios that are correlated from night to night: false suspicions, and steps that are found.
+
+A night's ratio has a standard deviation of 2, 3 or 5 % in all. The five rounds of the night explain 0.9 % of it, which
+the errors show. The rest is a first-order autoregression, as if something moved one of the two cells for some days. A
+series has 60 nights, and each rule is asked anew after each of the last 30: a month of a series.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.simulation.machine import Floats
+from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
+from harness.history.detection import LEAST, holding, segmented
+from harness.history.known import Found, Known, Options
+
+NIGHTS, HISTORY = 60, 30
+#: A planted step begins at this night.
+AT = 45
+#: False suspicions are reported for these numbers of series.
+SERIES = (50, 500, 5_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How ratios vary: their standard deviation, the lag-1 correlation of what is between nights, and what else moves.
+
+    `drift` is the change of the ratio over all nights (0.03). `replaced` is the share by which another machine with the
+    same id moves the ratio up or down, from some night of the month on.
+    """
+
+    deviation: float
+    correlation: float = 0.0
+    drift: float = 0.0
+    replaced: float = 0.0
+
+    def __str__(self) -> str:
+        """Return the course in words, as in the first column of a table."""
+        told = f"{self.deviation:.0%}, " + (f"AR {self.correlation:g}" if self.correlation else "independent")
+        told += f", drift by {self.drift:.0%}" if self.drift else ""
+        return told + (f", another machine (± {self.replaced:.0%})" if self.replaced else "")
+
+
+COURSES = [Course(deviation, correlation) for correlation in (0.0, 0.5, 0.8) for deviation in (0.02, 0.03, 0.05)]
+OTHERS = [Course(0.02, drift=0.03), Course(0.02, 0.5, drift=0.03), Course(0.02, replaced=0.05)]
+
+
+def autoregression(draw: np.random.Generator, correlation: float, nights: int = NIGHTS) -> Floats:
+    """Return a stationary first-order autoregression of unit variance, shape (nights,)."""
+    values = draw.normal(size=nights)
+    values[1:] *= math.sqrt(1.0 - correlation**2)
+    for night in range(1, nights):
+        values[night] += correlation * values[night - 1]
+    return values
+
+
+def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
+    """Return nights of a course, slower by a step (0.05) from night `AT` on; other courses have other numbers."""
+    numbers = (round(1e4 * of.deviation), round(1e2 * of.correlation), round(1e3 * step))
+    draw = np.random.default_rng([seed, *numbers, trial, round(1e3 * of.drift)])
+    days = np.arange(NIGHTS)
+    within = ROUND / math.sqrt(ROUNDS)
+    between = math.sqrt(of.deviation**2 - within**2) * autoregression(draw, of.correlation)
+    rounds = draw.normal(size=(ROUNDS, NIGHTS)) * ROUND
+    moved = math.log1p(of.replaced) * draw.choice([-1.0, 1.0]) * (days >= draw.integers(HISTORY, NIGHTS))
+    truth = between + math.log1p(step) * (days >= AT) + math.log1p(of.drift) * days / NIGHTS + moved
+    ratios = truth + rounds.mean(axis=0)
+    return Nights(Kind.STILL, ratios, ratios, rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS), NIGHTS)
+
+
+class _Independent(Known):
+    """What is found if nights are taken as independent: the rule without the inflation of errors."""
+
+    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> Found:
+        """Return the changes, none of which is only watched."""
+        of = segmented(values, errors, fewest=options.fewest, least=options.least)
+        changes = holding(of, p=options.p, least=options.least, is_independent=True)
+        return Found(changes, changes)
+
+
+def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:
+    """Return what would be suspected if nights were taken as independent."""
+    return ours(of, values, first, _Independent())
+
+
+COMPARED: dict[str, Rule] = {"harness, nights taken as independent": independent, **RULES}
+
+
+def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) -> int:
+    """Return how many changes a rule reports in the month of these series, in none of which the cell gets slower.
+
+    A change that is reported twice counts once, and one that was reported before the month does not count.
+    """
+    count = 0
+    for trial in trials:
+        made = correlated(of, seed, trial)
+        known: list[int] = []
+        for nights, index in COMPARED[name](made, made.ratios, HISTORY):
+            if all(abs(index - each) > NEAR for each in known):
+                known.append(index)
+                count += nights > HISTORY
+    return count
+
+
+def found_after(name: str, of: Course, step: float, seed: int, trials: Sequence[int]) -> list[int | None]:
+    """Return after how many nights a rule reports a step (0.05) of each of these series; None if it never does."""
+    made = (correlated(of, seed, trial, step) for trial in trials)
+    return [delay(COMPARED[name], each, each.ratios, AT) for each in made]
+
+
+def inflations(correlation: float, nights: int, trials: int, seed: int) -> Floats:
+    """Return by how much errors are inflated in series of so many nights, the last three of which have a plain step."""
+    found = []
+    for trial in range(trials):
+        values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
+        values[-3:] += 2.0
+        of = segmented(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
+        allowed, plain = (holding(of, p=0.01, least=LEAST, is_independent=each)[-1] for each in (False, True))
+        found.append(math.log(allowed.high / allowed.low) / math.log(plain.high / plain.low))
+    return np.array(found)
+
+
+def rates(count: int, months: int) -> list[str]:
+    """Return how many of each of `SERIES` are suspected per month, and per how many months one of a series is."""
+    if not count:
+        return [*(f"0 (at most {_rate(each * at_most(0) / months)})" for each in SERIES), "-"]
+    return [*(_rate(each * count / months) for each in SERIES), f"{months / count:,.1f}"]
+
+
+def _rate(per: float) -> str:
+    return f"{per:,.1f}" if per < 10.0 else f"{per:,.0f}"
+
+
+def shares(delays: Sequence[int | None]) -> str:
+    """Return what share is found within 5 and within 15 nights, and the median delay: `32 / 96 % (6)`."""
+    found = sorted(each for each in delays if each is not None)
+    soon, late = (sum(each <= within for each in found) / len(delays) for within in (5, NIGHTS - AT))
+    return f"{100.0 * soon:.0f} / {100.0 * late:.0f} %" + (f" ({found[len(found) // 2]})" if found else "")
