@@ -4,14 +4,14 @@ import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from bench.simulation.bisection import search
+from bench.simulation.bisection import End, Found, Searched, search
 from bench.simulation.correlated import (
     COMPARED,
     COURSES,
@@ -76,7 +76,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("nights", "correlated", "sharing", "kinds"), help="that part alone")
+    parts = ("nights", "correlated", "sharing", "kinds", "searches")
+    parser.add_argument("--only", choices=parts, help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
         _sharing(4 * arguments.tables, arguments.seed)
@@ -88,6 +89,8 @@ def main() -> None:
             return
         if arguments.only == "correlated":
             _correlated(pool, arguments.tables, arguments.seed)
+        if arguments.only == "searches":
+            _searches(pool, arguments.tables, arguments.seed)
             return
         if arguments.only:
             _nights(pool, arguments.tables, arguments.seed)
@@ -102,13 +105,13 @@ def main() -> None:
         _mixtures(simulate)
         _nights(pool, arguments.tables, arguments.seed)
         _correlated(pool, arguments.tables, arguments.seed)
+        _searches(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
     _sharing(4 * arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
     _growth(4 * arguments.tables, arguments.seed)
-    _searches(4 * arguments.tables, arguments.seed)
 
 
 def _all(
@@ -376,21 +379,56 @@ def _others(tables: int, seed: int) -> None:
     _print(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
 
 
-def _searches(trials: int, seed: int) -> None:
+def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     print("\n## A search for a step\n")
-    plain = (1, 3, 5)
-    heads = ["candidates", "step", "a round's spread", "right", "wrong", "rounds", "candidates measured"]
-    rows = []
-    for count, step, spread in product((26, 166), (0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)):
-        found = search(count, math.log1p(step), spread, trials, seed=seed)
-        others = [search(count, math.log1p(step), spread, trials, seed=seed, plain=each) for each in plain]
-        shown = f"×{1.0 + step:g}" if step >= 1.0 else f"{step:.0%}"
-        taken = [f"{found.rounds:.0f}", f"{found.candidates:.0f}"]
-        bisected = [f"{_percent(each.right)} in {each.rounds:.0f}" for each in others]
-        rows.append(
-            [str(count), shown, f"{spread:.0%}", _percent(found.right), _percent(found.wrong), *taken, *bisected]
+    releases, wheels = Searched(26, scanned=True), Searched(166)
+    sizes = list(product((releases, wheels), (0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
+    kinds = [replace(of, step=math.log1p(step), spread=spread) for of, step, spread in sizes]
+    found, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=each), kinds) for each in (0, 5))
+    heads = ["candidates", "step", "a round's spread", *END_HEADS, "plain bisection: right"]
+    rows = (
+        [*_searched(kind), f"{kind.spread:.0%}", *_ends(one), f"{_percent(other.right)} in {_median(other.launches)}"]
+        for kind, one, other in zip(kinds, found, plain, strict=True)
+    )
+    _print(heads, rows)
+    print()
+    owns = [
+        (of, replace(each, step=math.log1p(step), **dict(changes)))
+        for each, step, (of, changes) in product(
+            (releases, replace(releases, scanned=False)), (0.2, 0.1, 0.05), OWNS.items()
         )
-    _print([*heads, *(f"plain, rounds a probe: {each}" for each in plain)], rows)
+    ]
+    found = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
+    rows = ([*_searched(kind), of, *_ends(each)] for (of, kind), each in zip(owns, found, strict=True))
+    _print(["candidates", "step", "beside the step", *END_HEADS], rows)
+
+
+#: What a row of searches says of how they ended.
+END_HEADS = ["right", "wrong", "right, with a warning", "wrong, with a warning", "refused", "rounds", "launches"]
+
+#: What releases do beside the step, with rounds that scatter by 3 %.
+OWNS: Mapping[str, Mapping[str, Any]] = {
+    "nothing": {},
+    "Student's t, 3 degrees of freedom": {"heavy": True},
+    "each ± 1 % of its own": {"own": 0.01},
+    "each ± 2 % of its own": {"own": 0.02},
+    "a drift of 1 % each": {"own": 0.01, "drifts": True},
+}
+
+
+def _searched(kind: Searched) -> list[str]:
+    step = math.exp(kind.step)
+    return [f"{kind.count}{', scanned' if kind.scanned else ''}", f"×{step:g}" if step >= 2.0 else f"{step - 1.0:.0%}"]
+
+
+def _ends(found: Found) -> list[str]:
+    return [*(_percent(found.ends[each]) for each in End), _median(found.rounds), _median(found.launches)]
+
+
+def _median(counts: Sequence[int]) -> str:
+    """`16 (37)`: the median, and what 95 % of searches do with."""
+    ordered = sorted(counts)
+    return f"{ordered[len(ordered) // 2]} ({ordered[math.ceil(0.95 * len(ordered)) - 1]})"
 
 
 def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:

@@ -1,98 +1,178 @@
-"""A search for a step among candidates, on simulated rounds: the harness's, and plain bisection beside it."""
+"""A search for a step among candidates, on simulated launches: the harness's own, and plain bisection beside it.
+
+Only launches are simulated. The search and its verdicts are those of harness/upstream: what is measured there is asked
+of a stand-in here, which hands back launches as a run stores them.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from bench.simulation.machine import Floats
-from harness.upstream.bisection import Round, posterior
+from harness.analysis.results import Results
+from harness.model.backend import BackendFacts
+from harness.model.environment import Device
+from harness.model.launch import Launch, Limits, Sample, Sampling, Status
+from harness.model.run import Group, Plan, Run
+from harness.model.scenario import Cell
+from harness.upstream.candidates import Candidate
+from harness.upstream.probing import Measured
+from harness.upstream.search import Ended, EndsError, Search, WrongWayError, narrow, scan
 
-#: What a whole verdict has of rounds: of the ends before a search, and of the pair that it found.
+#: What a search may spend: so many launches, those of 60 paired rounds.
+BUDGET = 120
+
+#: What plain bisection takes of rounds for the ends, and in the end of the pair that it found.
 VERDICT = 5
-#: No search is given more.
-MOST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What is searched: `count` candidates, with a `step` (log scale) at a place that is drawn at random.
+
+    `spread` is the standard deviation of a paired round; `heavy`: launches scatter by Student's t with 3 degrees of
+    freedom. `own` is the standard deviation of what each candidate differs by of its own, or, if it `drifts`, from the
+    one before it. `scanned`: one launch of each candidate comes first, as of releases.
+    """
+
+    count: int
+    step: float = 0.0
+    spread: float = 0.03
+    heavy: bool = False
+    own: float = 0.0
+    drifts: bool = False
+    scanned: bool = False
+
+
+class End(StrEnum):
+    """How a search may end."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    RIGHT_WARNED = "right, with a warning"
+    WRONG_WARNED = "wrong, with a warning"
+    REFUSED = "refused at the ends"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Of many searches: how many said the right pair and how many a wrong one (the others ended undecided), and the
-    mean numbers of rounds and of candidates that one took.
+    """The share of searches that ended in each way, and of each search its paired rounds and launches."""
+
+    ends: Mapping[End, float]
+    rounds: Sequence[int]
+    launches: Sequence[int]
+
+    @property
+    def right(self) -> float:
+        """The share that named the right pair, with a warning or without."""
+        return self.ends[End.RIGHT] + self.ends[End.RIGHT_WARNED]
+
+
+def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, plain: int = 0) -> Found:
+    """Search so many times; `plain`: by bisection with so many rounds of each candidate, which never warns."""
+    draw = np.random.default_rng(seed)
+    ends: list[End] = []
+    machines: list[Machine] = []
+    for _ in range(trials):
+        machine = Machine(kind, draw)
+        if plain:
+            ends.append(End.RIGHT if bisected(kind.count, machine.paired, plain) == machine.place else End.WRONG)
+        else:
+            ends.append(searched(kind, machine, budget))
+        machines.append(machine)
+    return Found(
+        {end: ends.count(end) / trials for end in End},
+        [each.rounds for each in machines],
+        [int(each.spent) for each in machines],
+    )
+
+
+class Machine:
+    """Measures simulated candidates: those after `place` take longer by the step.
+
+    It is the `Probe` of a search (harness/upstream/looks.py), on which a launch takes a second. `rounds` are the paired
+    ones: a scan's, of which each candidate has one launch, are not counted.
     """
 
-    right: float
-    wrong: float
-    rounds: float
-    candidates: float
+    def __init__(self, kind: Searched, draw: np.random.Generator) -> None:
+        self.place = int(draw.integers(kind.count - 1))
+        self.spent = 0.0
+        self.rounds = 0
+        self._kind, self._draw = kind, draw
+        own = kind.own * draw.normal(size=kind.count)
+        beyond = np.arange(kind.count) > self.place
+        self._logs = kind.step * beyond + (np.cumsum(own) if kind.drifts else own)
+
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Measured:
+        """Return a run of so many rounds; with `verdict` the first candidate is launched twice in each."""
+        cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
+        group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if verdict else None)
+        plan = Plan([group], rounds, 0, Sampling(), Limits(), piloted=False)
+        run = Run("simulated", "", [], "", plan, texts[0], [], [], BackendFacts("simulated"), {})
+        slots = group.slots
+        logs = np.array([self._logs[int(cell.environment)] for cell, _ in slots])
+        drawn = np.exp(logs + self._noise((rounds, len(slots))))
+        launches = [
+            Launch(
+                status=Status.OK,
+                samples=[Sample(seconds, 1)],
+                group=group.name,
+                round=number,
+                attempt=0,
+                order=0,
+                role=role,
+                cell=cell,
+                started="",
+            )
+            for number, row in enumerate(drawn.tolist(), start=1)
+            for (cell, role), seconds in zip(slots, row, strict=True)
+        ]
+        self.spent += len(launches)
+        self.rounds += rounds * (kind != "scan")
+        return Measured(Results(run, launches), {text: text for text in texts})
+
+    def why_not(self, text: str, *, alone: bool = True) -> str:
+        """All candidates can be had."""
+        return ""
+
+    def estimated(self, environments: int, rounds: int, *, verdict: bool = False) -> float:
+        """What so many rounds of so many candidates take."""
+        return rounds * (environments + verdict)
+
+    def paired(self, fixed: int, probe: int, times: int) -> Floats:
+        """The log ratios of so many paired rounds, for plain bisection."""
+        return np.array(self.measure("plain", [str(fixed), str(probe)], times).differences(str(probe), str(fixed)))
+
+    def _noise(self, shape: tuple[int, ...]) -> Floats:
+        """Of a launch: the two of a paired round have its spread together."""
+        noise = self._draw.standard_t(3, shape) / math.sqrt(3.0) if self._kind.heavy else self._draw.normal(size=shape)
+        return np.asarray(self._kind.spread / math.sqrt(2.0) * noise)
+
+
+def searched(kind: Searched, machine: Machine, budget: float) -> End:
+    """Search as the harness does, for a step towards the slower end."""
+    asked = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
+    try:
+        if kind.scanned:
+            scan(asked, machine, lambda _: None)
+        narrow(asked, budget, machine, lambda _: None)
+    except (EndsError, WrongWayError):
+        return End.REFUSED
+    is_right = asked.found == (machine.place, machine.place + 1)
+    if asked.ended is Ended.CONFIRMED:
+        return End.RIGHT if is_right else End.WRONG
+    return End.RIGHT_WARNED if is_right else End.WRONG_WARNED
 
 
 #: Measures a candidate against another for some rounds, and gives their values.
 Measure = Callable[[int, int, int], Floats]
 
 
-def search(
-    count: int, step: float, spread: float, trials: int, *, seed: int, plain: int = 0, heavy: bool = False
-) -> Found:
-    """Search for a step (log scale) at a place drawn at random; `plain`: by bisection with so many rounds a probe.
-
-    `spread` is the standard deviation of a paired round. `heavy`: it scatters by Student's t with 3 degrees of freedom.
-    """
-    draw = np.random.default_rng(seed)
-    said: list[bool] = []
-    rounds: list[int] = []
-    seen: list[int] = []
-    for _ in range(trials):
-        machine = Machine(int(draw.integers(count - 1)), step, spread, draw, heavy)
-        last = bisected(count, machine, plain) if plain else searched(count, machine)
-        if last is not None:
-            said.append(last == machine.place)
-        rounds.append(machine.rounds)
-        seen.append(len(machine.seen))
-    return Found(sum(said) / trials, (len(said) - sum(said)) / trials, sum(rounds) / trials, sum(seen) / trials)
-
-
-class Machine:
-    """Measures candidates of which those after `place` take longer by `step`, on the log scale."""
-
-    def __init__(self, place: int, step: float, spread: float, draw: np.random.Generator, heavy: bool) -> None:
-        self.place = place
-        self.rounds = 0
-        self.seen: set[int] = set()
-        self._step, self._spread, self._draw, self._heavy = step, spread, draw, heavy
-
-    def __call__(self, fixed: int, probe: int, times: int) -> Floats:
-        """The values of so many rounds."""
-        self.rounds += times
-        self.seen |= {fixed, probe}
-        noise = self._draw.standard_t(3, times) / math.sqrt(3.0) if self._heavy else self._draw.normal(size=times)
-        return np.asarray(self._step * (int(probe > self.place) - int(fixed > self.place)) + self._spread * noise)
-
-
-def searched(count: int, measure: Measure) -> int | None:
-    """The harness's search: the last candidate before the step, after a verdict on the pair; None where undecided."""
-    rounds: list[Round] = []
-
-    def probe(fixed: int, candidate: int, times: int) -> None:
-        rounds.extend(Round(fixed, candidate, value) for value in measure(fixed, candidate, times).tolist())
-
-    probe(0, count - 1, VERDICT)
-    confirmed: set[tuple[int, int]] = set()
-    while len(rounds) < MOST:
-        found = posterior(count, rounds)
-        if found.is_found and found.likeliest in confirmed:
-            return found.likeliest[0]
-        if found.is_found:
-            confirmed.add(found.likeliest)
-            probe(*found.likeliest, VERDICT)
-        else:
-            (candidate,) = found.next_probes()
-            probe(0, candidate, found.rounds())
-    return None
-
-
 def bisected(count: int, measure: Measure, times: int) -> int:
-    """Plain bisection: a candidate lies beyond the step if the mean of its rounds is nearer to the end's than to 0."""
+    """Plain bisection: a candidate is beyond the step if the mean of its rounds is nearer to the end's than to 0."""
     end = float(measure(0, count - 1, VERDICT).mean())
     low, high = 0, count - 1
     while high - low > 1:

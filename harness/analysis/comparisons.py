@@ -248,8 +248,8 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: i
     ]
 
 
-def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | None]:
-    """time(cell) / time(other) of each pair, with an interval of 95 % of its own, whatever else is compared.
+def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
+    """time(cell) / time(other) of each pair, with an interval of 1 - `alpha` of its own, whatever else is compared.
 
     What `compare` shows before the level is divided among the pairs and before what a bias adds: variances are
     moderated over all of these. None where no round has both, and where a step changes and the two have too few steps
@@ -257,7 +257,7 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate |
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and len(pair.logs) > 1 and not pair.apart]
-    halves = iter(half_widths(_logs(family, found), ALPHA).tolist())
+    halves = iter(half_widths(_logs(family, found), alpha).tolist())
     return [
         None
         if pair is None or pair.apart

@@ -24,8 +24,8 @@ from harness.store.signature import is_from_here, sign
 from harness.upstream import candidates as chosen
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.probing import Asked, Probing
-from harness.upstream.search import Ended, Search, narrow, scan
-from harness.upstream.telling import Told, report
+from harness.upstream.search import Ended, EndsError, Search, narrow, scan
+from harness.upstream.telling import Told, report, to_resume
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
                 scan(search, probing, listener.say)
                 _place_ends(search, request)
             narrow(search, request.budget, probing, listener.say)
+        except EndsError as error:
+            raise EndsError(error.message, error.advice or to_resume(request, folder)) from None
         finally:
             made = report(request, search, probing, package)
             if probing.runs:

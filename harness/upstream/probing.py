@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
-from harness.analysis.comparisons import Compared, compare
+from harness.analysis.comparisons import Compared, compare, ratios
 from harness.analysis.observations import GIT_VERSION
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict
+from harness.analysis.statistics import Estimate
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
@@ -30,10 +31,9 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.launch import Interleave, Launch
 from harness.model.scenario import GROWTH, PEAK, STEP, TRACES, Cell
-from harness.model.texts import counted
 from harness.plan.selection import resolve
 from harness.session.request import Request
-from harness.upstream.search import Judged
+from harness.upstream.looks import LOOK_ALPHA, Judged
 
 #: How long a launch of a search warms up and measures, in seconds: a search needs no more of what is clear.
 WARMUP, MEASURE = 1.0, 1.0
@@ -92,7 +92,7 @@ class Measured:
         return (launch.error or launch.status.value).rstrip(".") if launch else f"it has no {self.of}"
 
     def judged(self, text: str, fixed: str) -> Judged | None:
-        """The verdict on an environment against another; None where no round has both."""
+        """What is shown of an environment against another; None if no round has both."""
         cell, other = self._cell(text), self._cell(fixed)
         if cell is None or other is None or not self.differences(text, fixed):
             return None
@@ -100,7 +100,18 @@ class Measured:
         if self.of == GROWTH:
             return _grown(self, text, fixed, found.pythons(cell.environment, other.environment))
         (compared,) = compare([(cell, other)], found, run.plan.margin)
-        return _of_compared(compared, text, fixed, self.of) if compared else None
+        (ratio,) = ratios([(cell, other)], found, LOOK_ALPHA)
+        if compared is None:
+            return None
+        value = f"{(ratio or compared.takes).value:.3g}"
+        what = f"takes ×{value} the time of" if self.of == STEP else f"has ×{value} the {self.of} of"
+        return _of_compared(compared, ratio, f"{text} {what} {fixed}", run.plan.margin)
+
+    def after(self, earlier: "Measured") -> "Measured":
+        """The rounds of both, the earlier ones first, as those of one run."""
+        done = max((each.round for each in earlier.launches), default=0)
+        later = [replace(each, round=each.round + done) if each.round else each for each in self.launches]
+        return replace(self, results=Results(self.results.run, [*earlier.launches, *later]))
 
     def build(self, text: str) -> str:
         """The commit that an environment's TensorFlow was built from, as `git describe` tells it; empty if unknown."""
@@ -114,51 +125,40 @@ class Measured:
         return self.results.launches
 
 
-def _of_compared(compared: Compared, text: str, fixed: str, of: str) -> Judged:
-    """A comparison as the search takes it: work that differs, or a control that does, leaves the interval to judge."""
-    takes, verdict = compared.takes, compared.verdict
-    interval = takes.interval
-    unjudged = verdict is Verdict.DIFFERENT_WORK or (verdict is None and compared.withheld is not None)
-    apart = unjudged and interval is not None and not interval.low <= 1.0 <= interval.high
-    shown = f"{interval.low:.3g} to {interval.high:.3g}, " if interval else ""
-    told = verdict or (f"no verdict: {compared.withheld}" if compared.withheld else "no verdict")
-    rounds = counted(takes.rounds, "round")
-    what = "takes ×{} the time of {}" if of == STEP else f"has ×{{}} the {of} of {{}}"
+def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: float) -> Judged:
+    """What a comparison shows, by its `ratio` at the level of a look; a bias that was found widens that.
+
+    Work that differs, or a control that does, takes the verdict of a table away, and leaves the interval to judge.
+    """
+    takes = ratio or compared.takes
+    shift = compared.bias.distance if compared.bias else 0.0
+    low, high = (takes.interval.low, takes.interval.high) if takes.interval else (0.0, math.inf)
+    lost = "the control differs from itself" if compared.withheld is Withheld.CONTROL else ""
     return Judged(
         value=takes.value,
-        low=interval.low if interval else 0.0,
-        high=interval.high if interval else math.inf,
+        low=low * math.exp(-shift),
+        high=high * math.exp(shift),
         rounds=takes.rounds,
-        is_step=verdict in (Verdict.SLOWER, Verdict.FASTER) or apart,
-        is_open=verdict in (None, Verdict.UNCLEAR),
-        words=f"{text} {what.format(f'{takes.value:.3g}', fixed)} ({shown}{rounds}: {told})",
+        floor=math.log1p(margin),
+        what=what,
+        remark=compared.verdict if compared.verdict is Verdict.DIFFERENT_WORK else lost,
         pythons=compared.pythons,
     )
 
 
 def _grown(measured: Measured, text: str, fixed: str, pythons: tuple[str, str] | None) -> Judged | None:
-    """How much more memory each call keeps; a step where the interval of the difference leaves 0 out.
-
-    And where it is more than what is told as none over the calls that are looked at.
-    """
-    found = growth_difference(measured.values(text), measured.values(fixed))
+    """How much more memory each call keeps; what counts as none is the allocator's pieces over the calls looked at."""
+    found = growth_difference(measured.values(text), measured.values(fixed), 1.0 - LOOK_ALPHA)
     if found is None or found.interval is None:
         return None
     calls = min((calls_looked_at(launch) for launch in measured.launches if launch.memory), default=1.0)
-    floor, low, high = PIECE / max(calls, 1.0), found.interval.low, found.interval.high
-    is_step = low > floor or high < -floor
     return Judged(
         value=found.value,
-        low=low,
-        high=high,
+        low=found.interval.low,
+        high=found.interval.high,
         rounds=found.rounds,
-        is_step=is_step,
-        is_open=not is_step and (low < -floor or high > floor),
-        words=f"{text} keeps {found.value:+,.0f} bytes a call beside {fixed} ({low:+,.0f} to {high:+,.0f}, "
-        f"{counted(found.rounds, 'round')}: {'more' if found.value > 0.0 else 'less'})"
-        if is_step
-        else f"{text} keeps {found.value:+,.0f} bytes a call beside {fixed} ({low:+,.0f} to {high:+,.0f}, "
-        f"{counted(found.rounds, 'round')})",
+        floor=PIECE / max(calls, 1.0),
+        what=f"{text} keeps {found.value:+,.0f} bytes a call beside {fixed}",
         is_ratio=False,
         pythons=pythons,
     )

@@ -1,23 +1,28 @@
 """A search from its ends to the pair at which a quantity steps: scan, verified ends, probes, and a verdict on the pair.
 
-See docs/bisect.md. Everything that is measured is asked of a `Probe`, so that the search itself can be tried without.
+See docs/bisect.md. Everything that is measured is asked of a `Probe`, so that a search can be tried without measuring.
 """
 
 import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import Protocol
 
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
+from harness.model.texts import counted
 from harness.upstream.bisection import SPREAD, Posterior, Round, posterior
 from harness.upstream.candidates import Candidate
+from harness.upstream.looks import Judged, Looks, Probe, Taken
 
-#: Rounds of a whole verdict: of the ends, and of the pair that was found; and of a second run, where it is unclear.
-VERDICT, AGAIN = 3, 5
+#: The ends get no further look that would take more than this share of what the scan left of the budget.
+OF_ENDS = 0.5
+
+#: From this share of the posterior on, the likeliest pair is measured side by side. No probe decides more then, and the
+#: answer needs these rounds in any case.
+LIKELY = 0.75
 
 #: A change between two neighbours of a scan, which has one round of each, is told from here on (log scale), and splits
 #: the search where it is so much of the step as well and goes the other way.
@@ -26,59 +31,6 @@ TOLD, SPLITS = math.log(1.25), 0.25
 #: From so many CPUs on, the next candidates' environments are made while one is measured: an installation keeps two
 #: busy, and one measures.
 CPUS_TO_BUILD = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A whole verdict on two environments, the newer against the older.
-
-    `value`, `low` and `high` are their ratio with its interval (or, where `is_ratio` is False, their difference, in
-    bytes a call), of so many `rounds`; `is_step` says whether they differ, `is_open` that more rounds might tell, and
-    `words` all of it in a clause. `pythons` are the two interpreters' versions where they differ.
-    """
-
-    value: float
-    low: float
-    high: float
-    rounds: int
-    is_step: bool
-    is_open: bool
-    words: str
-    is_ratio: bool = True
-    pythons: tuple[str, str] | None = None
-
-    @property
-    def step(self) -> float:
-        """The step on the scale of the search: the log of the ratio, or the difference."""
-        return math.log(self.value) if self.is_ratio else self.value
-
-
-class Taken(Protocol):
-    """What a run of some environments told, by what -e takes."""
-
-    def differences(self, text: str, fixed: str) -> list[float]:
-        """The log of value(text) / value(fixed), or their difference, of each round that has both."""
-
-    def why_not(self, text: str) -> str:
-        """Why an environment gave no number; empty where it gave one."""
-
-    def judged(self, text: str, fixed: str) -> Judged | None:
-        """The verdict on an environment against another; None where no round has both."""
-
-
-class Probe(Protocol):
-    """Measures environments for a search, and makes them; `spent` are the seconds that launches took until now."""
-
-    spent: float
-
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Taken:
-        """So many rounds of these environments."""
-
-    def why_not(self, text: str, *, alone: bool = True) -> str:
-        """Make an environment; why it cannot be had, empty where it can."""
-
-    def estimated(self, environments: int, rounds: int, *, verdict: bool = False) -> float:
-        """What so many rounds of so many environments would take, in seconds."""
 
 
 class Ended(StrEnum):
@@ -121,6 +73,11 @@ class Search:
     pair: Judged | None = None
     ended: Ended | None = None
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the good end is shown to be the worse one."""
+        return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
+
     def text(self, at: int) -> str:
         """What -e takes for a candidate."""
         return self.candidates[at].text
@@ -130,15 +87,15 @@ class Search:
         """What is known of the step's place; None before both ends were measured."""
         # counted from the lower end: what lies outside is no part of this search
         inside = [
-            Round(each.fixed - self.low, each.probe - self.low, each.value)
+            replace(each, fixed=each.fixed - self.low, probe=each.probe - self.low)
             for each in self.rounds
             if all(self.low <= at <= self.high for at in (each.fixed, each.probe))
         ]
         unknown = {at - self.low for at in self.unknown}
         # a difference has a scale of its own
-        spread = SPREAD if self.is_ratio or not self.ends else max(SPREAD * abs(self.ends.value), 1e-9)
+        unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
         try:
-            return posterior(self.high - self.low + 1, inside, unknown, spread=spread)
+            return posterior(self.high - self.low + 1, inside, unknown, spread=SPREAD * unit, unit=unit)
         except ValueError:
             return None
 
@@ -146,18 +103,18 @@ class Search:
     def found(self) -> tuple[int, int] | None:
         """The pair of candidates that is most likely to have the step; None before there is a posterior."""
         known = self.posterior
-        if known is None:
-            return None
-        first, last = known.likeliest
-        return first + self.low, last + self.low
+        return self.placed(known.likeliest) if known else None
+
+    def placed(self, pair: tuple[int, int]) -> tuple[int, int]:
+        """A pair of the posterior, which counts from the lower end, among all candidates."""
+        return pair[0] + self.low, pair[1] + self.low
 
     def shares(self) -> dict[tuple[int, int], float]:
         """How likely each pair of neighbours has the step."""
         known = self.posterior
         if known is None:
             return {}
-        pairs = [(first + self.low, last + self.low) for first, last in known.pairs]
-        return dict(zip(pairs, known.shares.tolist(), strict=True))
+        return dict(zip(map(self.placed, known.pairs), known.shares.tolist(), strict=True))
 
     def measured(self, at: int) -> tuple[float, int] | None:
         """What a candidate has beyond the lower end, on the scale of the search, and of how many rounds."""
@@ -176,7 +133,7 @@ class Search:
 
 
 class EndsError(HarnessError):
-    """The ends do not differ, so that there is nothing to search for."""
+    """The ends are the same, or not shown to differ; without an advice if more rounds may show it."""
 
     exit = Exit.NOTHING_SELECTED
 
@@ -208,42 +165,62 @@ def scan(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
 
 
 def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> None:
-    """Verify the ends, probe until 95 % of the posterior lie on one pair, and confirm that with a whole verdict.
+    """Verify the ends, and probe until 95 % of the posterior are on one pair, which side by side shows the step too.
 
-    Raises EndsError and WrongWayError, with the numbers, before any probe; CannotRunHereError where an end cannot be
-    measured.
+    `budget` is in seconds of launches. Raises EndsError and WrongWayError, with the numbers, before any probe;
+    CannotRunHereError if an end can't be measured.
     """
     _skip_known(search, say)
-    _verify(search, probe, say)
+    ends = _verify(search, budget, probe, say)
     if _split(search, say):
-        _verify(search, probe, say)
+        ends = _verify(search, budget, probe, say)
     _use_scan(search)
-    confirmed: set[tuple[int, int]] = set()
+    looks = {(search.low, search.high): ends}
     with _Builder(probe) as builder:
         while search.ended is None:
             known = search.posterior
             if known is None:  # every round of it was lost
                 raise CannotRunHereError("The ends gave no rounds in common.", "The runs' reports say why.")
-            first, last = search.found or (search.low, search.high)
-            if known.is_found and (first, last) in confirmed:
-                search.ended = Ended.CONFIRMED if _agrees(search.pair, search.ends) else Ended.FOUND
+            pair = search.placed(known.likeliest)
+            here = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
+            search.pair = here.judged
+            if known.share >= LIKELY and here.more:
+                if not _is_over(search, budget, here.seconds(probe), probe):
+                    _look(search, pair, here, builder, say)
             elif known.is_found:
-                if (first, last) == (search.low, search.high):
-                    search.pair = search.ends
-                elif _is_over(search, budget, probe.estimated(2, VERDICT, verdict=True), probe):
-                    break
-                else:
-                    say(f"Confirming {search.text(first)} and {search.text(last)}, side by side.")
-                    search.pair = _verdict(search, "pair", first, last, probe)
-                confirmed.add((first, last))
+                search.ended = Ended.CONFIRMED if _agrees(search.pair, search.ends) else Ended.FOUND
             else:
-                _probe(search, budget, probe, builder, say)
+                _probe(search, known, budget, builder, say)
 
 
-def _probe(search: Search, budget: float, probe: Probe, builder: "_Builder", say: Callable[[str], object]) -> None:
+def _look(
+    search: Search, pair: tuple[int, int], looks: Looks, builder: "_Builder", say: Callable[[str], object]
+) -> None:
+    """Measure a pair side by side until its next look, or find out that it can't be."""
+    for at in pair:
+        if at not in (search.low, search.high) and (why := builder.why_not(search.text(at))):
+            _skip(search, at, why, say)
+            return
+    say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
+    _take(search, pair, looks.look(builder.probe), say)
+
+
+def _take(search: Search, pair: tuple[int, int], taken: Taken, say: Callable[[str], object]) -> None:
+    """Let rounds of two candidates count; one that gave no number is skipped, unless it is an end."""
+    for at in pair:
+        if why := taken.why_not(search.text(at)):
+            if at in (search.low, search.high):
+                raise CannotRunHereError(
+                    f"{search.text(at)} cannot be measured: {why}.", "Name another with --good or --bad."
+                )
+            _skip(search, at, why, say)
+            return
+    search.rounds += [Round(*pair, value) for value in taken.differences(search.text(pair[1]), search.text(pair[0]))]
+
+
+def _probe(search: Search, known: Posterior, budget: float, builder: "_Builder", say: Callable[[str], object]) -> None:
     """Measure the candidate that tells most, or find out that it cannot be."""
-    known = search.posterior
-    assert known is not None
+    probe = builder.probe
     (at,) = (at + search.low for at in known.next_probes())
     rounds = known.rounds()
     if _is_over(search, budget, probe.estimated(2, rounds), probe):
@@ -254,7 +231,7 @@ def _probe(search: Search, budget: float, probe: Probe, builder: "_Builder", say
         return
     left = sum(share > 0.01 for share in known.shares)
     say(f"Probe: {text}, {rounds} {'round' if rounds == 1 else 'rounds'}; the step is at one of {left} places.")
-    for value in (0.0, known.step):
+    for value in (0.0, known.step) if builder.is_parallel else ():
         guess = Search(
             search.candidates,
             search.low,
@@ -266,13 +243,7 @@ def _probe(search: Search, budget: float, probe: Probe, builder: "_Builder", say
         ).posterior
         if guess and not guess.is_found:
             builder.begin([search.text(each + search.low) for each in guess.next_probes(1)])
-    taken = probe.measure("probe", [fixed, text], rounds)
-    if taken.why_not(fixed):
-        raise CannotRunHereError(f"{fixed} gives no number any more: {taken.why_not(fixed)}.")
-    if why := taken.why_not(text):
-        _skip(search, at, why, say)
-        return
-    search.rounds += [Round(search.low, at, value) for value in taken.differences(text, fixed)]
+    _take(search, (search.low, at), probe.measure("probe", [fixed, text], rounds), say)
 
 
 def _skip_known(search: Search, say: Callable[[str], object]) -> None:
@@ -293,43 +264,35 @@ def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> boo
     return True
 
 
-def _verify(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
-    """A whole verdict on the ends. Raises EndsError and WrongWayError with the numbers."""
+def _verify(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> Looks:
+    """Measure the ends until they are shown to differ. Raises EndsError and WrongWayError with the numbers."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
         if why := probe.why_not(text):
             raise CannotRunHereError(f"The end {text} cannot be measured: {why}.", "Name another with --good or --bad.")
-    say(f"Verifying the ends: {first} and {last}, {VERDICT} rounds.")
-    ends = _verdict(search, "ends", search.low, search.high, probe)
+    looks = Looks("ends", (first, last))
+    most = probe.spent + OF_ENDS * (budget - probe.spent)
+    while looks.more:
+        if looks.judged and probe.spent + looks.seconds(probe) > most:
+            break
+        say(f"Verifying the ends: {first} and {last}, {counted(looks.more, 'round')}.")
+        _take(search, (search.low, search.high), looks.look(probe), say)
+    ends = looks.judged
     if ends is None:
         raise CannotRunHereError(f"{first} and {last} have no round in common.", "The run's report.md says why.")
     search.ends = ends
     good, bad = (last, first) if search.is_fix else (first, last)
     if not ends.is_step:
         raise EndsError(
-            f"{good} and {bad} do not differ: {ends.words}.{_between(search)}", "Name other ends with --good and --bad."
+            f"{good} and {bad} {ends.relation}: {ends.words}.{_between(search)}",
+            "" if looks.more else "Name other ends with --good and --bad.",
         )
-    if (ends.step > 0.0) == search.is_fix:
+    if search.is_reversed:
         raise WrongWayError(
             f"{bad} is not worse than {good}: {ends.words}.{_between(search)}",
             f"If the ends were swapped: --good {bad} --bad {good}",
         )
-
-
-def _verdict(search: Search, kind: str, first: int, last: int, probe: Probe) -> Judged | None:
-    """A whole verdict on two candidates, whose rounds count for the search too: of a second run where it is unclear."""
-    texts = [search.text(first), search.text(last)]
-    found = None
-    for name, rounds in ((kind, VERDICT), (f"{kind} again", AGAIN)):
-        taken = probe.measure(name, texts, rounds, verdict=True)
-        for text in texts:
-            if why := taken.why_not(text):
-                raise CannotRunHereError(f"{text} cannot be measured: {why}.", "Name another with --good or --bad.")
-        search.rounds += [Round(first, last, value) for value in taken.differences(texts[1], texts[0])]
-        found = taken.judged(texts[1], texts[0])
-        if found and not found.is_open:
-            break
-    return found
+    return looks
 
 
 def _agrees(pair: Judged | None, ends: Judged | None) -> bool:
@@ -379,18 +342,17 @@ def _split(search: Search, say: Callable[[str], object]) -> bool:
 
 
 def _use_scan(search: Search) -> None:
-    """Let the scan's rounds count where the step is large: they share one launch of the lower end, and its noise."""
+    """Let the scan's rounds count for the search."""
     known = search.scanned
-    if search.low in known and search.ends and abs(search.ends.step) >= search.told_from:
-        inside = [at for at in known if search.low < at <= search.high]
-        search.rounds += [Round(search.low, at, known[at] - known[search.low]) for at in inside]
+    inside = [at for at in known if search.low < at <= search.high] if search.low in known else []
+    search.rounds += [Round(search.low, at, known[at] - known[search.low], is_scan=True) for at in inside]
 
 
 class _Builder:
     """Makes environments: beforehand, in a thread, while something is measured, where there are CPUs for both."""
 
     def __init__(self, probe: Probe, cpus: int | None = None) -> None:
-        self._probe = probe
+        self.probe = probe
         count = cpus or len(os.sched_getaffinity(0))
         self._pool = ThreadPoolExecutor(1) if count >= CPUS_TO_BUILD else None
         self._begun: dict[str, Future[str]] = {}
@@ -402,13 +364,18 @@ class _Builder:
         if self._pool:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether it makes environments while something is measured."""
+        return self._pool is not None
+
     def begin(self, texts: Sequence[str]) -> None:
         """Make these while something is measured; nothing on a machine with too few CPUs for that."""
         for text in texts if self._pool else ():
             if self._pool and text not in self._begun:
-                self._begun[text] = self._pool.submit(self._probe.why_not, text, alone=False)
+                self._begun[text] = self._pool.submit(self.probe.why_not, text, alone=False)
 
     def why_not(self, text: str) -> str:
         """Why an environment cannot be had; it is made now, if it was not begun."""
         begun = self._begun.get(text)
-        return begun.result() if begun else self._probe.why_not(text)
+        return begun.result() if begun else self.probe.why_not(text)

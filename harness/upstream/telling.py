@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.model.environment import TENSORFLOW
@@ -44,9 +45,10 @@ def report(request: BisectRequest, search: Search, probing: "Probing", package: 
     builds = probing.builds()
     lines += _commits(search, package, builds)
     lines += _others(search)
+    paired = _count(sum(not each.is_scan for each in search.rounds), "paired round")
     lines += [
-        f"Spent: {_count(sum(1 for _ in search.rounds), 'paired round')} in {_count(len(probing.runs), 'run')}, "
-        f"{_count(probing.launched, 'launch', 'launches')}, {_minutes(probing.spent)} of launches."
+        f"Spent: {paired} in {_count(len(probing.runs), 'run')}, {_count(probing.launched, 'launch', 'launches')}, "
+        f"{_minutes(probing.spent)} of launches."
     ]
     lines += _further(request, search, package, probing)
     return Told([plain(line, _LONGEST) for line in lines], _markdown(request, search, probing, package, lines))
@@ -58,8 +60,8 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     if search.ends is None or found is None or known is None:
         return [f"{what}the search ended before both ends were verified."]
     if not search.ends.is_step:
-        return [f"{what}the ends do not differ: {search.ends.words}."]
-    if search.ended is None and (search.ends.step > 0.0) == search.is_fix:
+        return [f"{what}the ends {search.ends.relation}: {search.ends.words}."]
+    if search.is_reversed:
         return [f"{what}the ends are the wrong way round: {search.ends.words}."]
     first, last = map(search.text, found)
     when = _dates(search, found)
@@ -71,14 +73,15 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
         ]
     if search.ended is Ended.FOUND and search.pair:
         return [
-            f"{what}{_changes(request, search)} most likely between {first} and {last}{when}, which has {share}; side "
-            f"by side they do not show it: {search.pair.words}.",
-            "There may be several changes, or one that is too small to be seen between two neighbours.",
+            f"{what}{_changes(request, search)} most likely between {first} and {last}{when}, which has {share}. Side "
+            f"by side they do not confirm it: {search.pair.words}.",
+            "There may be several changes, or one that is too small to be shown between two neighbours.",
         ]
     low, high = _likely(search)
     left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has 95 % of the posterior"
+    likeliest = f"{first} to {last} has {100.0 * known.share:.0f} %" if (low, high) != found else "not confirmed"
     why = "The budget ended the search." if search.ended is Ended.BUDGET else "The search was interrupted."
-    return [f"{what}{left}; {first} to {last} has {100.0 * known.share:.0f} %. {why}"]
+    return [f"{what}{left}; {likeliest}. {why}"]
 
 
 def _changes(request: BisectRequest, search: Search) -> str:
@@ -156,9 +159,10 @@ def _further(request: BisectRequest, search: Search, package: str, probing: "Pro
     found = search.found
     if found is None or search.ends is None:
         return []
+    if search.ends.is_same or search.is_reversed:
+        return ["Name other ends with --good and --bad."]
     if search.ended not in (Ended.CONFIRMED, Ended.FOUND):
-        more = f"harness bisect --resume {shlex.quote(str(probing.folder))} --budget {request.budget / 30.0:g}m"
-        return [f"To go on: {more}"]
+        return [to_resume(request, probing.folder)]
     first, last = map(search.text, found)
     between = [at for at in search.unknown if found[0] < at < found[1]]
     if between:
@@ -170,6 +174,11 @@ def _further(request: BisectRequest, search: Search, package: str, probing: "Pro
     ends = (last, first) if search.is_fix else (first, last)
     words = ["harness", "bisect", *_cell(request), "--good", ends[0], "--bad", ends[1], "--package", "tensorflow"]
     return [f"To narrow further, over patch releases and release candidates: {shlex.join(words)}"]
+
+
+def to_resume(request: BisectRequest, folder: Path) -> str:
+    """How to resume a search with twice its budget, as a command."""
+    return f"To go on: harness bisect --resume {shlex.quote(str(folder))} --budget {request.budget / 30.0:g}m"
 
 
 def _cell(request: BisectRequest) -> list[str]:

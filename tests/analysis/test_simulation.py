@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bench.simulation import growth, others, sharing, trends
+from bench.simulation.bisection import End, Searched, search
 from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome
 from harness.analysis.quantities import PIECE, slope
@@ -177,3 +178,14 @@ def test_what_is_allocated_once_is_called_no_growth(memory):
     assert growth.told(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin).found <= SLACK
     # as a slope over all calls would call the pool
     assert growth.told(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9
+
+
+def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():
+    # a paired round scatters by 3 %; within the launches of 60 paired rounds
+    found = search(Searched(26, math.log(1.05), scanned=True), 40, seed=2)
+    assert found.ends[End.RIGHT] >= 0.85
+    assert found.ends[End.WRONG] == 0.0
+    # releases that differ by 2 % of their own hide a step of 5 %
+    hidden = search(Searched(26, math.log(1.05), own=0.02, scanned=True), 20, seed=2)
+    assert hidden.ends[End.RIGHT] < found.ends[End.RIGHT]
+    assert hidden.ends[End.WRONG] <= 0.1

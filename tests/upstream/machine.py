@@ -9,8 +9,8 @@ from harness.upstream.search import Judged, Search
 class Taken:
     """What a machine without noise tells of environments; `missing` says why some have no number."""
 
-    def __init__(self, values, rounds, missing):
-        self._values, self._rounds, self._missing = values, rounds, missing
+    def __init__(self, values, rounds, missing, off=0.01):
+        self._values, self._rounds, self._missing, self._off = values, rounds, missing, off
 
     def differences(self, text, fixed):
         if text in self._missing or fixed in self._missing:
@@ -26,19 +26,25 @@ class Taken:
         value = self._values[text] / self._values[fixed]
         return Judged(
             value=value,
-            low=0.99 * value,
-            high=1.01 * value,
+            low=value * math.exp(-self._off),
+            high=value * math.exp(self._off),
             rounds=self._rounds,
-            is_step=abs(math.log(value)) > math.log(1.03),
-            is_open=False,
-            words=f"{text} takes ×{value:g}",
+            floor=math.log(1.03),
+            what=f"{text} takes ×{value:g}",
         )
+
+    def after(self, earlier):
+        return Taken(self._values, earlier._rounds + self._rounds, self._missing, self._off)
 
 
 class Machine:
-    """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no number, `absent` cannot be made."""
+    """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no number, `absent` cannot be made.
 
-    def __init__(self, seconds, broken=(), absent=()):
+    `off` is half the width of the intervals, on the log scale.
+    """
+
+    def __init__(self, seconds, broken=(), absent=(), off=0.01):
+        self.off = off
         self.values = {f"c{at}": each for at, each in enumerate(seconds)}
         self.broken = {f"c{at}": "it fails" for at in broken}
         self.absent = {f"c{at}": "it was yanked" for at in absent}
@@ -49,7 +55,7 @@ class Machine:
     def measure(self, kind, texts, rounds, *, verdict=False):
         self.asked.append((kind, list(texts), rounds))
         self.spent += self.estimated(len(texts), rounds, verdict=verdict)
-        return Taken(self.values, rounds, self.broken)
+        return Taken(self.values, rounds, self.broken, self.off)
 
     def why_not(self, text, *, alone=True):
         self.made.append((text, alone))

@@ -87,6 +87,18 @@ def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):
     assert "the ends do not differ" in (folder / "report.md").read_text()
 
 
+def test_ends_that_more_rounds_may_tell_apart_are_told_with_the_command_that_measures_them(asked, monkeypatch):
+    def unclear(*_):
+        raise EndsError("old and new are not shown to differ.")
+
+    monkeypatch.setattr(bisecting, "narrow", unclear)
+    request = asked(good="old", bad="new", budget=120.0)
+    folder = bisecting.begin(request)
+    with pytest.raises(EndsError) as raised:
+        bisecting.bisect(request, folder, Said())
+    assert raised.value.advice == f"To go on: harness bisect --resume {folder} --budget 4m"
+
+
 def test_a_cell_is_one_value_of_each_axis_and_nothing_is_left_of_what_is_refused(asked):
     request = BisectRequest(scenario="slower", good="old", bad="new", backend="local")
     folder = bisecting.begin(request)
@@ -113,3 +125,14 @@ def test_a_torn_line_of_the_steps_is_passed_over(asked, tmp_path):
     made = probing.Probing(tmp_path, probing.Asked(scenario="slower"), Said())
     assert made.knows("a")
     assert made.kept("a", 7) == 3
+
+
+def test_rounds_of_several_runs_are_judged_together(asked, tmp_path):
+    cell = probing.Asked(scenario="slower", axes={"work": "changed"}, backend="local")
+    made = probing.Probing(tmp_path / "search", cell, Said())
+    first, second = (made.measure("ends", ["old", "new"], rounds, verdict=True) for rounds in (1, 2))
+    both = second.after(first)
+    assert both.differences("new", "old") == first.differences("new", "old") + second.differences("new", "old")
+    judged = both.judged("new", "old")
+    assert judged.rounds == 3
+    assert judged.what.startswith("new takes ×")

@@ -2,8 +2,9 @@ import pytest
 
 from harness.model.errors import CannotRunHereError
 from harness.upstream.candidates import Candidate
+from harness.upstream.looks import LOOKS
 from harness.upstream.search import Ended, EndsError, WrongWayError, _Builder, narrow, scan
-from tests.upstream.machine import Machine
+from tests.upstream.machine import Machine, Taken
 
 
 def narrowed(machine, budget=1e9, *, first=None, **changes):
@@ -55,10 +56,56 @@ def test_ends_that_do_not_differ_are_told_before_any_probe():
     machine = Machine([1.0, 1.0, 5.0, 1.0])
     with pytest.raises(EndsError) as raised:
         narrowed(machine, first=scan)
-    assert "c0 and c3 do not differ: c3 takes ×1." in str(raised.value)
+    assert "c0 and c3 do not differ: c3 takes ×1 (0.99 to 1.01, 3 rounds: same)." in str(raised.value)
     # the scan saw what lies between
     assert "×5 from c1 to c2" in str(raised.value)
     assert [kind for kind, *_ in machine.asked] == ["scan", "ends"]
+
+
+@pytest.mark.parametrize(("budget", "looks"), [(1.0, [3]), (450.0, [3, 2]), (1e9, [3, 2, 3, 5, 8, 13])])
+def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said_to_be_alike(budget, looks):
+    machine = Machine([1.0, 1.05], off=0.06)
+    with pytest.raises(EndsError) as raised:
+        narrowed(machine, budget)
+    assert [rounds for _, _, rounds in machine.asked] == looks
+    shown = f"c1 takes ×1.05 (0.989 to 1.11, {sum(looks)} rounds: unclear)"
+    assert raised.value.message == f"c0 and c1 are not shown to differ: {shown}."
+    # while a larger budget may help, the command that gives it is added where the folder is known
+    assert raised.value.advice == ("" if budget < 1e9 else "Name other ends with --good and --bad.")
+
+
+def test_ends_within_half_a_margin_are_no_step_however_sure_they_differ():
+    with pytest.raises(EndsError, match="c0 and c1 do not differ"):
+        narrowed(Machine([1.0, 1.015], off=0.005))
+
+
+class Vague(Machine):
+    """Tells the ends apart, and of no other two how much they differ by."""
+
+    def measure(self, kind, texts, rounds, *, verdict=False):
+        taken = super().measure(kind, texts, rounds, verdict=verdict)
+        return Taken(self.values, rounds, {}, off=1.0) if kind == "pair" else taken
+
+
+def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
+    machine = Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5])
+    search, _ = narrowed(machine)
+    assert (search.ended, search.found) == (Ended.FOUND, (2, 3))
+    assert search.pair.relation == "are not shown to differ"
+    # as many rounds as the looks have
+    assert search.pair.rounds == LOOKS[-1]
+
+
+def test_a_pair_that_the_budget_leaves_unconfirmed_is_not_found():
+    search, _ = narrowed(Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5]), 400.0)
+    assert search.ended is Ended.BUDGET
+
+
+def test_a_candidate_of_the_likeliest_pair_that_cannot_be_made_is_skipped():
+    machine = Machine([1.0, 1.0, 1.0, 9.0], absent=[2])
+    search, _ = narrowed(machine)
+    assert (search.ended, search.found) == (Ended.CONFIRMED, (1, 3))
+    assert all("c2" not in texts for kind, texts, _ in machine.asked)
 
 
 @pytest.mark.parametrize(("seconds", "is_fix"), [([2.0, 1.5, 1.0], False), ([1.0, 1.5, 2.0], True)])

@@ -46,7 +46,8 @@ def told(search, package="", runs=None, request=REQUEST):
 
 def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
     found = told(searched([1.0, 1.0, 1.0, 3.0, 3.0]))
-    assert found.lines[0] == "T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): c3 takes ×3."
+    shown = "c3 takes ×3 (2.97 to 3.03, 3 rounds: slower)"
+    assert found.lines[0] == f"T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): {shown}."
     assert found.lines[1].startswith("Narrowed to c2 .. c3, which has")
     assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
     assert found.lines[-1].endswith("harness bisect 'T#7' --good c2 --bad c3 --package tensorflow")
@@ -112,6 +113,26 @@ def test_ends_without_a_search_between_are_told_in_the_report_too(seconds, error
     with pytest.raises(error):
         narrow(search, 1e9, machine, lambda _: None)
     assert words in told(search).lines[0]
+    assert not any("--resume" in each for each in told(search).lines)
+
+
+def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
+    machine = Machine([1.0, 1.05], off=0.06)
+    search = machine.search()
+    with pytest.raises(EndsError):
+        narrow(search, 200.0, machine, lambda _: None)
+    lines = told(search).lines
+    assert lines[0] == "T#7: the ends are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
+    assert lines[-1] == "To go on: harness bisect --resume results/bisect-1 --budget 30m"
+
+
+def test_a_likely_pair_is_told_as_likely_until_it_is_confirmed():
+    search = searched([1.0, 1.0, 3.0, 3.0])
+    search.ended = Ended.FOUND
+    first, second, *_ = told(search).lines
+    assert "rose most likely between c1 and c2" in first
+    assert "Side by side they do not confirm it: c2 takes ×3" in first
+    assert second.startswith("There may be several changes")
 
 
 def test_a_search_without_verified_ends_says_so():
