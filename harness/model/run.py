@@ -142,7 +142,8 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow; `budget_seconds` of launching end all groups, equally far,
+    when each of its comparisons is known as well, or its verdict is settled; `budget_seconds` of launching end all
+    groups, equally far,
     or those of claims one after the other (runner/spending.py). `margin` (0.03) is the difference below which two cells
     count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is launched once, and its
     first call and so many later ones are profiled. `interleave` says how the cells of a round are measured, and `clock`
@@ -266,7 +267,8 @@ class Run:
     these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
     `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made
     of, and `absent` the groups of each shard, such as 3/5, of which there was none. `slots` is in how many parts of its
-    machine groups were measured at once.
+    machine groups were measured at once. `looks` are the rounds of each group at the times when the run had been
+    reported and was then continued beyond its plan, oldest first.
     """
 
     id: str
@@ -295,6 +297,7 @@ class Run:
     merged: Sequence[str] = field(default_factory=list)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     slots: Count = 1
+    looks: Sequence[Mapping[str, Rounds]] = field(default_factory=list)
     schema: int = SCHEMA
 
     def of_machine(self, facts: MachineFacts) -> "Run":
