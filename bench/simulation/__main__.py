@@ -43,8 +43,9 @@ from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.sharing import KINDS, LOADS, corrected
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
+from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
-from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
+from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
 from harness.analysis.control import Control, beyond, pooled
+from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.shape import outliers
-from harness.analysis.sizing import FIRST_LOOK
 from harness.analysis.statistics import Logs, half_widths
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, shown_alpha
 

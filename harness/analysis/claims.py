@@ -303,12 +303,13 @@ class _Family:
         else:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
             calls, shown, least = 0, math.inf, math.log(SHARE * claim.range[0])
-        rounds, level = len(values), 1.0 - self._alpha
+        rounds, alpha = len(values), self._alpha * self._found.look(worse).share
+        level = 1.0 - alpha
         if rounds < 2:
             return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, _few(rounds))
         # how far above the bound: what decides is its sign
         above = means([[value - least for value in values]])
-        half = float(half_widths(above, self._alpha)[0])
+        half = float(half_widths(above, alpha)[0])
         estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
         assert estimate.interval
         outcome, why = of_value(estimate.interval, claim.range), ""
@@ -329,16 +330,16 @@ class _Family:
         if estimate.interval.low > SHARE * claim.range[0]:  # what is open is the other bound
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
-        settling = None if why else self._settling(worse, above)
+        settling = None if why else self._settling(worse, above, alpha)
         return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
 
-    def _settling(self, cell: Cell, above: Logs) -> Settling | None:
+    def _settling(self, cell: Cell, above: Logs, alpha: float) -> Settling | None:
         """How many more rounds would show on which side of a bound an absolute value lies; `above`: how far above."""
         rounds = int(above.rounds[0])
-        more = int(rounds_to_settle(above, above.mean * 0.0 + self._alpha, 0.0)[0]) - rounds
+        more = int(rounds_to_settle(above, above.mean * 0.0 + alpha, 0.0)[0]) - rounds
         if more <= 0:
             return None
-        half = float(half_widths_after(above, above.rounds + more, self._alpha)[0])
+        half = float(half_widths_after(above, above.rounds + more, alpha)[0])
         return Settling(more, more * self._found.seconds_per_round(cell), half)
 
 

@@ -1,18 +1,19 @@
 """The comparisons of one table, each with its ratio, its verdict and what stands behind it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.analysis import turns, work
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
-from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
+from harness.analysis.statistics import Difference, Estimate, Floats, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     ALPHA,
@@ -24,6 +25,7 @@ from harness.analysis.verdicts import (
     half_widths_after,
     judge,
     judgements,
+    p_values,
     rounds_to_settle,
     shown_alpha,
     unjudged,
@@ -48,14 +50,13 @@ class Settling:
 class Compared:
     """One cell against another.
 
-    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: the same
-    for all of a table, 1 - 0.05 / m of m that are judged together. `verdict` (by Holm) says what `cell` is; where
-    it is None, `withheld` says why. `alone` is how many times as large the ratio is where each was measured alone,
-    of launches that took turns, with its interval at the same level. `settling` is of an unclear one, None where no
-    number of rounds is likely to do: the difference lies at the margin. `work` tells whether both did the same,
-    `pythons` are the two interpreters' versions where they differ.
-    `steps`: one of the two changes while it is measured, so both are compared between these numbers of steps made
-    before.
+    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: 1 - 0.05 / m
+    of m that are judged together, and more where a run is judged more than once (analysis/looks.py). `verdict` (by
+    Holm) says what `cell` is; where it is None, `withheld` says why. `alone` is how many times as large the ratio is
+    where each was measured alone, of launches that took turns, with its interval at the same level. `settling` is of an
+    unclear one, None where no number of rounds is likely to do: the difference lies at the margin. `work` tells whether
+    both did the same, `pythons` are the two interpreters' versions where they differ. `steps`: one of the two changes
+    while it is measured, so both are compared between these numbers of steps made before.
     """
 
     cell: Cell
@@ -121,15 +122,14 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs, log_margin = _logs(family, found), math.log1p(margin)
-    stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
-    # what is measured alone comes last: of a step that changes, it is no check of turns
-    alone = [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
-    bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
+    alone = _alone(family, found)
+    bias = _bias(alone)
     lost = [found.is_lost(pair.cell, log_margin) for pair in family]
-    judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
+    margins = _margins(logs, log_margin)
+    judged = judge(logs, margins, bias, _shares(family, logs, margins, bias, found))
     said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level) + bias
+    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.levels) + bias
     results = (
         replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift)
         for pair, judgement, by, half, shift in zip(
@@ -137,7 +137,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
         )
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
+        None if pair is None else next(results) if pair.judged else _unjudged(pair, len(family), found)
         for pair in known
     ]
 
@@ -153,25 +153,26 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
     family = [pair for pair in known if pair and pair.judged]
     logs = means([pair.logs for pair in family])
     margins = np.array([_piece(pair, found) for pair in family])
-    judged = judge(logs, margins)
+    judged = judge(logs, margins, shares=np.array([found.look(pair.cell).share for pair in family], np.float64))
     settled_by = rounds_to_settle(logs, judged.alpha, margins)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level)
+    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.levels)
     results = iter(
         _compared(
             pair,
             Judgement(
                 Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
-                judged.level,
+                level,
                 *_growth_verdict(pair, verdict, margin, found),
             ),
             found,
             settled_by=by,
             half=later,
         )
-        for pair, mean, half, verdict, by, later, margin in zip(
+        for pair, mean, half, level, verdict, by, later, margin in zip(
             family,
             logs.mean.tolist(),
             judged.half.tolist(),
+            judged.levels.tolist(),
             judged.verdicts,
             settled_by.tolist(),
             then.tolist(),
@@ -180,7 +181,7 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
         )
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, judged.level, found)
+        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), found)
         for pair in known
     ]
 
@@ -224,7 +225,8 @@ def _piece(pair: _Pair, found: Lookup) -> float:
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
-def _unjudged_growth(pair: _Pair, level: float, found: Lookup) -> Compared:
+def _unjudged_growth(pair: _Pair, judged: int, found: Lookup) -> Compared:
+    level = 1.0 - shown_alpha(judged) * found.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
     return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), found)
@@ -248,6 +250,29 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: i
     ]
 
 
+def open_widths(
+    pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float, settled: Mapping[str, float]
+) -> list[float | None]:
+    """The same widths, but 0 of a comparison whose verdict is settled.
+
+    `margin` is a share: 0.03 for 3 %. `settled` is by group what a look may use of the level now (analysis/looks.py): a
+    verdict is settled where the interval at 1 - 0.05 · that / m is clear of the margin, and no control takes it away.
+    """
+    halves = half_widths_of(pairs, found)
+    if not any(settled.values()):
+        return halves
+    known = [_pair(cell, other, found) for cell, other in pairs]
+    family = [pair for pair in known if pair and pair.judged]
+    logs, log_margin = _logs(family, found), math.log1p(margin)
+    shares = np.array([settled[found.groups[pair.cell]] for pair in family], np.float64)
+    are_settled = _are_settled(logs, _margins(logs, log_margin), _bias(_alone(family, found)), shares)
+    lost = np.array([found.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
+    known_well = iter((are_settled & ~lost).tolist())
+    return [
+        0.0 if pair and pair.judged and next(known_well) else half for pair, half in zip(known, halves, strict=True)
+    ]
+
+
 def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
     """time(cell) / time(other) of each pair, with an interval of 1 - `alpha` of its own, whatever else is compared.
 
@@ -264,6 +289,37 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALP
         else Estimate.from_log(-fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
         for pair in known
     ]
+
+
+def _alone(family: Sequence[_Pair], found: Lookup) -> list[Estimate | None]:
+    """How many times as large each ratio is where launches were measured alone.
+
+    What is measured alone comes last: of a step that changes, it is no check of turns.
+    """
+    stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
+    return [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
+
+
+def _bias(alone: Sequence[Estimate | None]) -> Floats:
+    return np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone], np.float64)
+
+
+def _margins(logs: Logs, margin: float) -> Floats:
+    return np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, margin), margin)
+
+
+def _are_settled(logs: Logs, margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
+    """Which comparisons are clear at these shares of the level, divided among all of them."""
+    return np.asarray((shares > 0.0) & (p_values(logs, margins, bias) <= shares * shown_alpha(logs.mean.size)))
+
+
+def _shares(family: Sequence[_Pair], logs: Logs, margins: Floats, bias: Floats, found: Lookup) -> Floats:
+    """What each comparison may use of the level: less where it is settled, and was not waited for to be narrow."""
+    share, settled, narrow = np.array([astuple(found.look(pair.cell)) for pair in family], np.float64).reshape(-1, 3).T
+    early = share * settled
+    wide = half_widths(logs, share * shown_alpha(len(family))) > narrow
+    is_early = wide & _are_settled(logs, margins, bias, early)
+    return np.where(is_early, early, share)
 
 
 def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
@@ -286,8 +342,9 @@ def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
-def _unjudged(pair: _Pair, level: float, found: Lookup) -> Compared:
-    n = len(pair.logs)
+def _unjudged(pair: _Pair, judged: int, found: Lookup) -> Compared:
+    """What is shown of a pair beside those that are `judged`: an interval of the same level."""
+    n, level = len(pair.logs), 1.0 - shown_alpha(judged) * found.look(pair.cell).share
     half = float(half_widths(_logs([pair], found), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
     return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)

@@ -82,20 +82,24 @@ class Effect:
 
 
 def effects(
-    logs: Floats, axes: Mapping[str, Sequence[str]], margin: float, control: Control | None = None
+    logs: Floats,
+    axes: Mapping[str, Sequence[str]],
+    margin: float,
+    control: Control | None = None,
+    share: float = 1.0,
 ) -> list[Effect]:
     """The main effects and two-way interactions, judged together.
 
     `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has two
-    levels at least, its base first. `margin` is a share, 0.03 for 3 %. One round has no intervals, and fewer than three
-    have no verdicts.
+    levels at least, its base first. `margin` is a share, 0.03 for 3 %; `share` is what they may use of the level. One
+    round has no intervals, and fewer than three have no verdicts.
     """
     blocks = [_block(logs, axes, places) for size in (1, 2) for places in combinations(range(len(axes)), size)]
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [each for block in blocks for each in block.changes]
     parts = [each for block in blocks for each in block.parts]
-    judged = _judged(values, size, residual(*_launches(logs)), control, math.log1p(margin))
+    judged = _judged(values, size, residual(*_launches(logs)), control, math.log1p(margin), share=share)
     # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
     return [
         Effect(change, said.ratio, said.level, said.verdict and said.verdict.turned, said.withheld, part)
@@ -154,10 +158,10 @@ def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
 
 
 def _judged(
-    values: Floats, size: Floats, scatter: Residual | None, control: Control | None, margin: float
+    values: Floats, size: Floats, scatter: Residual | None, control: Control | None, margin: float, *, share: float
 ) -> list[Judgement]:
     """What is said of each effect; the prior of its variance is what its `size` makes of the cells' residual."""
-    n, mean, level = len(values), values.mean(axis=0), 1.0 - shown_alpha(values.shape[1])
+    n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
     if n == 1:
         return [unjudged(each, None, n, level) for each in mean.tolist()]
     logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
@@ -165,4 +169,4 @@ def _judged(
     if n < FEWEST_ROUNDS:
         halves = half_widths(logs, 1.0 - level).tolist()
         return [unjudged(each, half, n, level) for each, half in zip(mean.tolist(), halves, strict=True)]
-    return judgements(logs, judge(logs, margin), [n] * mean.size, beyond([control], margin))
+    return judgements(logs, judge(logs, margin, shares=share), [n] * mean.size, beyond([control], margin))

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.analysis import work
 from harness.analysis.control import Control, beyond, control
+from harness.analysis.looks import Look, looks
 from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
 from harness.analysis.shape import Times
@@ -27,9 +28,10 @@ class Lookup:
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
     known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
-    those that measured it, `scatters` are what launches scatter by, `costs` the seconds of one round, and `stops` say
-    how it ended; `trends` are of the cells whose step changes while it is measured; `interpreters` are the Python (X.Y)
-    of each environment; `seen` keeps what `observations` has found, which is asked often.
+    those that measured it, `scatters` are what launches scatter by, `costs` the seconds of one round, `stops` say how
+    it ended, and `looks` what its verdicts may use of the level; `trends` are of the cells whose step changes while it
+    is measured; `interpreters` are the Python (X.Y) of each environment; `seen` keeps what `observations` has found,
+    which is asked often.
     """
 
     cells: Mapping[Cell, None]
@@ -48,6 +50,7 @@ class Lookup:
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
     stops: Mapping[str, Stop] = field(default_factory=dict)
+    looks: Mapping[str, Look] = field(default_factory=dict)
     seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def cells_of(self, scenario: str) -> list[Cell]:
@@ -62,6 +65,10 @@ class Lookup:
     def machine(self, cell: Cell) -> str:
         """The machine that measured the cell; empty in a run that was not merged from several."""
         return self.machines.get(self.groups.get(cell, ""), "")
+
+    def look(self, cell: Cell) -> Look:
+        """What the verdicts of the cell's group may use of the level."""
+        return self.looks.get(self.groups.get(cell, ""), Look())
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
         """What the comparison of two cells of a group learns from the group's launches."""
@@ -162,6 +169,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
         stops=run.stops,
+        looks=looks(run, counting),
     )
 
 

@@ -15,7 +15,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.comparisons import half_widths_of
+from harness.analysis.comparisons import half_widths_of, open_widths
+from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.quantities import growths, launches_of
 from harness.analysis.rounds import Series, by_clock, centre, gave_number
@@ -53,9 +54,9 @@ FEWEST_SAMPLES = 4
 #: Lengths are rounded up to a multiple of this, in seconds: more digits would promise what a pilot does not know.
 MULTIPLE = 0.05
 
-#: The round after which widths are looked at first (docs/simulation.md has what that does to coverage), that of claims,
-#: and that of claims of LARGE and more, of which two rounds tell.
-FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 6, 3, 2
+#: The round after which the widths of claims are looked at first, and that of claims of LARGE and more, of which two
+#: rounds tell.
+FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
 
 #: How well a claim needs to be known at least, and at most, as shares.
@@ -195,8 +196,8 @@ def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
 
 
 def first_look(plan: Plan) -> int:
-    """The round after which some of the plan's groups may end because their intervals are narrow."""
-    return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else FIRST_LOOK
+    """The round after which some of the plan's groups may end because enough is known."""
+    return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else LOOKS[0]
 
 
 def first_look_at(claim: Claim) -> int:
@@ -218,16 +219,22 @@ def needed(claim: Claim, margin: float) -> float:
 
 
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, half the width of its comparisons' widest interval, on the log scale; infinite before the first look.
+    """By group, half the width of its comparisons' widest interval, on the log scale; infinite before FIRST_LOOK.
 
-    It looks at the intervals' widths and never at what they say. A group in which nothing can be compared has that of
-    its cells' times instead; one without a number is left out. Memory growth has no ratios, and is not looked at. In a
-    run of claims without a precision only theirs count, each in terms of what it needs: 1 is enough for all.
+    A comparison whose verdict is settled after one of the rounds LOOKS has none: 0. A group in which nothing can be
+    compared has that of its cells' times instead; one without a number is left out. Memory growth has no ratios, and is
+    not looked at. In a run of claims without a precision only theirs count, by their intervals' widths alone, each in
+    terms of what it needs: 1 is enough for all.
     """
     if run.plan.claims and run.plan.precision is None:
         return _of_claims(run, launches)
     clock = run.plan.clock
     found = lookup(run, by_clock(clock, launches))
+    times = {
+        group.name: [found.series[cell] for cell in group.cells if cell in found.series] for group in run.plan.groups
+    }
+    rounds = {name: max(map(len, each), default=0) for name, each in times.items()}
+    settled = {name: settling(count) for name, count in rounds.items()}
     of_pairs: dict[str, float] = {}
     for quantity in dict.fromkeys(entry.of for scenario in run.scenarios for entry in scenario.compare):
         if quantity == GROWTH:
@@ -235,19 +242,15 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
         known = found if quantity == STEP else lookup(run, launches_of(quantity, launches, clock))
         for layout in layouts(run, known, quantity):
             pairs = layout.pairs()
-            for (cell, _), half in zip(pairs, half_widths_of(pairs, known), strict=True):
+            for (cell, _), half in zip(pairs, open_widths(pairs, known, run.plan.margin, settled), strict=True):
                 if half is not None:
                     name = known.groups[cell]
                     of_pairs[name] = max(of_pairs.get(name, 0.0), half)
     result = {}
-    for group in run.plan.groups:
-        measured = [found.series[cell] for cell in group.cells if cell in found.series]
-        if not measured:
-            continue
-        if max(map(len, measured)) < first_look(run.plan):
-            result[group.name] = math.inf
-        else:
-            result[group.name] = of_pairs.get(group.name) or max(map(_half_width, measured))
+    for name, measured in times.items():
+        if measured:
+            width = of_pairs[name] if name in of_pairs else max(map(_half_width, measured))
+            result[name] = width if not width or rounds[name] >= FIRST_LOOK else math.inf
     return result
 
 

@@ -79,8 +79,7 @@ class Withheld(StrEnum):
 class Judgement:
     """A ratio time(other) / time(cell), above 1 when the cell is faster, and what is said of the cell.
 
-    The interval is `level` wide, the same for all that were judged together; where `verdict` is None, `withheld` says
-    why.
+    The interval is `level` wide; where `verdict` is None, `withheld` says why.
     """
 
     ratio: Estimate
@@ -98,23 +97,26 @@ class Judgement:
 class Judged:
     """For each comparison, shape (m,): Holm's level, at which its verdict was made, and the verdict.
 
-    `half` is half the width of the interval that is shown, on the log scale, and `level` how sure that is: 1 - 0.05/m.
+    `half` is half the width of the interval that is shown, on the log scale, and `levels` how sure that is: 1 - 0.05/m,
+    or more where a comparison may use a share of the level alone.
     """
 
     half: Floats
-    level: float
+    levels: Floats
     alpha: Floats
     verdicts: list[Verdict]
 
 
-def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0) -> Judged:
+def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares: float | Floats = 1.0) -> Judged:
     """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %; or one of each comparison.
 
     `bias` (0 or more, likewise) is by how much the way of measuring was seen to move a ratio. Which way of measuring is
-    right is not known, so all intervals are that much longer on both sides.
+    right is not known, so all intervals are that much longer on both sides. `shares` (above 0, at most 1) are what each
+    may use of the level (analysis/looks.py): Holm's procedure is over the p values divided by them.
     """
     margins = np.broadcast_to(margin, logs.mean.shape)
-    alpha, shown = holm(_p_values(logs, margins, bias)), shown_alpha(logs.mean.size)
+    alpha = shares * holm(p_values(logs, margins, bias) / shares)
+    shown = np.broadcast_to(shares * shown_alpha(logs.mean.size), logs.mean.shape)
     half = half_widths(logs, alpha) + bias
     ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
     return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*each) for each in ends])
@@ -132,9 +134,10 @@ def judgements(logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | S
     it was called different from itself.
     """
     made = []
-    for mean, half, verdict, count, is_lost in zip(
+    for mean, half, level, verdict, count, is_lost in zip(
         logs.mean.tolist(),
         judged.half.tolist(),
+        judged.levels.tolist(),
         judged.verdicts,
         rounds,
         [lost] * logs.mean.size if isinstance(lost, bool) else lost,
@@ -143,7 +146,7 @@ def judgements(logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | S
         few = count < FEWEST_ROUNDS and verdict not in (Verdict.FASTER, Verdict.SLOWER)
         withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
         ratio = Estimate.from_log(mean, count, half)
-        made.append(Judgement(ratio, judged.level, None if withheld else verdict, withheld))
+        made.append(Judgement(ratio, level, None if withheld else verdict, withheld))
     return made
 
 
@@ -210,13 +213,13 @@ def rounds_to_settle(
     return np.where(found > 0.0, np.maximum(found, logs.rounds + 1.0), 0.0).astype(np.int64)
 
 
-def half_widths_after(logs: Logs, rounds: Floats, alpha: float) -> Floats:
+def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floats:
     """Half the width that each interval of 1 - alpha would have after so many rounds, if the spread stays as it is."""
     freedom = logs.freedom + rounds - logs.rounds
     return half_widths(Logs(logs.mean, logs.variance, rounds, freedom), alpha)
 
 
-def _p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
+def p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
     """The level at which each interval would just touch the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
     from scipy.special import stdtr
 

@@ -26,7 +26,11 @@ def matrix(
         ),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Continue the run in this folder.", autocompletion=completion.runs)
+        Path | None,
+        typer.Option(
+            help="Continue the run in this folder: to the end of its plan, or for longer with --rounds or --budget.",
+            autocompletion=completion.runs,
+        ),
     ] = None,
     base: Annotated[
         str, typer.Option(metavar="REF", help="Set the scenarios' files of this git commit against those of --head.")
@@ -49,20 +53,21 @@ def matrix(
 
     if resume:
         _refuse_beside_resume(context)
-        raise typer.Exit(running.resume(resume, request.backend, request.slots, wait=wait, json=json, fail_on=fail_on))
+        raise typer.Exit(running.resume(resume, request, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
 
 
 def _refuse_beside_resume(context: typer.Context) -> None:
-    """Raises UsageError for options that the run's plan has settled: more rounds after a look are no statistic."""
+    """Raises UsageError for options that would change what the run measures."""
     typed = [
         f"--{name.replace('_', '-')}"
         for name in context.params
-        if name not in ("resume", "backend", "slots", "wait", "json", "fail_on")
+        if name not in ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
         and (source := context.get_parameter_source(name)) is not None
         and source.name == "COMMANDLINE"
     ]
     if typed:
         raise UsageError(
-            f"--resume continues the run's own plan; it takes no {', '.join(typed)}.", "Start a new run for that."
+            f"--resume continues a run with what it measures; it takes no {', '.join(typed)}.",
+            "Start a new run for that.",
         )

@@ -82,13 +82,14 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         return code
 
 
-def resume(folder: Path, backend: str, slots: str, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
-    """Go on with the run in a folder, in as many slots as it was begun with, or as asked. Returns the exit code."""
+def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
+    """Go on with the run in a folder, with a request's slots, rounds and budget, or its own. Returns the exit code."""
     heard = Heard()
     with interruptible(heard.interrupted):
-        earlier = session.earlier(folder, backend, slots)
-        if slots == "1" or not engines.is_asked(earlier.planned.request):
-            ended = session.resume(folder, heard, backend=backend, wait=wait)
+        rounds, budget = request.rounds, request.budget
+        earlier = session.earlier(folder, request.backend, request.slots, rounds=rounds, budget=budget)
+        if request.slots == "1" or not engines.is_asked(earlier.planned.request):
+            ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
         else:
             ended = coordinator.resume(earlier, engines.chosen(earlier.planned, wait=wait), heard)
         return show(ended, json=json, fail_on=fail_on)

@@ -36,7 +36,7 @@ from harness.session.planning import Planned
 from harness.session.reporting import report
 from harness.session.request import Request
 from harness.session.resuming import Earlier, changed
-from harness.session.running import Ended, Listener, new_id, to_itself, without
+from harness.session.running import Ended, Listener, new_id, report_again, to_itself, without
 from harness.store import codec
 from harness.store.folder import RunFolder
 
@@ -117,6 +117,8 @@ def run(planned: Planned, engine: Engine, listener: Listener, *, command: Sequen
 
 def resume(earlier: Earlier, engine: Engine, listener: Listener) -> Ended:
     """Go on with a run in slots, as `run` does. Raises UsageError where what it measures has changed."""
+    if earlier.over:
+        return report_again(earlier, listener)
     return _Coordinator(earlier.planned, engine, listener, earlier.run.command, earlier).run()
 
 
@@ -161,6 +163,8 @@ class _Coordinator:
             if self._folder:
                 stack.enter_context(to_itself(self._folder))
                 self._folder.repair()
+                if self._earlier and self._earlier.is_longer:
+                    self._folder.write_run(self._earlier.run, signed=True)
             with self._engine:
                 try:
                     self._prepare()

@@ -275,6 +275,7 @@ def _merged(parts: Sequence[_Part]) -> Run:
         scenarios=scenarios,
         images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
         stops=_stops(parts, groups),
+        looks=_looks(parts, groups),
         machine=None if machines else first.machine,
         machines=machines,
         host={} if machines else first.host,
@@ -340,6 +341,19 @@ def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> d
                 before = found.get(merged)
                 found[merged] = replace(stop, rounds=stop.rounds + (before.rounds if before else 0))
     return found
+
+
+def _looks(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
+    """What runs had each time when they were continued beyond their plan, the first times of all of them together."""
+    return [
+        {
+            groups[part.machine, name].name: rounds
+            for part in parts
+            for name, rounds in (part.run.looks[at] if at < len(part.run.looks) else {}).items()
+            if (part.machine, name) in groups
+        }
+        for at in range(max(len(part.run.looks) for part in parts))
+    ]
 
 
 def _command(typed: Sequence[str]) -> list[str]:

@@ -144,17 +144,18 @@ class Plan:
     """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
 
     `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when the intervals of all its comparisons are as narrow. `budget_seconds` of launching end all groups equally far,
-    or one after the other (runner/schedule.py; of claims, runner/spending.py). If `budget_is_wish`, as that of a suite
-    is, every group gets the rounds that a verdict needs, even if they take longer. `margin` (0.03) is the difference
-    below which two cells count as the same. With `profile_calls` it is no measurement (`rounds` is 0): every cell is
-    launched once, and its first call and so many later ones are profiled. `interleave` says how the cells of a round
-    are measured, and `clock` what of them. `stand_ins` are the environments that were taken in place of a suite's own.
-    `compiled` says, in a few words, how each environment runs of whose GPU code the driver compiles some or all.
-    `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where the run does
-    not lock them. `piloted`: round 0 is launched; a small run whose lengths are all given may do without. `claims` are
-    the issues whose claims alone are measured, such as T#40261: without a `precision`, a group ends when it tells of
-    each of them what it can (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is all of one.
+    when each of its comparisons is known as well, or its verdict is settled. `budget_seconds` of launching end all
+    groups equally far, or one after the other (runner/schedule.py; of claims, runner/spending.py). If `budget_is_wish`,
+    as that of a suite is, every group gets the rounds that a verdict needs, even if they take longer. `margin` (0.03)
+    is the difference below which two cells count as the same. With `profile_calls` it is no measurement (`rounds` is
+    0): every cell is launched once, and its first call and so many later ones are profiled. `interleave` says how the
+    cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were taken in place
+    of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the driver compiles
+    some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where
+    the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are all given may do without.
+    `claims` are the issues whose claims alone are measured, such as T#40261: without a `precision`, a group ends when
+    it tells of each of them what it can (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is
+    all of one.
     """
 
     groups: Sequence[Group]
@@ -270,7 +271,8 @@ class Run:
     these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
     `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made
     of, and `absent` the groups of each shard, such as 3/5, of which there was none. `slots` is in how many parts of its
-    machine groups were measured at once.
+    machine groups were measured at once. `looks` are the rounds of each group at the times when the run had been
+    reported and was then continued beyond its plan, oldest first.
     """
 
     id: str
@@ -299,6 +301,7 @@ class Run:
     merged: Sequence[str] = field(default_factory=list)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     slots: Count = 1
+    looks: Sequence[Mapping[str, Rounds]] = field(default_factory=list)
     schema: int = SCHEMA
 
     def of_machine(self, facts: MachineFacts) -> "Run":

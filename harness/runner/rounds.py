@@ -22,6 +22,8 @@ class Ledger:
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
         self._plan = plan
         self.launches: list[Launch] = []
+        #: By group and number of rounds, whether it was known well enough then (runner/stopping.py).
+        self.known: dict[tuple[str, int], bool] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)
         self._warm: set[str] = set()

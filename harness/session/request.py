@@ -288,20 +288,24 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            "How often to launch each cell, after the pilot. Default: at most 100 with --precision or --budget and 30 "
-            "with --claim, else as the suite says, else 5.",
+            "How often to launch each cell, after the pilot; with --resume, in all. Default: at most 100 with "
+            "--precision or --budget and 30 with --claim, else as the suite says, else 5.",
             least=1,
         ),
     ] = None
     precision: Annotated[
         float | None,
-        Option("Measure until every ratio is known to within this, such as 2%.", read=read_share, text=_share),
+        Option(
+            "Measure until every ratio is known to within this, such as 2%, or its verdict is settled.",
+            read=read_share,
+            text=_share,
+        ),
     ] = None
     budget: Annotated[
         float | None,
         Option(
-            "End within this time, such as 10m, and measure what fits. The budget of a suite is a wish: every "
-            "comparison gets the rounds that a verdict needs.",
+            "End within this time, such as 10m, and measure what fits; with --resume, from now on. The budget of a "
+            "suite is a wish: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text="{:g}s".format,
         ),

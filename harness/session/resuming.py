@@ -1,12 +1,13 @@
-"""A run that was begun before: whether it may go on here, as the same run."""
+"""A run that was started before: whether it may be continued here as the same run, and for how long."""
 
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.backends import registry
 from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
@@ -16,28 +17,42 @@ from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import Limits
-from harness.model.run import Run
+from harness.model.launch import Launch, Limits
+from harness.model.run import Run, StopReason
+from harness.model.texts import counted
 from harness.report.sections import measured
+from harness.runner.rounds import Ledger
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned
+from harness.session.planning import MOST_OF_CLAIMS, MOST_ROUNDS, Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A run that was begun before and may go on: its folder, what it says, and what it means on this machine now."""
+    """A run that was started before and may go on: its folder, what it says, and what it means on this machine now.
+
+    `is_longer`: its plan is a longer one than the folder has. `over`: nothing is left to measure, in a sentence.
+    """
 
     folder: RunFolder
     run: Run
     planned: Planned
+    is_longer: bool = False
+    over: str = ""
 
 
-def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
+#: How a group ended that no more rounds are for.
+_FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
+
+
+def earlier(
+    path: Path, wished: str = AUTO, slots: str = "", *, rounds: int | None = None, budget: float | None = None
+) -> Earlier:
     """The run in a folder that is to go on, with the backend that is `wished`, in as many slots as it was, or `slots`.
 
-    Raises UsageError or CannotRunHereError where it would not be the same run.
+    It goes on as planned; or until it has so many `rounds` in all, for `budget` seconds from now on. Raises UsageError
+    or CannotRunHereError where it would not be the same run, and UsageError for fewer rounds than it has.
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
@@ -52,6 +67,10 @@ def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
         )
     if begun.plan.profile_calls:
         raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
+    asks = rounds is not None or budget is not None
+    longer = _longer(begun, folder.read_launches(begun), path, rounds, budget) if asks else begun
+    over = _over(begun, path) if longer == begun else ""
+    is_longer, begun = longer != begun, longer
     project, limits = Project.find(), begun.plan.limits
     device = Device.GPU if limits.gpus else Device.CPU
     requirements = {
@@ -94,7 +113,59 @@ def earlier(path: Path, wished: str = AUTO, slots: str = "") -> Earlier:
         cards=cards,
         refused={},
     )
-    return Earlier(folder, begun, planned)
+    return Earlier(folder, begun, planned, is_longer, over)
+
+
+def _longer(run: Run, launches: Sequence[Launch], path: Path, rounds: int | None, budget: float | None) -> Run:
+    """The run with the longer plan that is asked for, and what it had when that was asked; else the same.
+
+    What it had was looked at: so it is recorded, and its verdicts are judged by analysis/looks.py from then on.
+    """
+    ledger = Ledger(run.plan, launches)
+    made = {group.name: ledger.rounds(group) for group in run.plan.groups}
+    most = max(made.values(), default=0)
+    if rounds is not None and rounds < most:
+        raise UsageError(
+            f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
+            f"Use --rounds {_more(most)} for {_more(most) - most} more.",
+        )
+    usual = max(run.plan.rounds, MOST_OF_CLAIMS if run.plan.claims else MOST_ROUNDS)
+    # launches of several slots take their time at once
+    seconds = None if budget is None else ledger.seconds() / run.slots + budget
+    plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)
+    final = {name for name, stop in run.stops.items() if stop.reason in _FINAL}
+    is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in made.items() if name not in final)
+    if plan == run.plan or is_enough:
+        return run
+    looks = [*run.looks, *([made] if made not in run.looks[-1:] else [])]
+    return replace(run, plan=plan, looks=looks, stops={})
+
+
+def _over(run: Run, path: Path) -> str:
+    """What a user reads who continues a run that has nothing left to measure; empty where there is something."""
+    if not _has_ended(run):
+        return ""
+    stops = list(run.stops.values())
+    if all(stop.reason in _FINAL for stop in stops):
+        return f"{path} is complete: none of its groups needs another round. To measure more, start a new run."
+    most = max(stop.rounds for stop in stops)
+    is_spent = any(stop.reason is StopReason.BUDGET for stop in stops)
+    what = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
+    return (
+        f"{what}: it has {counted(most, 'round')}. To continue it: harness matrix --resume {shlex.quote(str(path))} "
+        f"--rounds {_more(most)}"
+    )
+
+
+def _has_ended(run: Run) -> bool:
+    """Whether all of its groups have ended, and none because the run was interrupted."""
+    stops = [run.stops.get(group.name) for group in run.plan.groups]
+    return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
+
+
+def _more(rounds: int) -> int:
+    """How many rounds in all to suggest for a run that has some."""
+    return max(FEWEST_ROUNDS, 2 * rounds)
 
 
 def _gpus_of_slots(begun: Run) -> Sequence[str]:

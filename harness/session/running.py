@@ -118,7 +118,8 @@ class Ended:
 class _Ready:
     """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored.
 
-    `until` is the round up to which its groups are measured, where someone else spends the budget.
+    `until` is the round up to which its groups are measured, where someone else spends the budget. `is_longer`: its
+    plan is a longer one than its folder has.
     """
 
     folder: RunFolder
@@ -129,6 +130,7 @@ class _Ready:
     watch: Watch | None
     finished: list[Launch] | None = None
     until: int | None = None
+    is_longer: bool = False
 
 
 def run(
@@ -191,11 +193,33 @@ def measure(
         return ended
 
 
-def resume(folder: Path, listener: Listener | None = None, *, backend: str = "auto", wait: bool = False) -> Ended:
-    """Go on with the run in a folder, as `run` does. Raises UsageError where what it measures has changed."""
+def resume(
+    folder: Path,
+    listener: Listener | None = None,
+    *,
+    backend: str = "auto",
+    wait: bool = False,
+    rounds: int | None = None,
+    budget: float | None = None,
+) -> Ended:
+    """Go on with the run in a folder, as `run` does: as it planned, or to so many `rounds`, for `budget` seconds.
+
+    A run that has nothing left to measure is reported again, and the listener is told what continues it. Raises
+    UsageError where what it measures has changed.
+    """
     told = listener or Listener()
     with machine_to_itself(told.say if wait else None), ExitStack() as held:
-        return _walk(_reopened(earlier(folder, registry.known(backend)), told, held), told, {})
+        found = earlier(folder, registry.known(backend), rounds=rounds, budget=budget)
+        return report_again(found, told) if found.over else _walk(_reopened(found, told, held), told, {})
+
+
+def report_again(found: Earlier, listener: Listener) -> Ended:
+    """Report a run that has nothing left to measure, and say so."""
+    listener.say(found.over)
+    with to_itself(found.folder):
+        results = Results(found.run, found.folder.read_launches(found.run), registry.by_hand)
+        written = report(found.folder, results)
+    return Ended(found.folder.path, results, written, interrupted=False, refused={})
 
 
 def new_id(now: datetime) -> str:
@@ -314,7 +338,8 @@ def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
         raise changed(path, f"the image of {', '.join(moved)}")
-    return _Ready(found.folder, begun, planned.requirements, jobs, backend, gpus.watch(cards))
+    watch = gpus.watch(cards)
+    return _Ready(found.folder, begun, planned.requirements, jobs, backend, watch, is_longer=found.is_longer)
 
 
 def _say_stand_ins(plan: Plan, listener: Listener) -> None:
@@ -353,6 +378,8 @@ def _launched(
     if finished is None:
         _clean(backend, ended.id, listener)
         folder.repair()
+        if ready.is_longer:
+            folder.write_run(ended, signed=True)
         finished = folder.read_launches(ended)
     starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:

@@ -52,7 +52,10 @@ def check_run(run: Run) -> None:
     _known("pins", run.pins, environments)
     _known("sources", run.sources, scenarios)
     _known("scripts", run.scripts, scenarios)
-    _known("stops", run.stops, [group.name for group in run.plan.groups])
+    groups = [group.name for group in run.plan.groups]
+    _known("stops", run.stops, groups)
+    for look in run.looks:
+        _known("looks", look, groups)
 
 
 def launch_check(run: Run) -> Callable[[Launch], None]:

@@ -97,7 +97,7 @@ def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smal
     assert judged.alpha == pytest.approx(levels)
     assert judged.verdicts == verdicts
     assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3)
-    assert judged.level == pytest.approx(1.0 - 0.05 / 3)
+    assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3)
 
 
 def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():

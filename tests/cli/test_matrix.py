@@ -100,7 +100,7 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
-        (["--resume", "results/none", "--rounds", "9"], 2, ["it takes no --rounds"]),
+        (["--resume", "results/none", "--margin", "9%"], 2, ["it takes no --margin"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
     ],
@@ -276,6 +276,24 @@ def test_nothing_that_was_finished_is_lost_when_the_harness_is_killed(harness: H
     stored = [json.loads(line) for line in lines]
     rounds = {(launch["round"], launch["cell"]["environment"]) for launch in stored}
     assert rounds == {(number, name) for number in range(4) for name in ("old", "new")}
+
+
+def test_a_finished_run_is_continued_and_says_how(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
+    folder = str(harness.run)
+    done = harness("matrix", "--resume", folder)
+    assert done.returncode == 0, done.stderr
+    assert f"{folder} is complete: it has 1 round. To continue it: harness matrix --resume {folder} --rounds 3" in (
+        done.stderr
+    )
+    assert "ways" in done.stdout
+    done = harness("matrix", "--resume", folder, "--rounds", "3")
+    assert done.returncode == 0, done.stderr
+    assert max(launch["round"] for launch in harness.launches) == 3
+    done = harness("matrix", "--resume", folder, "--rounds", "2")
+    assert done.returncode == 2
+    assert "has 3 rounds, and --rounds 2 is fewer" in done.stderr
+    assert "Use --rounds 6 for 3 more." in done.stderr
 
 
 def test_a_run_whose_scenario_changed_is_not_resumed(harness: Harness) -> None:

@@ -201,6 +201,24 @@ def test_a_run_in_slots_that_was_interrupted_goes_on_in_slots(planned: session.P
     assert len(whole.results.launches) == len(again.results.launches)
 
 
+def test_a_run_in_slots_is_continued_to_more_rounds(planned: session.Planned) -> None:
+    ended = coordinator.run(planned, Pretence(["a", "a"]), Ears())
+    folder, run = RunFolder.open(ended.folder), session.read(ended.folder).run
+    names = [group.name for group in planned.plan.groups]
+    longer = replace(planned, plan=replace(planned.plan, rounds=4))
+    more = replace(run, plan=longer.plan, looks=[dict.fromkeys(names, 2)], stops={})
+    engine = Pretence(["a", "a"], interrupts_after=2)
+    assert coordinator.resume(session.Earlier(folder, more, longer, is_longer=True), engine, Ears()).interrupted
+    assert folder.read_run().plan.rounds == 4
+    again = coordinator.resume(session.Earlier(folder, folder.read_run(), longer), Pretence(["a"]), Ears())
+    assert again.results.run.looks == more.looks
+    assert again.results.run.stops == dict.fromkeys(names, Stop(StopReason.ROUNDS, 4))
+    ears, engine = Ears(), Pretence(["a"])
+    over = session.Earlier(folder, folder.read_run(), longer, over="Nothing is left.")
+    assert coordinator.resume(over, engine, ears).results.launches == again.results.launches
+    assert (ears.said, engine.started) == (["Nothing is left."], [])
+
+
 def test_a_run_in_slots_does_not_go_on_with_another_image(planned: session.Planned) -> None:
     ended = coordinator.run(planned, Pretence(["a"], interrupts_after=5), Ears())
     run = session.read(ended.folder).run

@@ -1,13 +1,13 @@
 """Why a group got no more rounds."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from harness.model.launch import Role, Status
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import open_groups, stops
@@ -88,8 +88,32 @@ def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_inter
     ended, going = planned.groups
     made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
     ledger = Ledger(planned, made)
-    wide = dict.fromkeys((ended.name, going.name), 1.0)
-    assert open_groups(planned, ledger, 10, lambda _: wide) == {going.name}
+
+    def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
+        return {ended.name: 0.01 if max(each.round for each in launches) == 7 else 1.0, going.name: 1.0}
+
+    assert open_groups(planned, ledger, 10, widths) == {going.name}
     # ... and where a run that goes on walks through its rounds again
-    assert open_groups(planned, ledger, 8, lambda _: wide) == {going.name}
-    assert stops(planned, ledger, lambda _: wide, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
+    assert open_groups(planned, ledger, 8, widths) == {going.name}
+    assert stops(planned, ledger, widths, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
+
+
+def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
+    planned = replace(plan(rounds=100, groups=2), precision=0.02)
+    behind, ahead = planned.groups
+    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
+    wide = dict.fromkeys((behind.name, ahead.name), 1.0)
+    assert open_groups(planned, Ledger(planned, made), 8, lambda _: wide) == {behind.name, ahead.name}
+
+
+def test_widths_after_a_round_are_asked_for_once() -> None:
+    planned = replace(plan(rounds=100), precision=0.02)
+    ledger, asked = rounds(planned, 7), []
+
+    def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
+        asked.append(len(launches))
+        return WIDE
+
+    for number in (8, 8):
+        assert open_groups(planned, ledger, number, widths) == {"step 0"}
+    assert len(asked) == 1

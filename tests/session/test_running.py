@@ -22,9 +22,12 @@ from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Card, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
+from harness.model.run import Stop, StopReason
+from harness.runner.rounds import Ledger
 from harness.session.reporting import Written
 from harness.session.running import Ended
 from harness.store.codec import dump
+from harness.store.folder import RunFolder
 from tests import runs
 from tests.cli.conftest import Harness
 
@@ -40,6 +43,12 @@ def request_() -> dict[str, object]:
 def _here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.chdir(harness.root)
+
+
+def _as_killed(folder: Path) -> None:
+    """Have the run look as if it had been killed before it wrote how its groups ended."""
+    stored = RunFolder.open(folder)
+    stored.write_run(replace(stored.read_run(), stops={}), signed=True)
 
 
 class Ears(session.Listener):
@@ -80,6 +89,88 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) ->
     again = session.resume(ended.folder)
     assert not again.interrupted
     assert {launch.round for launch in again.results.launches} == {0, 1, 2}
+
+
+def test_a_run_is_continued_to_more_rounds_and_what_it_had_is_recorded(request_: dict) -> None:
+    request_["rounds"] = 3
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    (group,) = session.read(folder).run.plan.groups
+    again = session.resume(folder, rounds=5)
+    assert again.results.run.looks == [{group.name: 3}]
+    assert again.results.run.stops == {group.name: Stop(StopReason.ROUNDS, 5)}
+    assert {launch.round for launch in again.results.launches} == set(range(6))
+    assert [value.compared.level for row in again.results.tables[0].rows for value in row.values if value.compared] == (
+        pytest.approx([1.0 - 0.05 * 2.0 / 5.0])
+    )
+    assert "This run was reported after 3 rounds, and then continued." in (folder / "report.md").read_text()
+    assert session.resume(folder, rounds=6).results.run.looks == [{group.name: 3}, {group.name: 5}]
+
+
+def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(request_: dict) -> None:
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    before = session.read(folder)
+    spent = sum(launch.seconds for launch in before.launches)
+    found = session.earlier(folder, budget=600.0)
+    assert found.run.plan.budget_seconds == pytest.approx(spent + 600.0)
+    assert (found.run.plan.rounds, found.is_longer, found.over) == (100, True, "")
+    assert session.earlier(folder, budget=600.0, rounds=7).run.plan.rounds == 7
+    again = session.resume(folder, budget=0.001)
+    assert (again.results.launches, again.interrupted) == (before.launches, False)
+    assert {stop.reason for stop in again.results.run.stops.values()} == {StopReason.BUDGET}
+
+
+def test_a_run_that_is_complete_is_reported_again_and_says_what_continues_it(request_: dict) -> None:
+    request_["rounds"] = 2
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    (folder / "report.md").unlink()
+    for more in ({}, {"rounds": 2}):
+        ears = Ears()
+        again = session.resume(folder, ears, **more)
+        told = f"{folder} is complete: it has 2 rounds. To continue it: harness matrix --resume {folder} --rounds 4"
+        assert (ears.said, ears.ended) == ([told], [])
+        assert again.written.files
+        assert (folder / "report.md").exists()
+        assert again.results.run.looks == []
+
+
+def test_a_run_has_no_fewer_rounds_than_it_has(request_: dict) -> None:
+    request_["rounds"] = 2
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    with pytest.raises(UsageError, match="has 2 rounds, and --rounds 1 is fewer"):
+        session.resume(folder, rounds=1)
+
+
+def test_an_interruption_is_no_look_until_the_plan_is_another_one(request_: dict) -> None:
+    request_["rounds"] = 3
+    # a pilot and two rounds of two cells and the control
+    folder = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=9)).folder
+    (group,) = session.read(folder).run.plan.groups
+    made = Ledger(session.read(folder).run.plan, session.read(folder).launches).rounds(group)
+    assert session.earlier(folder, rounds=2).run.looks == [{group.name: made}]
+    assert session.earlier(folder, rounds=3).run.looks == []
+    assert session.resume(folder).results.run.looks == []
+
+
+@pytest.mark.parametrize("reason", [StopReason.PRECISION, StopReason.NO_NUMBERS])
+def test_a_run_whose_groups_ended_for_good_has_nothing_to_continue(request_: dict, reason: StopReason) -> None:
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    stored = RunFolder.open(folder)
+    run = stored.read_run()
+    stored.write_run(replace(run, stops={name: Stop(reason, 1) for name in run.stops}), signed=True)
+    for more in ({}, {"rounds": 9}, {"budget": 60.0}):
+        found = session.earlier(folder, **more)
+        assert found.over == (
+            f"{folder} is complete: none of its groups needs another round. To measure more, start a new run."
+        )
+
+
+def test_a_run_that_was_killed_while_it_was_continued_goes_on_to_the_longer_plan(request_: dict) -> None:
+    request_["rounds"] = 2
+    folder = session.run(session.plan(session.Request(**request_))).folder
+    assert session.resume(folder, Ears(interrupt_after=1), rounds=3).interrupted
+    again = session.resume(folder)
+    assert [stop.rounds for stop in again.results.run.stops.values()] == [3]
+    assert len(again.results.run.looks) == 1
 
 
 def test_a_received_run_is_not_gone_on_with(request_: dict, tmp_path: Path) -> None:
@@ -132,6 +223,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     told = "there stands in for gone, which the NVIDIA GeForce RTX 3090 does not run (CUDA 10.0 is older than GPUs of"
     ears = Ears()
     ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
+    _as_killed(ended.folder)
     assert [sentence for sentence in ears.said if sentence.startswith(told)]
     again = Ears()
     session.resume(ended.folder, again)
@@ -202,6 +294,7 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clock
     limited(350.0)
     asked = session.Request(**request_, gpu=True, environments=["there"], lock_clocks="1410")
     ended = session.run(session.plan(asked))
+    _as_killed(ended.folder)
     (told,) = ended.results.run.host["gpus"]
     assert (told["power_limit_watts"], told["pcie_width"], told["locked_sm_clock_mhz"]) == (350.0, 16, 1410)
     limited(250.0)

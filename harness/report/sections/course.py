@@ -103,7 +103,7 @@ def stopped(ended: Endings, plan: Plan) -> str:
 
 
 def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
-    every, after = stop.groups == groups, f"after {_span(stop.rounds)}"
+    every, when = stop.groups == groups, after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as planned"
     width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
@@ -111,14 +111,19 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     budget = f"budget{budget} that the suite asks for" if plan.budget_is_wish else f"budget{budget}"
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
-        StopReason.ROUNDS: f"{after}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
-        StopReason.PRECISION: f"at {width} {after}",
-        StopReason.BUDGET: f"when the {budget} ended, {after}{early}",
-        StopReason.OBSERVED: f"{after}, as its cells observe and have nothing to time",
-        StopReason.NO_NUMBERS: f"{after}, as no cell had a number",
-        StopReason.INTERRUPTED: f"when the run was interrupted, {after}",
+        StopReason.ROUNDS: f"{when}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
+        StopReason.PRECISION: f"{when}, {'settled or ' if plan.precision else ''}at {width}",
+        StopReason.BUDGET: f"when the {budget} ended, {when}{early}",
+        StopReason.OBSERVED: f"{when}, as its cells observe and have nothing to time",
+        StopReason.NO_NUMBERS: f"{when}, as no cell had a number",
+        StopReason.INTERRUPTED: f"when the run was interrupted, {when}",
     }
     return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
+
+
+def after(numbers: Sequence[int]) -> str:
+    """After how many rounds, fewest first: `after 8 rounds`."""
+    return f"after {_span(numbers)}"
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -9,9 +9,9 @@ from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
-from harness.model.texts import counted
+from harness.model.texts import counted, joined
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
 from harness.report.charts import forest
@@ -20,6 +20,7 @@ from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sections import on_device, turns
+from harness.report.sections.course import after
 from harness.report.sentences import capital, listed, pythons, remarks
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
@@ -185,15 +186,19 @@ def legends(
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
     if first:
         yield Text(_meaning(results, table), True, where=REPORT)
+        yield from _looked(results, compared)
     judged = sum(_is_comparable(line) and line.compared.estimate.interval is not None for line in compared)
     if judged > 1:
+        together = format.level(1.0 - ALPHA * max(results.found.look(line.compared.cell).share for line in compared))
         verdicts = (
-            "The verdicts hold together at 95 % too (Holm's procedure), and one may be clear where an interval still "
-            "touches the margin. "
+            f"The verdicts hold together at {together} too (Holm's procedure), and one may be clear where an interval "
+            "still touches the margin. "
         )
-        level = format.level(max(line.compared.level for line in compared))
+        levels = sorted({line.compared.level for line in compared})
+        level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
         yield Text(
-            f"These {judged} intervals are at {level}, so that all of them together hold the true ratios with 95 %. "
+            f"These {judged} intervals are at {level}, so that all of them together hold the true ratios with "
+            f"{together}. "
             f"{verdicts if any(line.compared.judged and line.compared.verdict for line in compared) else ''}"
             + ("" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."),
             True,
@@ -201,6 +206,29 @@ def legends(
         )
     if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
         yield Text(on_device.LEGEND, True, where=REPORT)
+
+
+def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
+    """What it costs that verdicts were looked at more than once."""
+    run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
+    before = [after(sorted(set(look.values()))) for look in run.looks]
+    shares = sorted({look.share for look in looks})
+    if before and shares[0] < 1.0:
+        levels = " to ".join(dict.fromkeys(format.share(ALPHA * share) for share in (shares[0], shares[-1])))
+        yield Text(
+            f"This run was reported {joined(before)}, and then continued. Its verdicts are now judged at {levels} in "
+            f"place of {format.share(ALPHA)}: so all of its reports together show a wrong verdict in at most "
+            f"{format.share(ALPHA)} of runs.",
+            True,
+            where=REPORT,
+        )
+    if run.plan.precision and any(look.settled for look in looks):
+        yield Text(
+            f"A group ended when each comparison was known to ±{format.share(run.plan.precision)} or its verdict was "
+            "settled. A settled one that is known less well has its interval at the level at which that was seen.",
+            True,
+            where=REPORT,
+        )
 
 
 def _meaning(results: Results, table: ScenarioTable) -> str:

@@ -1,0 +1,77 @@
+"""Looks: what a verdict may use of its level where a run is judged more than once.
+
+A run that ends as planned is judged once, at the whole level. Verdicts are looked at more often
+
+- in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
+- with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
+
+Such looks share a level of their own, as large as that of a run as planned. After r rounds at most 1 - n/r of it is
+spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete
+sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until then, so the chance
+of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong on one side only, and
+a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a wrong verdict in at most
+5 % of runs. docs/simulation.md has what comes of it.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.model.launch import Launch
+from harness.model.run import Run, StopReason
+
+#: With `--precision`, the rounds after which verdicts are looked at.
+LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
+
+#: ... and the one from which on an interval may be narrow enough (docs/simulation.md has what earlier looks do to
+#: coverage).
+FIRST_LOOK = 6
+
+#: With fewer rounds no verdict is shown.
+FEWEST_JUDGED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a group's verdicts may use of the level, as a share; all of it where a run ended as planned.
+
+    Of a group that `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is
+    wider than `narrow` (half of it, on the log scale); 0 of any other group.
+    """
+
+    share: float = 1.0
+    settled: float = 0.0
+    narrow: float = math.inf
+
+
+def spent(rounds: Sequence[int]) -> float:
+    """What the last of some looks may use of the level, as a share; `rounds` (ascending) are those of each look.
+
+    The first look is the plan's own, and has a level for itself. Looks without a round more than the one before are
+    none, as are those with too few rounds for a verdict.
+    """
+    known = sorted({each for each in rounds if each >= FEWEST_JUDGED})
+    return known[0] / known[-2] - known[0] / known[-1] if len(known) > 1 else 1.0
+
+
+def settling(rounds: int) -> float:
+    """What settles a comparison with `--precision` may use of the level after so many rounds; 0 where no look is."""
+    return spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]]) if rounds in LOOKS else 0.0
+
+
+def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
+    """By group, what its verdicts may use of the level; `counted` are the launches that count."""
+    made: dict[str, set[int]] = defaultdict(set)
+    for launch in counted:
+        made[launch.group].add(launch.round)
+    found = {}
+    for group in run.plan.groups:
+        name, stop = group.name, run.stops.get(group.name)
+        before = [look[name] for look in run.looks if name in look]
+        share = spent([*before, max([len(made[name]), *before])]) if before else 1.0
+        found[name] = Look(share)
+        if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
+            narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
+            found[name] = Look(share, settling(stop.rounds), narrow)
+    return found

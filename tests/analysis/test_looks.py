@@ -1,0 +1,111 @@
+"""What a verdict may use of its level, where a run is judged more than once."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.looks import FIRST_LOOK, LOOKS, Look, settling, spent
+from harness.analysis.results import Results
+from harness.analysis.sizing import widths
+from harness.analysis.verdicts import Verdict
+from harness.model.run import Stop, StopReason
+from tests.analysis.paired import around, family
+
+
+@pytest.mark.parametrize(
+    ("rounds", "share"),
+    [
+        ([5], 1.0),
+        ([3, 8], 1.0 - 3.0 / 8.0),
+        ([3, 8, 12], 3.0 / 8.0 - 3.0 / 12.0),
+        ([3, 3], 1.0),
+        ([3, 8, 8], 1.0 - 3.0 / 8.0),
+        ([0, 1, 3], 1.0),
+        ([0, 3, 6], 0.5),
+    ],
+)
+def test_a_look_has_what_was_not_spent_before_it(rounds, share):
+    assert spent(rounds) == pytest.approx(share)
+
+
+@given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
+def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
+    rounds = sorted(rounds)
+    shares = [spent(rounds[: at + 1]) for at in range(1, len(rounds))]
+    assert all(share > 0.0 for share in shares)
+    assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
+
+
+def test_the_looks_of_a_precision_spend_no_more_than_one_level():
+    shares = [settling(rounds) for rounds in LOOKS]
+    assert math.fsum(shares) == pytest.approx(1.0 - 2.0 / LOOKS[-1])
+    assert settling(7) == 0.0
+
+
+def ended(one, reason, rounds, **asked):
+    """The run of a family, all of whose groups ended so."""
+    stops = {group.name: Stop(reason, rounds) for group in one.run.plan.groups}
+    return replace(one.run, plan=replace(one.run.plan, **asked), stops=stops)
+
+
+def compared(run, one):
+    (table,) = Results(run, one.launches).tables
+    return [value.compared for row in table.rows for value in row.values if value.compared]
+
+
+def test_a_run_that_ended_as_planned_has_all_of_the_level():
+    one = family(around(0.3, 0.01, 5))
+    assert set(one.found.looks.values()) == {Look()}
+
+
+def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
+    one = family(around(0.3, 0.01, 8), around(0.0, 0.01, 8))
+    first, second = (group.name for group in one.run.plan.groups)
+    run = replace(one.run, looks=[{first: 3, second: 4}])
+    assert [each.level for each in compared(run, one)] == pytest.approx([1.0 - 0.025 * 5.0 / 8.0, 1.0 - 0.025 / 2.0])
+    plain = {each.cell: each for each in compared(one.run, one)}
+    for each in compared(run, one):
+        assert each.estimate.value == plain[each.cell].estimate.value
+        assert each.estimate.interval.low < plain[each.cell].estimate.interval.low
+
+
+def test_a_verdict_that_is_just_clear_may_be_unclear_once_the_run_was_continued():
+    one = family(around(0.068, 0.04, 8))
+    (name,) = (group.name for group in one.run.plan.groups)
+    (plain,), (later,) = (compared(run, one) for run in (one.run, replace(one.run, looks=[{name: 6}])))
+    assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
+
+
+def test_a_group_that_had_no_more_rounds_keeps_its_level():
+    one = family(around(0.3, 0.01, 5))
+    (name,) = (group.name for group in one.run.plan.groups)
+    assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
+
+
+@pytest.mark.parametrize(("mean", "settled"), [(0.5, True), (0.0, True), (math.log(1.03), False)])
+def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled(mean, settled):
+    one = family(around(mean, 0.004, LOOKS[0]))
+    assert list(widths(one.run, one.launches).values()) == [0.0 if settled else math.inf]
+
+
+def test_between_looks_only_what_is_narrow_is_known_well_enough():
+    one = family(around(0.5, 0.01, 7))
+    (width,) = widths(one.run, one.launches).values()
+    assert 0.0 < width < math.inf
+
+
+def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear():
+    one = family(around(0.5, 0.03, LOOKS[0]))
+    (found,) = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)
+    assert found.level == pytest.approx(1.0 - 0.05 * settling(LOOKS[0]))
+    assert (found.verdict, found.estimate.interval.low > 1.03) == (Verdict.FASTER, True)
+
+
+@pytest.mark.parametrize(("reason", "rounds"), [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])])
+def test_what_a_look_did_not_end_has_all_of_the_level(reason, rounds):
+    one = family(around(0.5, 0.001, rounds))
+    (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
+    assert found.level == pytest.approx(0.95)
