@@ -383,7 +383,7 @@ def _others(tables: int, seed: int) -> None:
 def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     print("\n## A search for a step\n")
     releases, wheels = Searched(26, scanned=True), Searched(166)
-    sizes = list(product((releases, wheels), (0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
+    sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
     kinds = [replace(of, step=math.log1p(step), spread=spread) for of, step, spread in sizes]
     found, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=each), kinds) for each in (0, 5))
     heads = ["candidates", "step", "a round's spread", *END_HEADS, "plain bisection: right"]

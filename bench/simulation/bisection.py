@@ -98,7 +98,8 @@ class Machine:
     """
 
     def __init__(self, kind: Searched, draw: np.random.Generator) -> None:
-        self.place = int(draw.integers(kind.count - 1))
+        # without a step no pair is right
+        self.place = int(draw.integers(kind.count - 1)) if kind.step else -1
         self.spent = 0.0
         self.rounds = 0
         self._kind, self._draw = kind, draw
