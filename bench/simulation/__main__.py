@@ -25,7 +25,7 @@ from bench.simulation.correlated import (
 )
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
-from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, table
+from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
 from bench.simulation.nights import (
     FIRST,
     NIGHTS,
@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parts = ("nights", "correlated", "sharing", "kinds", "searches")
+    parts = ("nights", "correlated", "sharing", "searches", *TABLES)
     parser.add_argument("--only", choices=parts, help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
@@ -85,16 +85,12 @@ def main() -> None:
         return
     with ProcessPoolExecutor() as pool:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
-        if arguments.only == "kinds":
-            _kinds_of_cells(simulate)
+        if arguments.only in TABLES:
+            TABLES[arguments.only](simulate)
             return
-        if arguments.only == "correlated":
-            _correlated(pool, arguments.tables, arguments.seed)
-        if arguments.only == "searches":
-            _searches(pool, arguments.tables, arguments.seed)
-            return
+        of_time = {"nights": _nights, "correlated": _correlated, "searches": _searches}
         if arguments.only:
-            _nights(pool, arguments.tables, arguments.seed)
+            of_time[arguments.only](pool, arguments.tables, arguments.seed)
             return
         print(f"From `make simulate`: {arguments.tables} tables of 16 comparisons of a kind, more of smaller ones.\n")
         _right(simulate)
@@ -159,11 +155,7 @@ WORST = ("false alarms", "wrong `same`", "wrong difference", "coverage", "in the
 
 
 def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
-    """Of cases with equal cells and with a difference at the margin: the worst, looked for and then simulated anew.
-
-    The worst of many would be worse than it is by chance alone.
-    """
-    found = simulate(cases, share=first)
+    """Of cases with equal cells and with a difference at the margin: the worst of each of WORST."""
     measures: list[Callable[[Outcome], float]] = [
         lambda each: -each.said[0].any_different,
         lambda each: -each.said[1].any_same,
@@ -172,16 +164,32 @@ def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float
         lambda each: -each.coverage,
         lambda each: each.worst,
     ]
+    found = _least(simulate, cases, first, again, measures)
+    *wrong, low, high, group = (abs(value) for value, _ in found)
+    return [*map(_percent, wrong), " to ".join(map(_percent, sorted([low, high]))), _percent(group)]
+
+
+def _least(
+    simulate: Simulate,
+    cases: Sequence[Case],
+    first: float,
+    again: float,
+    measures: Sequence[Callable[[Outcome], float]],
+) -> list[tuple[float, Case]]:
+    """By measure the case where it is least, looked for and then simulated anew, and what it is there.
+
+    The worst of many would be worse than it is by chance alone.
+    """
+    found = simulate(cases, share=first)
     worst = [min(range(len(cases)), key=lambda at, of=of: of(found[at])) for of in measures]  # type: ignore[misc]
     those = list(dict.fromkeys(worst))
     anew = dict(zip(those, simulate([cases[at] for at in those], share=again, later=1), strict=True))
-    *wrong, low, high, group = (abs(of(anew[at])) for of, at in zip(measures, worst, strict=True))
-    return [*map(_percent, wrong), " to ".join(map(_percent, sorted([low, high]))), _percent(group)]
+    return [(of(anew[at]), cases[at]) for of, at in zip(measures, worst, strict=True)]
 
 
 def _kinds_of_cells(simulate: Simulate) -> None:
     print("\n## Some cells scatter far more than others\n")
-    kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 16, 128), (3, 5, 10, 20)))
+    kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 32), (3, 5, 10)))
     cases = [
         Case(kind, rounds, (0.0, edge(rounds)))
         for shown, loud, comparisons, rounds in kinds
@@ -204,17 +212,30 @@ def _kinds_of_cells(simulate: Simulate) -> None:
 
 def _noises(simulate: Simulate) -> None:
     print("\n## Launches that are not normal\n")
-    kinds = list(product([each for each in Noise if each is not Noise.NORMAL], (1, 4, 16, 128), (3, 5, 20)))
+    heads = [*WORST[:3], "own intervals", "own intervals of the cell that scatters more", "all shown intervals hold"]
+    _print(["noise", *heads], ([name, *_noise_row(simulate, changes)] for name, changes in UNEXPECTED.items()))
+
+
+def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
+    """The worst of three to five rounds of 1 to 32 comparisons: `3.0 % (1, 5)` of one comparison and five rounds.
+
+    A true difference at the margin is one way and the other, for not all noise is symmetric.
+    """
     cases = [
-        Case(table(comparisons, 0.02, drift=Drift.LINEAR, noise=noise), rounds, (0.0, edge(rounds)))
-        for noise, comparisons, rounds in kinds
+        Case(table(comparisons, **{"sigma": 0.03, **changes}), rounds, (0.0, MARGIN, -MARGIN))
+        for comparisons, rounds in product((1, 4, 16, 32), (3, 4, 5))
     ]
-    rows = []
-    for (noise, comparisons, rounds), found in zip(kinds, simulate(cases), strict=True):
-        equal, at_edge = found.said
-        shown = (equal.any_different, at_edge.any_same, at_edge.any_different, found.coverage)
-        rows.append([noise, str(comparisons), str(rounds), *map(_percent, shown)])
-    _print(["launches", "comparisons", "rounds", *WORST[:4]], rows)
+    measures: list[Callable[[Outcome], float]] = [
+        lambda each: -each.said[0].any_different,
+        lambda each: -max(said.any_same for said in each.said[1:]),
+        lambda each: -max(said.any_different for said in each.said[1:]),
+        lambda each: each.coverage,
+        lambda each: each.worst,
+        lambda each: each.together,
+    ]
+    found = _least(simulate, cases, 0.5, 2.0, measures)
+    shown = [f"{_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in found]
+    return [each if place != 4 or changes.get("spread") is Spread.ONE else "" for place, each in enumerate(shown)]
 
 
 def _stopping(simulate: Simulate) -> None:
@@ -277,13 +298,18 @@ def _power(simulate: Simulate) -> None:
 
 def _mixtures(simulate: Simulate) -> None:
     print("\n## One-sided mixtures\n")
-    kinds = list(product((0.05, 0.10, 0.20), (0.1, 0.3), (3, 5, 8, 20)))
-    cases = [Case(table(4, 0.02, mixture=Mixture(share, slower)), rounds, ()) for share, slower, rounds in kinds]
-    rows = [
-        [_percent(share), _percent(slower), str(rounds), _percent(found.coverage), _percent(found.outlying)]
-        for (share, slower, rounds), found in zip(kinds, simulate(cases), strict=True)
+    kinds = list(product(((0.5, 0.08), (0.2, 0.08), (0.1, 0.3)), (1, 4, 32), (3, 5, 8, 12, 20)))
+    cases = [
+        Case(table(comparisons, 0.005, mixture=Mixture(*mixture)), rounds, (0.0, MARGIN, -MARGIN))
+        for mixture, comparisons, rounds in kinds
     ]
-    _print(["launches that are slower", "by", "rounds", "coverage", "report says outliers"], rows)
+    rows = []
+    for ((share, slower), comparisons, rounds), found in zip(kinds, simulate(cases), strict=True):
+        equal, *at_edge = found.said
+        wrong = (max(each.any_same for each in at_edge), max(each.any_different for each in at_edge))
+        shown = map(_percent, (equal.any_different, *wrong, found.coverage, found.outlying))
+        rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
+    _print(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report says outliers"], rows)
 
 
 def _growth(runs: int, seed: int) -> None:
@@ -521,6 +547,15 @@ def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[
         quantiles = [np.quantile(inflations(correlation, nights, trials, seed), (0.5, 0.9)) for nights in lengths]
         needed = math.sqrt((1.0 + correlation) / (1.0 - correlation))
         yield [f"{correlation:g}", f"{needed:.1f}", *(f"{median:.1f} ({most:.1f})" for median, most in quantiles)]
+
+
+#: Parts of the output that are printed alone if they are named.
+TABLES: dict[str, Callable[[Simulate], None]] = {
+    "kinds": _kinds_of_cells,
+    "noises": _noises,
+    "mixtures": _mixtures,
+    "power": _power,
+}
 
 
 def _percent(share: float) -> str:

@@ -1,8 +1,10 @@
 """A simulated machine: launches in the order in which a run makes them, on a machine whose speed drifts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +25,16 @@ class Spread(StrEnum):
     """Whether launches of all cells scatter alike, each cell's from a third of that to three times, or group by group.
 
     `GROUPS`: the cells of one group scatter alike, by twice, half, or once `sigma`, one group after the other. `KINDS`:
-    one cell in three of a group, never the reference, scatters by `Table.loud` times as much as the others.
+    one cell in three of a group, never the reference, scatters by `Table.loud` times as much as the others. `ONE`: the
+    first cell of the table does. `REFERENCE`: each reference does.
     """
 
     EQUAL = "equal"
     UNEQUAL = "unequal"
     GROUPS = "groups"
     KINDS = "kinds"
+    ONE = "one"
+    REFERENCE = "reference"
 
 
 #: What `Spread.GROUPS` multiplies the groups' spreads with: the first is the noisiest.
@@ -54,15 +59,19 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """A `share` of each compared cell's launches is slower by `slower` (0.2: 20 %); none of the reference's."""
+    """A `share` of each compared cell's launches is slower by `slower` (0.2: 20 %).
+
+    None of the reference's, unless launches `everywhere` are.
+    """
 
     share: float
     slower: float
+    everywhere: bool = False
 
     @property
     def mean(self) -> float:
-        """By how much it raises the mean of the logs."""
-        return float(self.share * np.log1p(self.slower))
+        """By how much it raises the mean of a compared cell's logs above the reference's."""
+        return 0.0 if self.everywhere else float(self.share * np.log1p(self.slower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,10 @@ class Table:
     `sigma` is the standard deviation of the logs of launches of one cell. Each of a group's others is compared with its
     reference, or each second one with the one before it. In `turns` all launches of a group's round meet the same
     machine. Where cells scatter by different amounts, the samples within launches do too if `seen`, and alike if not.
+
+    If `memory` is above 0, the machine's speed is also an AR(1) process with a standard deviation of 5 %: after that
+    many rounds, its correlation is 1/e. Each launch of the first round is slower by its own share, uniform up to
+    `first`. Logs of centres are rounded to multiples of `resolution`.
     """
 
     groups: int
@@ -85,6 +98,9 @@ class Table:
     turns: bool = False
     loud: float = 5.0
     seen: bool = True
+    memory: float = 0.0
+    first: float = 0.0
+    resolution: float = 0.0
 
     @property
     def per_group(self) -> int:
@@ -100,6 +116,32 @@ class Table:
     def truth(self) -> float:
         """The log-ratio that an interval should hold."""
         return -self.mixture.mean if self.mixture else 0.0
+
+
+#: Noise that the rules may not expect, by name: what each changes of a `table` whose launches scatter by 3 %.
+UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
+    "normal": {},
+    "Student's t, 3 degrees of freedom": {"noise": Noise.HEAVY},
+    "exponential": {"noise": Noise.SKEWED},
+    "every 5th launch 5 spreads slower": {"noise": Noise.MODES},
+    "AR(1), correlation 1/e after 1.5 rounds": {"memory": 1.5},
+    "AR(1), correlation 1/e after 0.25 rounds": {"memory": 0.25},
+    "10 % slower over the run": {"drift": Drift.LINEAR},
+    "first round slower by up to 5 %": {"first": 0.05},
+    "first round slower by up to 10 %": {"first": 0.10},
+    "rounded to 1 %": {"sigma": 0.005, "resolution": 0.01},
+    "rounded to 3 %": {"sigma": 0.005, "resolution": 0.03},
+    "two modes 1:1, 3 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.5, 0.03, everywhere=True)},
+    "two modes 1:1, 8 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.5, 0.08, everywhere=True)},
+    "two modes 4:1, 8 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08, everywhere=True)},
+    "two modes 1:1, 8 % apart, not the reference": {"sigma": 0.005, "mixture": Mixture(0.5, 0.08)},
+    "two modes 4:1, 8 % apart, not the reference": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08)},
+    "references scatter 3 times as much": {"spread": Spread.REFERENCE, "loud": 3.0, "seen": False},
+    "one cell 3 times, and so do its samples": {"spread": Spread.ONE, "loud": 3.0},
+    "one cell 5 times, and so do its samples": {"spread": Spread.ONE, "loud": 5.0},
+    "one cell 3 times, its samples do not": {"spread": Spread.ONE, "loud": 3.0, "seen": False},
+    "one cell 5 times, its samples do not": {"spread": Spread.ONE, "loud": 5.0, "seen": False},
+}
 
 
 def table(comparisons: int, sigma: float, *, against: Against = Against.REFERENCE, **changes: object) -> Table:
@@ -119,8 +161,9 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floa
     sigmas = _sigmas(table, draw)
     logs = _noise(table.noise, (table.groups, cells, rounds), draw) * sigmas[:, :, None]
     if table.mixture:
-        hit = draw.random((table.groups, table.others, rounds)) < table.mixture.share
-        logs[:, : table.others] += hit * np.log1p(table.mixture.slower)
+        mixed = cells if table.mixture.everywhere else table.others
+        hit = draw.random((table.groups, mixed, rounds)) < table.mixture.share
+        logs[:, :mixed] += hit * np.log1p(table.mixture.slower)
     places = draw.permuted(np.tile(np.arange(cells), (rounds, table.groups, 1)), axis=2)
     if table.turns:
         places = np.full_like(places, cells // 2)
@@ -128,7 +171,26 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floa
     times = (begun + places) / (rounds * table.groups * cells)
     drifting = drift(table.drift, rounds, draw)
     within = np.median(np.sqrt(draw.chisquare(4.0, logs.shape) / 4.0), axis=2) * (sigmas if table.seen else table.sigma)
-    return logs + np.moveaxis(drifting(times), 0, -1), within
+    logs += np.moveaxis(drifting(times), 0, -1)
+    if table.memory:
+        logs += np.moveaxis(_remembered(times * rounds / table.memory, draw), 0, -1)
+    if table.first:
+        logs[:, :, 0] += np.log1p(draw.uniform(0.0, table.first, logs.shape[:2]))
+    if table.resolution:
+        at = draw.random()
+        logs = (np.round(logs / table.resolution + at) - at) * table.resolution
+    return logs, within
+
+
+def _remembered(times: Floats, draw: np.random.Generator) -> Floats:
+    """An AR(1) process with a standard deviation of 5 %, whose correlation is 1/e after a time of 1."""
+    order = np.argsort(times, axis=None)
+    kept = np.exp(-np.diff(times.ravel()[order], prepend=-np.inf))
+    steps = draw.normal(size=kept.size) * 0.05 * np.sqrt(1.0 - kept**2)
+    found = np.empty(kept.size)
+    pairs = zip(kept.tolist(), steps.tolist(), strict=True)
+    found[order] = list(accumulate(pairs, lambda before, each: before * each[0] + each[1], initial=0.0))[1:]  # type: ignore[misc, index]
+    return found.reshape(times.shape)
 
 
 def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:
@@ -175,4 +237,8 @@ def _sigmas(table: Table, draw: np.random.Generator) -> Floats:
         sigmas *= np.resize(FACTORS, table.groups)[:, None]
     elif table.spread is Spread.KINDS:
         sigmas[:, :-1:3] *= table.loud
+    elif table.spread is Spread.ONE:
+        sigmas[0, 0] *= table.loud
+    elif table.spread is Spread.REFERENCE:
+        sigmas[:, -1] *= table.loud
     return np.concatenate([sigmas, sigmas[:, -1:]], axis=1)

@@ -37,15 +37,17 @@ class Outcome:
     """What came of many tables of one kind.
 
     `said` has one entry for each of the effects. `coverage` is the share of comparisons whose own 95 % interval holds
-    the truth, and `worst` that share in those groups whose spread is alike where it is lowest; `half` the median
-    half-width of these intervals, on the log scale; `rounds` the mean number of rounds; `lost` the share of tables of
-    which the control takes all verdicts away; `outlying` the share of compared cells of which the report says that some
-    of their launches are outliers.
+    the truth, and `worst` that share of those comparisons whose spread is alike where it is lowest; `together` the
+    share of tables of which all intervals hold it that a report shows; `half` the median half-width of the own
+    intervals, on the log scale; `rounds` the mean number of rounds; `lost` the share of tables of which the control
+    takes all verdicts away; `outlying` the share of compared cells of which the report says that some of their launches
+    are outliers.
     """
 
     said: tuple[Said, ...]
     coverage: float
     worst: float
+    together: float
     half: float
     rounds: float
     lost: float
@@ -83,31 +85,42 @@ def outcome(
     """
     draw = np.random.default_rng(seed)
     said: list[list[list[Verdict | None]]] = [[] for _ in effects]
-    covered, halves, counts, lost, outlying = [], [], [], [], []
+    covered, together, halves, counts, lost, outlying = [], [], [], [], [], []
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
         found = measured(table, centres, within, precision, first)
         for effect, verdicts in zip(effects, said, strict=True):
-            verdicts.append(judged(found, effect))
-        own = half_widths(found.logs, ALPHA)
-        covered.append(np.abs(found.logs.mean - table.truth) <= own)
+            verdicts.append(judged(found, effect - table.truth))
+        own, shown = (half_widths(found.logs, alpha) for alpha in (ALPHA, shown_alpha(table.comparisons)))
+        off = np.abs(found.logs.mean - table.truth)
+        covered.append(off <= own)
+        together.append(np.all(off <= shown))
         halves.append(own)
         counts.append(found.logs.rounds)
         lost.append(found.control.beyond(MARGIN))
         if table.mixture:
             outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
-    by_group = np.mean(covered, axis=0).reshape(table.groups, -1).mean(axis=1)
-    # groups whose launches scatter alike are taken together: the worst of many like ones would be so by chance
-    kinds = len(FACTORS) if table.spread is Spread.GROUPS else 1
+    by_comparison, kinds = np.mean(covered, axis=0), _alike(table)
     return Outcome(
         said=tuple(map(_said, said)),
-        coverage=float(by_group.mean()),
-        worst=min(float(by_group[first::kinds].mean()) for first in range(min(kinds, table.groups))),
+        coverage=float(by_comparison.mean()),
+        worst=min(float(by_comparison[kinds == kind].mean()) for kind in np.unique(kinds)),
+        together=float(np.mean(together)),
         half=float(np.median(halves)),
         rounds=float(np.mean(counts)),
         lost=float(np.mean(lost)),
         outlying=float(np.mean(outlying)) if outlying else 0.0,
     )
+
+
+def _alike(table: Table) -> npt.NDArray[np.int64]:
+    """A number for each comparison: the same for those that scatter alike.
+
+    They are taken together, as the worst of many like ones would be so by chance.
+    """
+    if table.spread is Spread.GROUPS:
+        return np.repeat(np.arange(table.groups) % len(FACTORS), table.per_group)
+    return np.minimum(np.arange(table.comparisons), 1 if table.spread is Spread.ONE else 0)
 
 
 def judged(found: Measured, effect: float) -> list[Verdict | None]:

@@ -1,15 +1,21 @@
 """What launches scatter by, learnt from more than the one comparison in question.
 
-Three rounds are little to learn a variance from, so each comparison's sample variance is moderated by a prior: the
+Three rounds are few to learn a variance from, so the sample variance of each comparison is moderated by a prior. The
 posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of freedom (G. K. Smyth, "Linear models and empirical
 Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
-Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what
-the comparison's design makes of it, with the weight of four degrees of freedom; of more, where twelve comparisons or
-more have variances so alike that Smyth's estimate of the weight is larger. It is of those cells whose samples scatter
-within launches as the comparison's own do, for launches of a cell whose samples scatter more do so too: what is known
-of the variances by something else than themselves makes the prior, as in M. A. Sartor et al., "Intensity-based
-hierarchical Bayes method improves testing for differentially expressed genes in microarray experiments", BMC
-Bioinformatics 7:538, 2006. docs/simulation.md shows what comes of it.
+Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what the
+comparison's design makes of it. Its weight d0 is four degrees of freedom, unless the table's own variances show that it
+is worth less or more, by Smyth's estimate of d0:
+
+- Less, if they differ by more than four degrees allow. They do if some cells scatter far more than others and their
+  samples don't show it. The posterior then has fewer degrees of freedom. It is never below the one of four degrees:
+  few launches may agree by chance, as launches of one mode do.
+- More, if twelve comparisons or more have variances that are alike.
+
+A group's residual is that of cells whose samples scatter within launches as those of the comparison's louder cell do:
+if samples of a cell scatter more, so do its launches. So the prior depends on what is known of a variance from another
+source, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves testing for differentially
+expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006. docs/simulation.md has the error rates.
 """
 
 import math
@@ -29,10 +35,16 @@ LENT = 4.0
 ALIKE = 2.0
 
 #: With fewer comparisons, or fewer degrees of freedom of each, the weight of the prior is not estimated.
-FEWEST, FEWEST_FREEDOM = 12, 3
+FEWEST, FEWEST_FREEDOM = 2, 2
+
+#: With fewer comparisons, or fewer degrees of freedom of each, the estimated weight is not more than LENT.
+FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
 #: A variance that the model gives a probability below this has not the model's size: it stays as it was measured.
 REJECTED = 0.05
+
+#: The same of a table's only comparison, as no other comparison shows how alike variances are.
+REJECTED_ALONE = 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +95,16 @@ class Scatter:
     _known: dict[frozenset[Hashable], Residual | None] = field(default_factory=dict, compare=False, repr=False)
 
     def between(self, one: Hashable, other: Hashable) -> Residual | None:
-        """What a comparison of two cells learns: of them, and of those whose samples scatter as the louder one's do."""
+        """Return what a comparison of two cells learns, which is from cells whose samples scatter as the louder one's.
+
+        The quieter of the two isn't one of them if its samples scatter less: the mean of a loud cell's variance and a
+        quiet one's would be too small for their ratio.
+        """
         loud = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
 
         def is_alike(cell: Hashable) -> bool:
             here = self.within.get(cell, loud)
-            return not loud or cell in (one, other) or here <= ALIKE * loud <= ALIKE**2 * here
+            return not loud or here <= ALIKE * loud <= ALIKE**2 * here
 
         alike = frozenset(filter(is_alike, dict.fromkeys(self.cells)))
         if alike not in self._known:
@@ -111,8 +127,9 @@ def moderate(
     Where `machines` says on which machine each was measured, those of one machine learn nothing from the others'.
 
     `weights`, shape (m,), are what each variance would be if every launch had one of 1, and `residuals` what the
-    launches of each one's group scatter by; where that is None, nothing is lent. A variance that is too large to be of
-    the model (F(d, d0) above s²/s0² has a probability below 5 %) is its own.
+    launches of each one's group scatter by; where that is None, nothing is lent. A variance keeps its own value and
+    degrees of freedom if it is too large beside the group's other launches: if F(d, d0) exceeds the ratio of the two
+    with a probability below 5 %, or 10 % if there is one comparison alone.
     """
     from scipy.special import fdtrc
 
@@ -129,22 +146,38 @@ def moderate(
     expected = np.array([each.variance if each else 1.0 for each in residuals], np.float64)
     # the comparison's own launches are in its group's residual: only what the others add is lent
     beyond = np.maximum(known - freedom, 0.0)
-    lent = np.minimum(beyond, LENT)
-    enough = (freedom >= FEWEST_FREEDOM) & (beyond > 0.0)
-    if enough.sum() >= FEWEST:
-        # how alike the variances are says what a residual is worth: for their own size, and against their group's
-        spreads = (variances[enough], variances[enough] / expected[enough])
-        most = max(LENT, min(weight(each, freedom[enough]) for each in spreads))
-        lent = np.where(enough, np.minimum(beyond, most), lent)
-    prior = np.where(lent > 0.0, expected, variances)
-    posterior = (lent * prior + freedom * variances) / (lent + freedom)
-    # F(d, 0) is no distribution; where nothing is lent, the posterior is the variance itself
-    unlikely = fdtrc(freedom, np.maximum(lent, 1.0), variances / prior) < REJECTED
+    lent = np.minimum(beyond, _worth(variances, expected, freedom, beyond > 0.0))
+    most = np.maximum(lent, np.minimum(beyond, LENT))
+    # launches that agree by chance look quieter than they are: a small variance moves as if all is lent that may be
+    moderated = np.maximum(*((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent, most)))
+    # a variance beside what the residual holds of the other launches alone, as its own share hides how large it is
+    divisor = np.maximum(beyond, 1.0)
+    others = np.maximum(known * expected - freedom * variances, RESOLUTION**2) / divisor
+    chance = np.where(beyond > 0.0, fdtrc(freedom, np.maximum(most, 1.0), variances / others), 1.0)
+    unlikely = chance < (REJECTED if variances.size > 1 else REJECTED_ALONE)
     return replace(
         logs,
-        variance=weights * np.where(unlikely, np.maximum(variances, posterior), posterior),
+        variance=weights * np.where(unlikely, np.maximum(variances, moderated), moderated),
         freedom=freedom + np.where(unlikely, 0.0, lent),
     )
+
+
+def _worth(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[np.bool_]) -> Floats:
+    """Return the degrees of freedom that each `expected` variance is worth, as far as those that it `lends` to show."""
+    worth = np.full_like(variances, LENT)
+    counted = lends & (freedom >= FEWEST_FREEDOM)
+    if counted.sum() < FEWEST:
+        return worth
+    # how well the residuals predict the variances
+    beside = weight(variances[counted] / expected[counted], freedom[counted])
+    if beside < LENT:
+        return np.where(counted, beside, worth)
+    counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
+    if counted.sum() >= FEWEST_FOR_MORE:
+        # more only if the variances are alike for their own size too
+        spreads = (variances[counted], variances[counted] / expected[counted])
+        worth[counted] = max(LENT, min(weight(each, freedom[counted]) for each in spreads))
+    return worth
 
 
 def weight(variances: Floats, freedom: Floats) -> float:

@@ -15,6 +15,8 @@ from harness.analysis.statistics import RESOLUTION, Logs
 #: With four degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the
 #: logs vary by π²/3 - 9/4, and that is ψ'(2) + ψ'(3): the first is sampling, and the second is d0 = 6.
 LENDS_SIX = math.sqrt((math.pi**2 / 3.0 - 2.25) * 11.0 / 12.0)
+#: The same of four variances: their logs vary by ψ'(2) + ψ'(1), and the second is d0 = 2.
+LENDS_TWO = math.sqrt((math.pi**2 / 3.0 - 1.0) * 3.0 / 4.0)
 #: Their mean log is then that of s0² and ψ(2) - ψ(3) + log(3/2), where ψ(3) is ψ(2) + 1/2.
 PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
 
@@ -72,8 +74,9 @@ def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of
         # three rounds are too few to estimate a weight from
         (np.full(12, 1e-4), 2.0),
         (np.full(11, 1e-4), 4.0),
-        # what scatters so much shows a prior of less than four degrees
-        (np.resize([0.3e-4, 3e-4], 12), 4.0),
+        # one comparison and two rounds are too few to estimate even a smaller one from
+        (np.full(1, 3e-4), 4.0),
+        (np.array([0.01e-4, 4e-4]), 1.0),
     ],
 )
 def test_otherwise_the_groups_residual_lends(own, each):
@@ -82,11 +85,40 @@ def test_otherwise_the_groups_residual_lends(own, each):
     assert freedom.tolist() == [each + LENT] * own.size
 
 
-def test_a_variance_too_large_for_its_group_stays_its_own():
-    # F(2, 4) is above 6.94 once in twenty times
-    variances, freedom = lent([6.9e-4, 7e-4], 2.0, Residual(1e-4, 12.0))
-    assert variances == pytest.approx([(4e-4 + 13.8e-4) / 6.0, 7e-4])
+def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
+    quiet, loud = (1e-4 * math.exp(sign * LENDS_TWO) for sign in (-1.0, 1.0))
+    variances, freedom = lent([quiet, loud, quiet, loud], 4.0, Residual(1e-4, 100.0))
+    assert freedom == pytest.approx(np.full(4, 4.0 + 2.0))
+    # what is small may be so by chance: it is as large as with four degrees
+    assert variances == pytest.approx(np.resize([(4e-4 + 4.0 * quiet) / 8.0, (2e-4 + 4.0 * loud) / 6.0], 4))
+
+
+@pytest.mark.parametrize("count", [2, 6])
+def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so(count):
+    own = np.repeat([1e-6, 1e-2], count)
+    groups = [Residual(variance, 20.0) for variance in own.tolist()]
+    found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
+    assert found.freedom == pytest.approx(degrees(own) + LENT)
+
+
+def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
+    # the others' ten degrees have 12 · 1e-4 less twice the variance: the ratio reaches 6.94, F(2, 4) at 5 %, at 3.49e-4
+    variances, freedom = lent([3.4e-4, 3.6e-4], 2.0, Residual(1e-4, 12.0))
+    assert variances == pytest.approx([(4e-4 + 6.8e-4) / 6.0, 3.6e-4])
     assert freedom.tolist() == [6.0, 2.0]
+
+
+@pytest.mark.parametrize(("own", "found", "degrees"), [(2.7e-4, 9.4e-4 / 6.0, 6.0), (2.9e-4, 2.9e-4, 2.0)])
+def test_the_only_comparison_of_a_table_keeps_a_variance_that_has_a_chance_of_a_tenth(own, found, degrees):
+    # F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
+    variances, freedom = lent([own], 2.0, Residual(1e-4, 12.0))
+    assert (variances.tolist(), freedom.tolist()) == ([pytest.approx(found)], [degrees])
+
+
+def test_one_loud_cell_beside_two_quiet_launches_cannot_hide_in_its_own_residual():
+    # three rounds of a cell and its reference: of five degrees two are the cell's own, so it is 2.4 times the mean
+    variances, freedom = lent([12e-4], 2.0, Residual(5e-4, 5.0))
+    assert (variances.tolist(), freedom.tolist()) == ([12e-4], [2.0])
 
 
 def test_no_comparison_at_all_is_no_trouble():
@@ -206,7 +238,9 @@ def of_cells(found, cells):
         pytest.param({}, "abcd", id="samples tell nothing"),
         pytest.param({"a": 0.02, "b": 0.01, "c": 0.01, "d": 0.04}, "abcd", id="twice and half as much"),
         pytest.param({"a": 0.02, "b": 0.01, "c": 0.009, "d": 0.041}, "ab", id="more and less than that"),
-        pytest.param({"a": 0.001, "b": 0.02, "d": 0.5}, "abc", id="their own, and what is not known"),
+        pytest.param({"a": 0.02, "b": 0.009, "c": 0.01, "d": 0.04}, "acd", id="not from the quieter one"),
+        pytest.param({"a": 0.001, "b": 0.02, "d": 0.5}, "bc", id="what is not known"),
+        pytest.param({"a": 0.2, "b": 0.02, "c": 0.02, "d": 0.02}, "a", id="from nothing else"),
         pytest.param({"c": 0.01, "d": 0.5}, "abcd", id="their own are not known"),
     ],
 )
@@ -259,8 +293,6 @@ def test_the_unit_of_the_variances_does_not_matter(own, unit):
         # never more than the residual knows beyond the comparison's own
         (12, LENDS_SIX, 9.0, 5.0),
         (12, 0.1, 50.0, 46.0),
-        # variances that are not alike leave it at four
-        (12, 3.0, 100.0, LENT),
     ],
 )
 def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight(count, spread, known, degrees_lent):

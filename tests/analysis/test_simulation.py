@@ -8,7 +8,7 @@ import pytest
 
 from bench.simulation import growth, others, sharing, trends
 from bench.simulation.bisection import End, Searched, search
-from bench.simulation.machine import Against, Drift, Mixture, Noise, Spread, Table, launches, table
+from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome
 from harness.analysis.quantities import PIECE, slope
 
@@ -89,11 +89,38 @@ def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     assert slower > 0.8
 
 
-@pytest.mark.parametrize("noise", Noise)
-def test_launches_that_are_not_normal_seldom_make_wrong_verdicts_of_three_rounds(noise):
-    found = outcome(table(4, 0.02, noise=noise), 3, TABLES, seed=8, effects=(0.0, MARGIN))
-    equal, at_the_edge = found.said
-    assert max(equal.any_different, at_the_edge.any_same, at_the_edge.any_different) <= 0.05 + SLACK
+#: Noise under which some verdicts are wrong more often: docs/simulation.md has how often.
+BREAKING = [name for name in UNEXPECTED if "not the reference" in name or name.endswith("its samples do not")]
+
+
+@pytest.mark.parametrize("noise", [name for name in UNEXPECTED if name not in BREAKING])
+def test_other_noise_seldom_makes_wrong_verdicts_of_three_rounds(noise):
+    kind = table(4, **{"sigma": 0.03, **UNEXPECTED[noise]})
+    found = outcome(kind, 3, TABLES, seed=8, effects=(0.0, MARGIN, -MARGIN))
+    equal, *at_the_edge = found.said
+    assert max(equal.any_different, *(max(each.any_same, each.any_different) for each in at_the_edge)) <= 0.05 + SLACK
+    assert found.together >= 0.95 - SLACK
+
+
+@pytest.mark.parametrize("comparisons", [1, 4, 16])
+def test_a_loud_cell_whose_samples_are_loud_too_learns_nothing_from_its_quiet_reference(comparisons):
+    found = outcome(table(comparisons, 0.02, spread=Spread.KINDS, loud=10.0), 3, 2 * TABLES, seed=21)
+    # with what the quiet launches lend: 82 to 86 % of the tables
+    assert found.together >= 0.95 - SLACK / 2.0
+
+
+@pytest.mark.parametrize("comparisons", [4, 16])
+def test_loud_cells_whose_samples_are_quiet_cost_their_table_some_of_the_lent_degrees(comparisons):
+    found = outcome(table(comparisons, 0.02, spread=Spread.KINDS, loud=10.0, seen=False), 3, 2 * TABLES, seed=22)
+    # with four degrees throughout: 11 to 14 % of the tables
+    assert found.said[0].any_different <= 0.05 + SLACK / 2.0
+
+
+def test_cells_in_two_modes_seldom_look_certain_among_many():
+    kind = table(32, 0.005, mixture=Mixture(0.2, 0.08))
+    equal, *at_the_edge = outcome(kind, 3, TABLES, seed=23, effects=(0.0, MARGIN, -MARGIN)).said
+    # with four degrees throughout: 33 % of the tables
+    assert max(equal.any_different, *(each.any_different for each in at_the_edge)) <= 0.05 + SLACK
 
 
 def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_truth():
@@ -161,6 +188,24 @@ def test_in_turns_all_launches_of_a_round_meet_the_same_machine():
     logs, _ = launches(table(16, 1e-9, drift=Drift.STEPS, turns=True), 10, np.random.default_rng(1))
     assert np.allclose(logs, logs[:, :1, :])
     assert not np.allclose(logs, logs[:, :, :1])
+
+
+def test_a_machine_that_remembers_is_alike_for_launches_next_to_each_other_and_not_later():
+    logs, _ = launches(table(1, 1e-9, memory=1.0), 2000, np.random.default_rng(2))
+    first, later = logs[0, 0, :-5], logs[0, 0, 5:]
+    assert np.std(logs) == pytest.approx(0.05, rel=0.1)
+    assert np.corrcoef(logs[0, 0], logs[0, 1])[0, 1] > 0.5
+    assert abs(np.corrcoef(first, later)[0, 1]) < 0.1
+
+
+def test_a_first_round_is_slower_launch_by_launch_and_clocks_round():
+    logs, _ = launches(table(16, 1e-9, first=0.1), 3, np.random.default_rng(3))
+    assert np.ptp(logs[:, :, 0]) > 0.05
+    assert 0.0 <= logs.min() + 1e-6 <= logs.max() <= math.log(1.1)
+    rounded, _ = launches(table(16, 0.01, resolution=0.03), 3, np.random.default_rng(3))
+    steps = (rounded - rounded.min()) / 0.03
+    assert np.allclose(steps, np.round(steps))
+    assert steps.max() >= 1.0
 
 
 @pytest.mark.parametrize("leak", [0.0, growth.LEAK])
