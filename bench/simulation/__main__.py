@@ -27,7 +27,7 @@ from bench.simulation.nights import (
 )
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
-from bench.simulation.sharing import KINDS, LOADS, corrected
+from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, contended, corrected
 from bench.simulation.trends import NOISES, false_trends, in_turns, seen
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
@@ -62,10 +62,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("nights", "sharing", "kinds"), help="that part alone")
+    parser.add_argument("--only", choices=("nights", "sharing", "kinds", "trends"), help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
         _sharing(4 * arguments.tables, arguments.seed)
+        _contended(arguments.tables, arguments.seed)
+        return
+    if arguments.only == "trends":
+        _trends(4 * arguments.tables, arguments.seed)
         return
     with ProcessPoolExecutor() as pool:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
@@ -86,6 +90,7 @@ def main() -> None:
         _nights(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
     _sharing(4 * arguments.tables, arguments.seed)
+    _contended(arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
@@ -344,6 +349,23 @@ def _sharing(launches: int, seed: int) -> None:
         judged = f"{found.off:+.1%} ± {found.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{found.least:+.1%} to {found.most:+.1%}"])
     _print(["the step", "others", "turns", "off by the clock", "off as it is judged", "taken off too much"], rows)
+
+
+def _contended(tables: int, seed: int) -> None:
+    print("\n## A wrong correction for CPU contention\n")
+    effects, sizes = (0.10, 0.20, 0.50), ((1, 3), (16, 3), (16, 5))
+    kinds = [*product((0.1, 0.3, 0.5), [Varies.STEADY], Wrong, sizes)]
+    kinds += product([0.3], [Varies.ROUNDS, Varies.LAUNCHES], Wrong, sizes[1:])
+    rows = []
+    for share, varies, wrong, (comparisons, rounds) in kinds:
+        count = 4 * tables if comparisons == 1 else tables
+        kind = table(comparisons, 0.02, turns=True)
+        before, after, error = contended(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
+        both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
+        shown = [f"{_percent(one)} → {_percent(two)}" for one, two in both]
+        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _percent(error), *shown])
+    heads = ["taken", "what is subtracted", "comparisons", "rounds", "wider by", "false alarms", "wrong difference"]
+    _print([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
 
 
 def _others(tables: int, seed: int) -> None:

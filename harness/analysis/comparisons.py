@@ -55,7 +55,8 @@ class Compared:
     number of rounds is likely to do: the difference lies at the margin. `work` tells whether both did the same,
     `pythons` are the two interpreters' versions where they differ.
     `steps`: one of the two changes while it is measured, so both are compared between these numbers of steps made
-    before.
+    before. `contention` is by how much the ratio may be wrong, on the log scale, if CPU contention was subtracted: the
+    interval is that much longer on both sides.
     """
 
     cell: Cell
@@ -69,6 +70,7 @@ class Compared:
     pythons: tuple[str, str] | None
     alone: Estimate | None = None
     steps: Interval | None = None
+    contention: float = 0.0
 
     @property
     def takes(self) -> Estimate:
@@ -124,22 +126,32 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
     # what is measured alone comes last: of a step that changes, it is no check of turns
     alone = [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
-    bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
+    contention = np.array([found.contention(pair.cell, pair.other) for pair in family])
+    # the two have nothing to do with each other, so both may act in the same direction
+    bias = contention + [abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone]
     lost = [found.is_lost(pair.cell, log_margin) for pair in family]
     judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
     said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
+    hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
+    said = [_withheld(each) if is_hidden else each for each, is_hidden in zip(said, hidden, strict=True)]
     settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
     then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level) + bias
     results = (
-        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift)
-        for pair, judgement, by, half, shift in zip(
-            family, said, settled_by.tolist(), then.tolist(), alone, strict=True
+        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift, contention=wider)
+        for pair, judgement, by, half, shift, wider in zip(
+            family, said, settled_by.tolist(), then.tolist(), alone, contention.tolist(), strict=True
         )
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
         for pair in known
     ]
+
+
+def _withheld(said: Judgement) -> Judgement:
+    """The same, without a verdict where it is unclear: no number of rounds takes away what contention may have done."""
+    is_unclear = said.verdict is Verdict.UNCLEAR
+    return replace(said, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else said
 
 
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:

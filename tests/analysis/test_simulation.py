@@ -135,6 +135,20 @@ def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step,
     assert -0.035 < told.least <= told.most < 0.005
 
 
+@pytest.mark.parametrize("wrong", sharing.Wrong)
+def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
+    kind = table(4, 0.02, turns=True)
+    before, after, _ = sharing.contended(
+        kind, 3, 60, sharing.Shared(0.3, sharing.Varies.STEADY, wrong), (0.5,), seed=11
+    )
+    assert after.false <= 0.05
+    assert after.covered >= 0.93
+    if wrong is sharing.Wrong.CELL:
+        assert before.false > 0.3
+    if wrong in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN):
+        assert after.found[0] == 1.0
+
+
 @pytest.mark.parametrize("step", [name for name in sharing.KINDS if "one sample of ten" not in name])
 def test_nothing_is_taken_off_where_nobody_else_runs(step):
     told = sharing.corrected(sharing.KINDS[step], sharing.LOADS["nobody"], 12, 100, seed=9)
