@@ -28,7 +28,7 @@ from bench.simulation.nights import (
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
 from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, contended, corrected
-from bench.simulation.trends import NOISES, false_trends, in_turns, seen
+from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
 
@@ -338,6 +338,27 @@ def _trends(cells: int, seed: int) -> None:
         for growth, noise in kinds
     ]
     _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    print()
+    rows = [
+        [str(of), f"{falls:.0%}", *(_percent(_fallen(Group(of, falls), n, cells, seed)[0]) for n in (3, 5))]
+        for of, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
+    ]
+    _print(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
+    print()
+    rows = []
+    for (of, growing), falls, grows in product(
+        ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
+    ):
+        found = [_fallen(Group(of, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
+        shares = [_percent(each) if of > growing else "-" for each, _ in found] + [_percent(each) for _, each in found]
+        rows.append([f"{growing} of {of}", f"{grows:.0%}", f"{falls:.0%}", *shares])
+    heads = [f"{which}: {n} launches" for which in ("others marked", "marked") for n in (3, 5)]
+    _print(["cells that get slower", "by", "the clock falls by", *heads], rows)
+
+
+def _fallen(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
+    """Of so many cells in all, 20 samples a launch."""
+    return one_after_the_other(group, launches, 20, max(1, cells // group.cells), seed=seed)
 
 
 def _sharing(launches: int, seed: int) -> None:

@@ -127,6 +127,14 @@ def test_a_step_that_grows_is_seen():
     assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
 
 
+def test_a_clock_that_falls_in_every_launch_is_no_trend_and_a_step_that_gets_slower_is_one():
+    clock, step = trends.Group(6, 0.06), trends.Group(6, 0.06, growing=2, grows=0.2)
+    assert trends.one_after_the_other(clock, 5, 20, 10, seed=7)[0] <= 0.02
+    still, growing = trends.one_after_the_other(step, 5, 20, 10, seed=7)
+    assert still <= 0.02
+    assert growing > 0.9
+
+
 @pytest.mark.parametrize("load", sharing.LOADS)
 @pytest.mark.parametrize("step", ["it runs all the time", "its threads wait for one another's CPU"])
 def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
