@@ -75,6 +75,17 @@ def cell(environment: str = "tf1.14", *, of: str = "step", device: Device = Devi
     return Cell(of, environment, device, {"call": "fit", "dtype": "float32", "mode": "graph", **axes})
 
 
+def contended(share: float) -> dict[str, float]:
+    """What a launch uses that is ready to run all the time, and does not get its only core for this share of it."""
+    return {
+        "steady_seconds": 10.0,
+        "steady_cpu_seconds": 10.0 * (1.0 - share),
+        "steady_waited_seconds": 10.0 * share,
+        "steady_own_cpus": 1.0,
+        "steady_own_cpus_busy_seconds": 10.0,
+    }
+
+
 def cells(
     environments: Sequence[str] = ("tf1.14", "tf2.0"),
     calls: Sequence[str] = ("fit",),

@@ -41,8 +41,8 @@ from bench.simulation.nights import (
 )
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
-from bench.simulation.sharing import KINDS, LOADS, corrected
-from bench.simulation.trends import NOISES, false_trends, in_turns, seen
+from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, contended, corrected
+from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
@@ -77,11 +77,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parts = ("nights", "correlated", "sharing", "searches", *TABLES)
+    parts = ("nights", "correlated", "sharing", "searches", "trends", *TABLES)
     parser.add_argument("--only", choices=parts, help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
         _sharing(4 * arguments.tables, arguments.seed)
+        _contended(arguments.tables, arguments.seed)
+        return
+    if arguments.only == "trends":
+        _trends(4 * arguments.tables, arguments.seed)
         return
     with ProcessPoolExecutor() as pool:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
@@ -105,6 +109,7 @@ def main() -> None:
         _searches(pool, arguments.tables, arguments.seed)
     _turns(arguments.tables, arguments.seed)
     _sharing(4 * arguments.tables, arguments.seed)
+    _contended(arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
     _controls(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
@@ -381,6 +386,27 @@ def _trends(cells: int, seed: int) -> None:
         for growth, noise in kinds
     ]
     _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    print()
+    rows = [
+        [str(of), f"{falls:.0%}", *(_percent(_fallen(Group(of, falls), n, cells, seed)[0]) for n in (3, 5))]
+        for of, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
+    ]
+    _print(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
+    print()
+    rows = []
+    for (of, growing), falls, grows in product(
+        ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
+    ):
+        found = [_fallen(Group(of, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
+        shares = [_percent(each) if of > growing else "-" for each, _ in found] + [_percent(each) for _, each in found]
+        rows.append([f"{growing} of {of}", f"{grows:.0%}", f"{falls:.0%}", *shares])
+    heads = [f"{which}: {n} launches" for which in ("others marked", "marked") for n in (3, 5)]
+    _print(["cells that get slower", "by", "the clock falls by", *heads], rows)
+
+
+def _fallen(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
+    """Of so many cells in all, 20 samples a launch."""
+    return one_after_the_other(group, launches, 20, max(1, cells // group.cells), seed=seed)
 
 
 def _sharing(launches: int, seed: int) -> None:
@@ -392,6 +418,23 @@ def _sharing(launches: int, seed: int) -> None:
         judged = f"{found.off:+.1%} ± {found.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{found.least:+.1%} to {found.most:+.1%}"])
     _print(["the step", "others", "turns", "off by the clock", "off as it is judged", "taken off too much"], rows)
+
+
+def _contended(tables: int, seed: int) -> None:
+    print("\n## A wrong correction for CPU contention\n")
+    effects, sizes = (0.10, 0.20, 0.50), ((1, 3), (16, 3), (16, 5))
+    kinds = [*product((0.1, 0.3, 0.5), [Varies.STEADY], Wrong, sizes)]
+    kinds += product([0.3], [Varies.ROUNDS, Varies.LAUNCHES], Wrong, sizes[1:])
+    rows = []
+    for share, varies, wrong, (comparisons, rounds) in kinds:
+        count = 4 * tables if comparisons == 1 else tables
+        kind = table(comparisons, 0.02, turns=True)
+        before, after, error = contended(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
+        both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
+        shown = [f"{_percent(one)} → {_percent(two)}" for one, two in both]
+        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _percent(error), *shown])
+    heads = ["taken", "what is subtracted", "comparisons", "rounds", "wider by", "false alarms", "wrong difference"]
+    _print([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
 
 
 def _others(tables: int, seed: int) -> None:

@@ -123,13 +123,17 @@ def _alike(table: Table) -> npt.NDArray[np.int64]:
     return np.minimum(np.arange(table.comparisons), 1 if table.spread is Spread.ONE else 0)
 
 
-def judged(found: Measured, effect: float) -> list[Verdict | None]:
-    """What is said of each comparison where all have this true log-ratio; None where the verdict is withheld."""
+def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
+    """What is said of each comparison where all have this true log-ratio; None where the verdict is withheld.
+
+    `bias` is what intervals are longer by.
+    """
     known = found.logs
     logs = Logs(known.mean + effect, known.variance, known.rounds, known.freedom)
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    return [each.verdict for each in judgements(logs, judge(logs, margins), rounds, beyond([found.control], MARGIN))]
+    lost = beyond([found.control], MARGIN)
+    return [each.verdict for each in judgements(logs, judge(logs, margins, bias), rounds, lost)]
 
 
 @dataclass(frozen=True, slots=True)

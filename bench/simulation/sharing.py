@@ -2,16 +2,24 @@
 
 A launch's samples each hold 0.05 s of its own work. The kernel's books are simulated as they are kept: what a process
 used and how long it was ready to the nanosecond, what the CPU did in ticks of 10 ms.
+
+`contended` has tables of comparisons in which what is subtracted is wrong.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.rounds import centre, taken
+from bench.simulation.machine import Table, launches
+from bench.simulation.ours import MARGIN, Measured, judged, measured
+from harness.analysis.disturbance import possible_error, unchecked
+from harness.analysis.rounds import OWN_SHARE, centre, taken
+from harness.analysis.statistics import half_widths
+from harness.analysis.verdicts import ALPHA, Verdict
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.scenario import Cell
@@ -138,3 +146,104 @@ def _ticks(seconds: Floats, draw: np.random.Generator) -> Floats:
     """What the kernel counts of so many seconds: whole ticks, the last of them by chance."""
     whole, rest = np.divmod(seconds, TICK)
     return np.asarray(TICK * (whole + (draw.random(seconds.shape) < rest / TICK)))
+
+
+class Wrong(StrEnum):
+    """How what is subtracted is wrong, with the standard deviation that is named."""
+
+    NOT = "right"
+    LAUNCH = "each launch by 20 % of what was taken"
+    CELL = "each cell by 20 % of what was taken"
+    UNSEEN = "each cell by 6 % of the loss, unseen"
+
+
+class Varies(StrEnum):
+    """What others take: the same of all launches; of the launches of a round; or of each launch by itself."""
+
+    STEADY = "steady"
+    ROUNDS = "by round"
+    LAUNCHES = "by launch"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of tables: without what `possible_error` adds to intervals, or with it.
+
+    `false` are the shares of tables of equal cells with any difference, and `edge` of those whose cells differ by the
+    margin; `covered` of comparisons whose own 95 % interval holds the truth, and `found` of those that are called
+    slower where they are, by each of the effects.
+    """
+
+    false: float
+    edge: float
+    covered: float
+    found: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A core of which others take `share`; where that `varies`, from nothing to twice as much."""
+
+    share: float
+    varies: Varies
+    wrong: Wrong
+
+
+def contended(
+    table: Table, rounds: int, tables: int, shared: Shared, effects: tuple[float, ...], *, seed: int
+) -> tuple[Judged, Judged, float]:
+    """Judge so many tables without and with the possible error of what is subtracted; its mean.
+
+    The cells' times rise by 1/(1 - taken), and what is recorded as taken is subtracted.
+    """
+    draw = np.random.default_rng(seed)
+    made, errors = [], []
+    for _ in range(tables):
+        centres, within = launches(table, rounds, draw)
+        logs, losses = _recorded(centres, shared, draw)
+        made.append(measured(table, logs, within))
+        errors.append(_possible_errors(logs, losses))
+    zeros = [np.zeros_like(each) for each in errors]
+    return _judged(made, zeros, effects), _judged(made, errors, effects), float(np.mean(errors))
+
+
+def _recorded(centres: Floats, shared: Shared, draw: np.random.Generator) -> tuple[Floats, Floats]:
+    """Logs of centres after the subtraction and what was subtracted of each, both of the shape of `centres`."""
+    (groups, cells, rounds), share, wrong = centres.shape, shared.share, shared.wrong
+    varying = {Varies.STEADY: None, Varies.ROUNDS: (groups, 1, rounds), Varies.LAUNCHES: centres.shape}[shared.varies]
+    met = share if varying is None else np.minimum(draw.uniform(0.0, 2.0 * share, varying), 0.95)
+    lost = -np.log1p(-np.broadcast_to(met, centres.shape))
+    off = draw.normal(size=centres.shape if wrong is Wrong.LAUNCH else (groups, cells - 1, 1))
+    if wrong is not Wrong.LAUNCH:
+        # the last two launches of a round are of the reference
+        off = np.concatenate([off, off[:, -1:]], axis=1)
+    if wrong in (Wrong.NOT, Wrong.UNSEEN):
+        return centres + (0.06 * off * lost if wrong is Wrong.UNSEEN else 0.0), lost
+    recorded = np.clip(met * (1.0 + 0.2 * off), 0.0, 0.97)
+    subtracted = np.where(recorded > OWN_SHARE, -np.log1p(-recorded), 0.0) + np.zeros_like(centres)
+    return centres + lost - subtracted, subtracted
+
+
+def _possible_errors(logs: Floats, losses: Floats) -> Floats:
+    """Of each comparison with the reference."""
+    _, cells, rounds = logs.shape
+    labels, numbers = np.indices((cells, rounds))
+    of, at = np.minimum(labels, cells - 2).ravel().tolist(), numbers.ravel().tolist()
+    found = []
+    for here, lost in zip(logs, losses, strict=True):
+        share = unchecked(of, at, here.ravel().tolist(), lost.ravel().tolist())
+        *others, one, two = lost.mean(axis=1).tolist()
+        found += [possible_error(each, (one + two) / 2.0, share) for each in others]
+    return np.array(found)
+
+
+def _judged(made: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
+    different, edge, covered, slower = [], [], [], []
+    for found, error in zip(made, errors, strict=True):
+        equal, at_edge, *rest = (judged(found, -effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
+        different.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in equal))
+        edge.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in at_edge))
+        covered.append(np.mean(np.abs(found.logs.mean) <= half_widths(found.logs, ALPHA) + error))
+        slower.append([np.mean([each is Verdict.SLOWER for each in verdicts]) for verdicts in rest])
+    shares = np.mean(slower, axis=0).tolist()
+    return Judged(float(np.mean(different)), float(np.mean(edge)), float(np.mean(covered)), tuple(shares))

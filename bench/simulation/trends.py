@@ -1,12 +1,17 @@
 """How often a step is said to change while it is measured: samples of launches, on machines that do something else."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.ours import MARGIN
-from harness.analysis.trends import changes, parts
+from harness.analysis.trends import changes, parts, trends
+from harness.model.environment import Device
+from harness.model.launch import Launch, Role, Sample, Status
+from harness.model.scenario import Cell
 
 Floats = npt.NDArray[np.float64]
 #: The logs of samples, of shape (launches, samples), of which the truth is 0.
@@ -96,7 +101,7 @@ def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: in
     for _ in range(cells):
         machine = walk(0.4)(draw, launches, samples) + np.linspace(0.0, np.log1p(slower), samples)
         block = machine + np.array([white(draw, launches, samples) for _ in range(3)])
-        views = [block[0], block[0] - block.mean(axis=0)]
+        views = [block[0], block[0] - np.median(block[1:], axis=0)]
         said += changes([[parts(each) for each in view] for view in views], MARGIN)
     return said / cells
 
@@ -107,3 +112,52 @@ def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, 
     grows = np.log1p(growth * np.linspace(0.0, 1.0, samples))
     found = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
     return sum(changes([[parts(each) for each in logs]], MARGIN) for logs in found) / cells
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """So many cells whose launches run one after the other, on a machine whose clock falls in every launch.
+
+    Over a launch all steps get slower by `falls` (0.04: 4 %), give or take a tenth of that from cell to cell, and those
+    of the first `growing` cells by `grows` besides. Samples scatter by 1 %.
+    """
+
+    cells: int
+    falls: float
+    growing: int = 0
+    grows: float = 0.0
+
+
+def one_after_the_other(group: Group, launches: int, samples: int, groups: int, *, seed: int) -> tuple[float, float]:
+    """In which shares of the cells whose step does not change, and of those whose does, a trend is seen.
+
+    Not a number where there are no such cells.
+    """
+    draw = np.random.default_rng([seed, launches, samples])
+    names = [Cell("simulated", str(at), Device.CPU, {}) for at in range(group.cells)]
+    said = np.zeros(group.cells)
+    for _ in range(groups):
+        fall = math.log1p(group.falls) * (1.0 + 0.1 * draw.normal(size=(group.cells, 1, 1)))
+        grows = np.where(np.arange(group.cells) < group.growing, math.log1p(group.grows), 0.0)[:, None, None]
+        courses = (fall + grows) * np.linspace(0.0, 1.0, samples)
+        logs = courses + draw.normal(0.0, 0.01, (group.cells, launches, samples))
+        made = {of: [_launch(of, *each) for each in enumerate(own)] for of, own in zip(names, logs, strict=True)}
+        found = trends(made, MARGIN)
+        said += [of in found for of in names]
+    still = float(np.mean(said[group.growing :])) / groups if group.growing < group.cells else math.nan
+    return still, float(np.mean(said[: group.growing])) / groups if group.growing else math.nan
+
+
+def _launch(of: Cell, number: int, logs: Floats) -> Launch:
+    samples = [Sample(each, 1) for each in np.exp(logs).tolist()]
+    return Launch(
+        status=Status.OK,
+        samples=samples,
+        group="",
+        round=number,
+        attempt=0,
+        order=0,
+        role=Role.MEASURE,
+        cell=of,
+        started="",
+    )

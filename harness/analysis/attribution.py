@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from harness.analysis.effects import Effect, effects
 from harness.analysis.lookup import Lookup
+from harness.analysis.statistics import Floats
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.analysis.work import Work
@@ -113,6 +114,7 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
     varying = {axis: levels for axis, levels in kept.items() if len(levels) > 1}
     logs = np.log([[found.series[cell][number] for cell in cells] for number in rounds])
     shaped = logs.reshape(len(rounds), *(len(levels) for levels in varying.values()))
+    contention = _contention(found, cells, rounds, shaped.shape)
     return Attribution(
         scenario=table.scenario,
         device=device,
@@ -126,7 +128,8 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
             varying,
             run.plan.margin,
             found.control_of(cells[0]),
-            min(found.look(cell).share for cell in cells),
+            share=min(found.look(cell).share for cell in cells),
+            contention=contention,
         ),
         unchecked=_unchecked(table, cells),
         machine=machine,
@@ -145,6 +148,21 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) ->
         for number in rounds
     }
     return all(max(starts[one]) <= min(starts[other]) for one, other in pairwise(rounds))
+
+
+def _contention(
+    found: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
+) -> tuple[Floats, float] | None:
+    """What CPU contention took of each centre, in that shape, and which share of a difference is unchecked."""
+    known = [found.contentions.get(found.groups.get(cell, "")) for cell in cells]
+    shares = [each.unchecked for each in known if each]
+    if not shares:
+        return None
+    losses = [
+        [each.losses.get(cell, {}).get(number, 0.0) if each else 0.0 for cell, each in zip(cells, known, strict=True)]
+        for number in rounds
+    ]
+    return np.reshape(losses, shape), max(shares)
 
 
 def _odd(table: ScenarioTable) -> set[Cell]:

@@ -276,12 +276,13 @@ class _Family:
             return Place(worse, better, Outcome.UNCLEAR, why="no round has both")
         takes = both.takes
         # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
-        is_told = both.withheld in (None, Withheld.FEW_ROUNDS)
+        is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
         outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
             Withheld.FEW_ROUNDS: f"too few rounds ({takes.rounds} of {FEWEST_ROUNDS})",
             Withheld.CONTROL: "two identical cells differed by more than the margin",
             Withheld.TREND: "what a step takes depends on how many came before, and too few steps are in common",
+            Withheld.CONTENTION: "the correction for CPU contention may be off by more than this difference",
             None: "",
         }[both.withheld]
         if outcome is Outcome.DIFFERENT_WORK:

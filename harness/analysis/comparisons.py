@@ -56,7 +56,9 @@ class Compared:
     where each was measured alone, of launches that took turns, with its interval at the same level. `settling` is of an
     unclear one, None where no number of rounds is likely to do: the difference lies at the margin. `work` tells whether
     both did the same, `pythons` are the two interpreters' versions where they differ. `steps`: one of the two changes
-    while it is measured, so both are compared between these numbers of steps made before.
+    while it is measured, so both are compared between these numbers of steps made before. `contention` is by how much
+    the ratio may be wrong, on the log scale, if CPU contention was subtracted: the interval is that much longer on both
+    sides.
     """
 
     cell: Cell
@@ -70,6 +72,7 @@ class Compared:
     pythons: tuple[str, str] | None
     alone: Estimate | None = None
     steps: Interval | None = None
+    contention: float = 0.0
 
     @property
     def takes(self) -> Estimate:
@@ -122,24 +125,33 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs, log_margin = _logs(family, found), math.log1p(margin)
-    alone = _alone(family, found)
-    bias = _bias(alone)
+    alone, contention = _alone(family, found), _contention(family, found)
+    # the two have nothing to do with each other, so both may act in the same direction
+    bias = contention + _bias(alone)
     lost = [found.is_lost(pair.cell, log_margin) for pair in family]
     margins = _margins(logs, log_margin)
     judged = judge(logs, margins, bias, _shares(family, logs, margins, bias, found))
     said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
+    hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
+    said = [_withheld(each) if is_hidden else each for each, is_hidden in zip(said, hidden, strict=True)]
     settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
     then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.levels) + bias
     results = (
-        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift)
-        for pair, judgement, by, half, shift in zip(
-            family, said, settled_by.tolist(), then.tolist(), alone, strict=True
+        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift, contention=wider)
+        for pair, judgement, by, half, shift, wider in zip(
+            family, said, settled_by.tolist(), then.tolist(), alone, contention.tolist(), strict=True
         )
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged(pair, len(family), found)
         for pair in known
     ]
+
+
+def _withheld(said: Judgement) -> Judgement:
+    """The same, without a verdict where it is unclear: no number of rounds takes away what contention may have done."""
+    is_unclear = said.verdict is Verdict.UNCLEAR
+    return replace(said, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else said
 
 
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:
@@ -265,7 +277,8 @@ def open_widths(
     family = [pair for pair in known if pair and pair.judged]
     logs, log_margin = _logs(family, found), math.log1p(margin)
     shares = np.array([settled[found.groups[pair.cell]] for pair in family], np.float64)
-    are_settled = _are_settled(logs, _margins(logs, log_margin), _bias(_alone(family, found)), shares)
+    bias = _contention(family, found) + _bias(_alone(family, found))
+    are_settled = _are_settled(logs, _margins(logs, log_margin), bias, shares)
     lost = np.array([found.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
     known_well = iter((are_settled & ~lost).tolist())
     return [
@@ -298,6 +311,11 @@ def _alone(family: Sequence[_Pair], found: Lookup) -> list[Estimate | None]:
     """
     stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
     return [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
+
+
+def _contention(family: Sequence[_Pair], found: Lookup) -> Floats:
+    """By how much each ratio may be wrong, on the log scale, as CPU contention was subtracted; shape (m,)."""
+    return np.array([found.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
 def _bias(alone: Sequence[Estimate | None]) -> Floats:

@@ -1,15 +1,27 @@
 """Which launches and rounds were disturbed: judged by what else the machine did meanwhile, never by the times.
 
 All of it is of the steady state, the timed part alone: what the worker saw of the CPUs from inside, and what was seen
-of its GPUs from outside. See docs/contracts.md.
+of its GPUs from outside. See docs/contracts.md. CPU contention is subtracted from the times (`rounds.taken`);
+`Contention` is by how much that may be wrong.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from harness.analysis.rounds import OWN_SHARE, counted, gave_number, taken, ticks_seconds
+from harness.analysis.moderation import residuals
+from harness.analysis.rounds import OWN_SHARE, Series, counted, gave_number, loss, taken, ticks_seconds
+from harness.analysis.statistics import RESOLUTION, student
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
+from harness.model.scenario import Cell
+
+#: By which share of its loss, log 1/(1 - taken), the log of a cell's time may be wrong. In the stored runs times still
+#: rise by 0.088 ± 0.043 of the loss, and cells differ in that by a standard deviation of at most 0.08
+#: (`python -m bench.contention`).
+ERROR = 0.12
 
 #: Others may use this much of the rest of the machine, which shares caches, memory and clock speed with them.
 ELSEWHERE_SHARE = 0.25
@@ -139,3 +151,73 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
         launches=len(numbers),
         taken=sorted(filter(None, map(taken, numbers))),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """What CPU contention took of the launches of a group, and how far these launches show that it was right.
+
+    `losses` are each cell's by round: the mean of log 1/(1 - taken) over its launches. `unchecked` is the share, from 0
+    to 1, of a difference between two cells' losses that may be wrong (see `unchecked`).
+    """
+
+    losses: Mapping[Cell, Series]
+    unchecked: float
+
+    def bias(self, cell: Cell, other: Cell) -> float:
+        """Return by how much the log ratio of two cells may be wrong, over the rounds that both have; 0 without any."""
+        one, two = self.losses.get(cell, {}), self.losses.get(other, {})
+        both = one.keys() & two.keys()
+        means = [fmean(each[number] for number in both) for each in (one, two)] if both else [0.0, 0.0]
+        return possible_error(means[0], means[1], self.unchecked)
+
+
+def contention(launches: Iterable[Launch]) -> Contention | None:
+    """Return what CPU contention took of a group's launches that gave a number; None where nothing was subtracted."""
+    made = list(launches)
+    taken_off = [loss(launch) for launch in made]
+    if not any(taken_off):
+        return None
+    losses: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for launch, each in zip(made, taken_off, strict=True):
+        losses[launch.cell][launch.round].append(each)
+    share = unchecked(
+        [launch.cell for launch in made],
+        [(launch.round, launch.block) for launch in made],
+        [math.log(launch.centre) - each for launch, each in zip(made, taken_off, strict=True)],
+        taken_off,
+    )
+    means = {cell: {number: fmean(each) for number, each in rounds.items()} for cell, rounds in losses.items()}
+    return Contention(means, share)
+
+
+def possible_error(loss: float, other: float, unchecked: float) -> float:
+    """Return by how much the log ratio of two cells with these mean losses may be wrong, either way.
+
+    The cells of a round share a core and lose alike. So of a difference between their losses the share that is
+    `unchecked` may be an error, and each cell may have an error of its own: `ERROR` of its loss, independent of the
+    other's.
+    """
+    return unchecked * abs(loss - other) + ERROR * math.hypot(loss, other)
+
+
+def unchecked(
+    cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float], losses: Sequence[float]
+) -> float:
+    """Return which share of a difference in losses may be wrong, as a group's launches show it: from 0 to 1.
+
+    Each launch gives one of each: its log centre after the subtraction, and its loss. Beside an effect of each cell and
+    of each round (a launch and its round change speed together), the slope of the first on the second is 0 if the
+    subtraction is right, and -1 if what is subtracted differs between launches and their time does not. The result is
+    the end of the slope's 95 % interval that is farther from 0, and 1 where launches are too few, or lose too much
+    alike, to tell.
+    """
+    left, freedom = residuals(cells, rounds, logs)
+    lost, _ = residuals(cells, rounds, losses)
+    square = float(lost @ lost)
+    if freedom < 2 or square < RESOLUTION:
+        return 1.0
+    slope = float(left @ lost) / square
+    rest = left - slope * lost
+    error = math.sqrt(float(rest @ rest) / (freedom - 1.0) / square)
+    return min(1.0, abs(slope) + student(freedom - 1.0) * error)

@@ -19,6 +19,7 @@ from itertools import combinations, product
 import numpy as np
 
 from harness.analysis.control import Control, beyond
+from harness.analysis.disturbance import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
 from harness.analysis.verdicts import (
@@ -86,20 +87,27 @@ def effects(
     axes: Mapping[str, Sequence[str]],
     margin: float,
     control: Control | None = None,
+    *,
     share: float = 1.0,
+    contention: tuple[Floats, float] | None = None,
 ) -> list[Effect]:
     """The main effects and two-way interactions, judged together.
 
     `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has two
     levels at least, its base first. `margin` is a share, 0.03 for 3 %; `share` is what they may use of the level. One
-    round has no intervals, and fewer than three have no verdicts.
+    round has no intervals, and fewer than three have no verdicts. `contention`, if CPU contention was subtracted: what
+    each centre lost (the shape of `logs`), and which share of a difference in that is unchecked. Intervals are as much
+    longer as `disturbance.possible_error` says.
     """
-    blocks = [_block(logs, axes, places) for size in (1, 2) for places in combinations(range(len(axes)), size)]
+    pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
+    blocks = [_block(logs, axes, places) for places in pairs]
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [each for block in blocks for each in block.changes]
     parts = [each for block in blocks for each in block.parts]
-    judged = _judged(values, size, residual(*_launches(logs)), control, math.log1p(margin), share=share)
+    bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
+    scatter = residual(*_launches(logs))
+    judged = _judged(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
     # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
     return [
         Effect(change, said.ratio, said.level, said.verdict and said.verdict.turned, said.withheld, part)
@@ -136,6 +144,15 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
     )
 
 
+def _possible_errors(
+    losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
+) -> Floats:
+    """By how much each of a block's effects may be wrong, where CPU contention was subtracted."""
+    mean = losses.mean(axis=0, keepdims=True)
+    block = _block(mean, axes, places)
+    return np.asarray(unchecked * np.abs(block.values[0]) + ERROR * math.sqrt(block.size * float((mean**2).mean())))
+
+
 def _parts(means: Floats) -> list[Parts]:
     """Of each pair of levels, from their mean logs of shape (first's levels, second's levels)."""
     first, second = means.shape
@@ -158,7 +175,14 @@ def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
 
 
 def _judged(
-    values: Floats, size: Floats, scatter: Residual | None, control: Control | None, margin: float, *, share: float
+    values: Floats,
+    size: Floats,
+    scatter: Residual | None,
+    control: Control | None,
+    margin: float,
+    *,
+    share: float,
+    bias: Floats | float,
 ) -> list[Judgement]:
     """What is said of each effect; the prior of its variance is what its `size` makes of the cells' residual."""
     n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
@@ -169,4 +193,4 @@ def _judged(
     if n < FEWEST_ROUNDS:
         halves = half_widths(logs, 1.0 - level).tolist()
         return [unjudged(each, half, n, level) for each, half in zip(mean.tolist(), halves, strict=True)]
-    return judgements(logs, judge(logs, margin, shares=share), [n] * mean.size, beyond([control], margin))
+    return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, beyond([control], margin))

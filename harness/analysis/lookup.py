@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.analysis import work
 from harness.analysis.control import Control, beyond, control
+from harness.analysis.disturbance import Contention, contention
 from harness.analysis.looks import Look, looks
 from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
@@ -28,10 +29,10 @@ class Lookup:
     the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
     known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
-    those that measured it, `scatters` are what launches scatter by, `costs` the seconds of one round, `stops` say how
-    it ended, and `looks` what its verdicts may use of the level; `trends` are of the cells whose step changes while it
-    is measured; `interpreters` are the Python (X.Y) of each environment; `seen` keeps what `observations` has found,
-    which is asked often.
+    those that measured it, `scatters` are what launches scatter by, `contentions` are what CPU contention took of them
+    (of groups that had some), `costs` the seconds of one round, `stops` say how it ended, and `looks` what its verdicts
+    may use of the level; `trends` are of the cells whose step changes while it is measured; `interpreters` are the
+    Python (X.Y) of each environment; `seen` keeps what `observations` has found, which is asked often.
     """
 
     cells: Mapping[Cell, None]
@@ -46,6 +47,7 @@ class Lookup:
     groups: Mapping[Cell, str]
     machines: Mapping[str, str]
     scatters: Mapping[str, Scatter]
+    contentions: Mapping[str, Contention]
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
@@ -74,6 +76,11 @@ class Lookup:
         """What the comparison of two cells of a group learns from the group's launches."""
         known = self.scatters.get(self.groups.get(cell, ""))
         return known.between(cell, other) if known else None
+
+    def contention(self, cell: Cell, other: Cell) -> float:
+        """By how much the log ratio of two cells of a group may be wrong, as CPU contention was subtracted."""
+        known = self.contentions.get(self.groups.get(cell, ""))
+        return known.bias(cell, other) if known else 0.0
 
     def control_of(self, cell: Cell) -> Control | None:
         """The A/A control of the machine that measured the cell."""
@@ -165,6 +172,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
         scatters=_scatters(run, numbers),
+        contentions=_contentions(run, numbers),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
@@ -192,6 +200,12 @@ def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, S
             [each.cell for each in made], of_rounds, [math.log(centre(each)) for each in made], within
         )
     return found
+
+
+def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
+    """By group, what CPU contention took of its launches, if it took anything."""
+    made = {group.name: [each for cell in group.cells for each in numbers.get(cell, ())] for group in run.plan.groups}
+    return {name: found for name, launches in made.items() if (found := contention(launches))}
 
 
 def _within(launches: Sequence[Launch]) -> float:

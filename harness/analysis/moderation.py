@@ -58,12 +58,21 @@ class Residual:
 def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
     """What is left of a group's launches beside an effect of each cell and of each round; None without any freedom.
 
-    The least squares fit of log centre = cell + round (two-way analysis of variance without interaction). Each launch
-    gives one of `cells`, of `rounds` and of `logs`; the control's launches are launches of their cell. Where no launch
-    is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less without control.
+    Where no launch is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less
+    without control. See `residuals`.
+    """
+    left, freedom = residuals(cells, rounds, logs)
+    return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
+
+
+def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Sequence[float]) -> tuple[Floats, float]:
+    """Return what is left of each launch's value beside an effect of each cell and round, and its degrees of freedom.
+
+    The least squares fit of value = cell + round (two-way analysis of variance without interaction). Each launch gives
+    one of `cells`, of `rounds` and of `values`; the control's launches are launches of their cell.
     """
     many, few = sorted((_numbered(cells), _numbered(rounds)), key=lambda labels: labels.max(), reverse=True)
-    centred = np.asarray(logs, np.float64) - np.mean(logs)
+    centred = np.asarray(values, np.float64) - np.mean(values)
     counts = np.bincount(many)
 
     def beside(values: Floats) -> Floats:
@@ -76,8 +85,7 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
     reduced = np.diag(shared.sum(axis=0)) - shared.T @ (shared / counts[:, None])
     solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centred)), rcond=None)
     freedom = float(centred.size - counts.size - rank)
-    left = beside(centred - solution[few])
-    return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
+    return beside(centred - solution[few]), freedom
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,11 @@ def _unaccounted(seconds: float, others: float, away: float) -> float:
     return away / seconds if abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
+def loss(launch: Launch) -> float:
+    """Return log 1/(1 - taken): how far the log of the launch's centre is below that of its wall-clock mean."""
+    return -math.log1p(-taken(launch))
+
+
 def centre(launch: Launch) -> float:
     """Seconds per step that are judged: the launch's mean, less what others took of its CPU meanwhile."""
     return launch.centre * (1.0 - taken(launch))

@@ -18,12 +18,14 @@ import numpy.typing as npt
 from harness.analysis import work
 from harness.analysis.conditions import Difference, differences, machines, same_software
 from harness.analysis.control import beyond
+from harness.analysis.disturbance import ERROR, possible_error
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
 from harness.analysis.statistics import (
     Estimate,
+    Floats,
     Interval,
     Logs,
     combine,
@@ -181,9 +183,10 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     log_margin = math.log1p(margin)
     lost = beyond([one.control, other.control], log_margin)
     differences = _differences(family)
-    changed = _judgements(family, differences, log_margin, lost=lost)
+    bias = np.array([_possible_error(each.cell, one, other) for each in family])
+    changed = _judgements(family, differences, log_margin, bias, lost=lost)
     base, unchanged = _base(family)
-    moved = _judgements(family, minus_others(differences, base), log_margin, lost=lost) if base.size else {}
+    moved = _judgements(family, minus_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
     return Changes(
         cells=[
             CellChange(
@@ -241,9 +244,19 @@ def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     return np.arange(len(family) if len(family) >= FEWEST_CELLS else 0), False
 
 
-def _judgements(family: Sequence[_Both], differences: Logs, margin: float, *, lost: bool) -> dict[Cell, Judgement]:
+def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
+    """By how much the log ratio of a cell in two runs may be wrong, as CPU contention was subtracted in either."""
+    known = [each.contentions.get(each.groups.get(cell, "")) for each in (one, other)]
+    losses = [fmean(each.losses[cell].values()) if each and cell in each.losses else 0.0 for each in known]
+    # runs share no load, so a difference between what they lost is none of the subtraction's errors
+    return possible_error(losses[0], losses[1], ERROR)
+
+
+def _judgements(
+    family: Sequence[_Both], differences: Logs, margin: float, bias: Floats, *, lost: bool
+) -> dict[Cell, Judgement]:
     rounds = [each.rounds for each in family]
-    said = judgements(differences, judge(differences, margin), rounds, lost)
+    said = judgements(differences, judge(differences, margin, bias), rounds, lost)
     return {each.cell: judgement for each, judgement in zip(family, said, strict=True)}
 
 

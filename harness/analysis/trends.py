@@ -9,6 +9,11 @@ where at that level more pairs of a launch's ten means go one way than chance ha
 against trend", Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research 20,
 1984): three samples at one of two speeds each may have the same slope three times.
 
+A clock that falls in every launch, as turbo or a GPU's boost does, changes the time of every step. So the logs less
+those of the group's other cells must show the trend too: in turns by sample, of launches that ran one after the other
+part by part, each round by itself. What all cells of a group share is the machine's, except a change by ×2, which no
+clock makes.
+
 Where samples tell CPU time, it is judged too: what others do on a CPU is not in it. It counts where the time changes
 the same way, by more than the margin.
 
@@ -50,6 +55,9 @@ STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
 #: From so many launches on it is enough that chance brings it about less often than ALPHA.
 FEW = 3
 
+#: With so many cells in a group, what the machine does to all of them can be told from a trend of one.
+SURE = 3
+
 #: Samples are slower than the warm-up by more than this factor (log scale): a step that grows.
 GROWN = math.log(1.5)
 
@@ -71,25 +79,37 @@ class Trend:
     """How a step changes while it is measured: its time at the last samples as a `factor` of that at the first.
 
     `stages` are in order. They count the steps of the warm-up too, where launches tell of it (`counted`), and begin
-    with it where it shows that a step grows.
+    with it where it shows that a step grows. `unsure`: it may be the machine's, as the group has fewer than two other
+    cells that would show that, and it is below ×2.
     """
 
     factor: float
     stages: Sequence[Stage]
     counted: bool
+    unsure: bool = False
 
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     """The cells whose step changes by more than `margin` (log scale), from each cell's launches that gave a number."""
     known = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    levels = [_levels(known, of) for of in (_seconds, _cpu_seconds)]
-    return {cell: found for cell, launches in numbers.items() if (found := _trend(launches, levels, margin))}
+    beside = [_beside(known, of) for of in (_seconds, _cpu_seconds)]
+    groups: dict[str, set[Cell]] = defaultdict(set)
+    for launch in known:
+        groups[launch.group].add(launch.cell)
+    return {
+        cell: replace(found, unsure=abs(math.log(found.factor)) < STRONG and len(groups[launches[-1].group]) < SURE)
+        for cell, launches in numbers.items()
+        if (found := _trend(launches, beside, margin))
+    }
 
 
-def _trend(launches: Sequence[Launch], levels: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
+def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
     looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
-    time, cpu = (_views(looked_at, of, level) for of, level in zip((_seconds, _cpu_seconds), levels, strict=True))
+    time, cpu = (_views(looked_at, of, each) for of, each in zip((_seconds, _cpu_seconds), beside, strict=True))
     found = changes(time, margin)
+    if time and not found and not any(launch.places for launch in looked_at):
+        # no clock falls by so much; in turns, all cells meet the same load, which may take more
+        found = is_doubled(time[0])
     if cpu and not found:
         # what others do on its CPU is not in its CPU time; but only a trend of the time is one
         mean = fmean(map(change, time[0]))
@@ -105,17 +125,17 @@ def _trend(launches: Sequence[Launch], levels: Sequence[Mapping[int, Floats]], m
     return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
 
 
-def _views(launches: Sequence[Launch], of: _Measure, level: Mapping[int, Floats]) -> list[list[Floats]]:
-    """The logs of the launches' parts; in turns also beside those of all cells in the same turn.
+def _views(launches: Sequence[Launch], of: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
+    """The logs of the launches' parts, and those `beside` the group's other cells, if there are any.
 
-    In turns all cells meet the same machine, and what it does is no trend of one of them. But if one of them changes,
-    the others do so beside it: a trend is in both. Nothing where some launch does not tell.
+    What the machine does to all cells is no trend of one of them. But if one of them changes, the others do so beside
+    it: a trend is in both. Nothing where some launch does not tell.
     """
     logs = {id(launch): each for launch in launches if (each := _logs(launch, of)) is not None}
     if not logs or len(logs) < len(launches):
         return []
-    views = [list(logs.values()), [each - level[name] for name, each in logs.items() if name in level]]
-    return [[parts(each) for each in view] for view in views if view]
+    views = [[parts(each) for each in logs.values()], [beside[name] for name in logs if name in beside]]
+    return [view for view in views if view]
 
 
 def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
@@ -130,12 +150,16 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 def _way(launches: Sequence[Floats], margin: float) -> int:
     """1 where a step gets slower by more than `margin`, -1 where it gets faster, 0 where neither is shown."""
     found = [change(each) for each in launches]
-    mean = fmean(found)
+    is_shown = _is_beyond(found, margin) and _falling(launches)[2] < ALPHA
+    return (1 if fmean(found) > 0.0 else -1) if is_shown or is_doubled(launches) else 0
+
+
+def is_doubled(launches: Sequence[Floats]) -> bool:
+    """Whether a step's time changes by ×2 either way, and nearly all pairs of each launch's parts go that way."""
     falling, pairs, chance = _falling(launches)
-    is_shown = _is_beyond(found, margin) and chance < ALPHA
     one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
-    is_strong = abs(mean) > STRONG and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
-    return (1 if mean > 0.0 else -1) if is_shown or is_strong else 0
+    is_large = abs(fmean(map(change, launches))) > STRONG
+    return is_large and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
 
 
 def change(logs: Floats) -> float:
@@ -144,9 +168,9 @@ def change(logs: Floats) -> float:
     return float(np.median((logs[last] - logs[first]) / (last - first)) * (logs.size - 1))
 
 
-def parts(logs: Floats) -> Floats:
+def parts(logs: Floats, count: int = PARTS) -> Floats:
     """The logs of seconds per step of at most ten parts, from those of a launch's samples (one at least), in order."""
-    ends = np.linspace(0.0, logs.size, min(PARTS, logs.size) + 1).round().astype(np.intp)
+    ends = np.linspace(0.0, logs.size, min(count, logs.size) + 1).round().astype(np.intp)
     rates = np.exp(logs - logs[0])
     return np.asarray(np.log(np.add.reduceat(rates, ends[:-1]) / np.diff(ends)) + logs[0])
 
@@ -210,19 +234,37 @@ def _logs(launch: Launch, of: _Measure) -> Floats | None:
     return np.asarray(np.log(np.maximum(rates, 1e-300)))
 
 
-def _levels(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
-    """By id of each launch that took turns beside others: how the machine was in each turn, by the mean of all logs."""
-    blocks: dict[tuple[str, int, int, int], dict[int, Floats]] = defaultdict(dict)
+def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
+    """By id of each launch whose group has other cells in its round: its parts' logs less the median of theirs.
+
+    In turns, launches of a block met the same machine sample by sample. Of launches that ran one after the other, only
+    what the machine does in each of them is alike. Each round has its own median, so that the median's error differs
+    from round to round, and is in the error of the test.
+    """
+    blocks: dict[tuple[str, int, int, int], list[tuple[Launch, Floats]]] = defaultdict(list)
     for launch in launches:
-        if launch.places and (logs := _logs(launch, of)) is not None:
-            blocks[launch.group, launch.round, launch.attempt, launch.block][id(launch)] = logs
-    levels: dict[int, Floats] = {}
+        if (logs := _logs(launch, of)) is not None:
+            where = launch.block if launch.places else -1
+            blocks[launch.group, launch.round, launch.attempt, where].append((launch, logs))
+    found: dict[int, Floats] = {}
     for block in blocks.values():
         # launches that lost their last turns are no measure of these
-        if len(block) > 1 and len({logs.size for logs in block.values()}) == 1:
-            level = np.asarray(np.mean(list(block.values()), axis=0))
-            levels |= dict.fromkeys(block, level)
-    return levels
+        if not block[0][0].places or len({logs.size for _, logs in block}) == 1:
+            for launch, logs in block:
+                others = [each for other, each in block if other.cell != launch.cell]
+                if others:
+                    found[id(launch)] = _less(logs, others, by_sample=bool(launch.places))
+    return found
+
+
+def _less(logs: Floats, others: Sequence[Floats], *, by_sample: bool) -> Floats:
+    """The parts of a launch's logs less the median of those of others, of as many parts as the longest of them has."""
+    if by_sample:
+        return parts(np.asarray(logs - np.median(others, axis=0)))
+    count = min(PARTS, logs.size, max(each.size for each in others))
+    return np.asarray(
+        parts(logs, count) - np.median([parts(each, count) for each in others if each.size >= count], axis=0)
+    )
 
 
 # Where a launch was when it took a sample, and what it took there.

@@ -68,11 +68,13 @@ class Withheld(StrEnum):
     CONTROL = "control"
     #: A step changes while it is measured, and the two have too few steps in common.
     TREND = "trend"
+    #: What CPU contention took is subtracted, and that may be wrong by more than the margin leaves.
+    CONTENTION = "contention"
 
     @property
     def by_times(self) -> bool:
         """Whether the times were judged all the same: the level was divided among the others with it."""
-        return self is Withheld.CONTROL
+        return self in (Withheld.CONTROL, Withheld.CONTENTION)
 
 
 @dataclass(frozen=True, slots=True)

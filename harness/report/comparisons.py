@@ -1,5 +1,6 @@
 """A table's comparisons as lines with names, and how many of each verdict there are."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from harness.analysis.comparisons import Compared
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.scenario import STEP, Comparison
-from harness.report import names
+from harness.report import format, names
 
 #: What stands in place of a verdict.
 NO_VERDICT = "no verdict"
@@ -81,5 +82,11 @@ def why_withheld(findings: Sequence[Finding]) -> str:
         return "no verdict, as two identical cells differed by more than the margin"
     if withheld == {Withheld.TREND}:
         return "no verdict, as what a step takes depends on how many came before, and too few steps are in common"
+    if withheld == {Withheld.CONTENTION}:
+        widest = format.share(float(f"{math.expm1(max(each.compared.contention for each in findings)):.2g}"))
+        return (
+            f"no verdict, as the correction for CPU contention may be off by {widest}: use a quieter machine, or "
+            "--clock cpu"
+        )
     rounds = max(each.compared.estimate.rounds for each in findings)
     return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"

@@ -161,15 +161,19 @@ def marks(value: Value, clock: Clock) -> dict[str, str]:
 
 
 def trend(found: Trend, clock: Clock) -> str:
-    """How a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`; `2.10 ms at first, 3.50 ms 900 steps later`."""
+    """How a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`; `2.10 ms at first, 3.50 ms 900 steps later`.
+
+    With `(may be the machine's)` if nothing beside it tells.
+    """
     first, last = found.stages[0], found.stages[-1]
     times = [each.seconds for each in (first, last)]
     scale = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
     begins, ends = (f"{number(each * scale.factor)} {scale.symbol}" for each in times)
+    unsure = " (may be the machine's)" if found.unsure else ""
     if found.counted:
         at = [ordinal(_whole(math.floor(each.step) + 1.0)) for each in (first, last)]
-        return f"{begins} at the {at[0]} step, {ends} at the {at[1]}"
-    return f"{begins} at first, {ends} {counted(max(1, _whole(last.step - first.step)), 'step')} later"
+        return f"{begins} at the {at[0]} step, {ends} at the {at[1]}{unsure}"
+    return f"{begins} at first, {ends} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
 
 
 def steps(found: Interval) -> str:

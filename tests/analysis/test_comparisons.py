@@ -17,7 +17,7 @@ from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
-from tests.factories import ENVIRONMENTS, cells, rounds, run
+from tests.factories import ENVIRONMENTS, cells, contended, launch, rounds, run
 from tests.quantified import CALLS, NEW, OLD, quantified, quantified_run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
@@ -324,3 +324,52 @@ def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, 
 
 def test_where_no_round_has_both_there_is_no_difference_of_growths():
     assert grown(1200.0, memory=()) is None
+
+
+def on_a_shared_core(ratio, *shares, truth=None):
+    """The comparison of a pair whose other takes `ratio` times as long, with so much of the CPU taken of each.
+
+    `truth`: what was taken in fact.
+    """
+    made = family([0.0])
+    seconds = [0.01 / (1.0 - took) for took in truth or shares]
+    seconds[1] *= ratio
+    launches = [
+        launch(of, rate * math.exp(noise), number, resources=contended(share))
+        for of, rate, share in zip(made.pairs[0], seconds, shares, strict=True)
+        for number, noise in enumerate([0.001, -0.001, 0.0, 0.001, -0.001], 1)
+    ]
+    (found,) = replace(made, launches=launches).compared()
+    return found
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3.0])
+def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core(ratio):
+    found = on_a_shared_core(ratio, 0.5, 0.5)
+    assert found.verdict is FASTER
+    assert found.estimate.value == pytest.approx(ratio, rel=0.01)
+
+
+def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
+    # both lost 30 %, and of one 36 % were subtracted
+    found = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
+    assert found.takes.value == pytest.approx(0.64 / 0.70, rel=0.01)
+    assert (found.verdict, found.withheld, found.settling) == (None, Withheld.CONTENTION, None)
+    assert 1.0 in found.estimate.interval
+    # it was judged, so the others' level is divided with it
+    assert found.judged
+
+
+def test_where_less_is_taken_less_is_left_open():
+    halves = [half(on_a_shared_core(1.1, share, share)) for share in (0.0, 0.1, 0.5)]
+    assert halves == sorted(halves)
+    verdicts_, withheld = zip(
+        *((each.verdict, each.withheld) for each in (on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5))),
+        strict=True,
+    )
+    assert verdicts_ == (FASTER, FASTER, None)
+    assert withheld == (None, None, Withheld.CONTENTION)
+
+
+def test_nothing_is_wider_where_nothing_was_taken():
+    assert on_a_shared_core(1.1, 0.0, 0.0).contention == 0.0

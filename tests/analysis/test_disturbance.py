@@ -2,11 +2,22 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.analysis.disturbance import disturbance, disturbed, disturbed_rounds, is_watched
+from harness.analysis.disturbance import (
+    contention,
+    disturbance,
+    disturbed,
+    disturbed_rounds,
+    is_watched,
+    possible_error,
+    unchecked,
+)
 from harness.model.launch import Role, Status
-from tests.factories import broken, cell, cells, launch, rounds, run
+from tests.factories import broken, cell, cells, contended, launch, rounds, run
 
 #: Ten seconds on two CPUs of eight, kept busy by the launch alone: others may use 3 % of 20 seconds of CPU, and the
 #: kernel's count may be 0.04 seconds off for each.
@@ -249,3 +260,44 @@ def test_a_disturbed_pilot_disturbs_nothing():
 def test_old_launches_cannot_tell():
     assert not disturbance(run(TIMES), rounds(TIMES)).told
     assert disturbance(run(TIMES), rounds(TIMES, resources=QUIET)).told
+
+
+OF, AT = np.repeat(range(4), 5).tolist(), list(range(5)) * 4
+NOISE = np.random.default_rng(1).normal(0.0, 0.01, 20)
+LOSSES = np.random.default_rng(2).uniform(0.0, 1.0, 20)
+
+
+def test_launches_that_lose_unlike_and_end_alike_show_that_the_correction_is_right():
+    assert unchecked(OF, AT, NOISE.tolist(), LOSSES.tolist()) < 0.03
+
+
+@pytest.mark.parametrize("slope", [-0.5, 0.3])
+def test_what_is_left_of_the_losses_is_unchecked(slope):
+    found = unchecked(OF, AT, (NOISE + slope * LOSSES).tolist(), LOSSES.tolist())
+    assert found == pytest.approx(abs(slope), abs=0.03)
+
+
+def test_what_no_launch_checks_may_all_be_wrong():
+    # all lose alike; each round alike; the times do not follow what was subtracted; two launches
+    assert unchecked(OF, AT, NOISE.tolist(), [0.7] * 20) == 1.0
+    assert unchecked(OF, AT, NOISE.tolist(), [float(each) for each in AT]) == 1.0
+    assert unchecked(OF, AT, (NOISE - LOSSES).tolist(), LOSSES.tolist()) == 1.0
+    assert unchecked([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
+
+
+@given(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0))
+def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(one, other, share):
+    error = possible_error(one, other, share)
+    assert error == pytest.approx(possible_error(other, one, share))
+    assert error >= possible_error(one, other, 0.0) >= 0.0
+    assert possible_error(one, one, share) == pytest.approx(possible_error(one, one, 0.0))
+
+
+def test_contention_is_known_of_the_rounds_that_two_cells_have():
+    one, other = cells(modes=["graph"])
+    made = [launch(each, number=number, resources=contended(0.5)) for each in (one, other) for number in (1, 2)]
+    made.append(launch(one, number=3, resources=contended(0.9)))
+    found = contention(made)
+    assert found.bias(one, other) == pytest.approx(possible_error(np.log(2.0), np.log(2.0), 1.0))
+    assert found.bias(one, cell("tf2.1")) == 0.0
+    assert contention([launch(one, resources=QUIET)]) is None

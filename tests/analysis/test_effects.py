@@ -234,3 +234,21 @@ def test_what_is_at_the_margins_edge_is_seldom_called_the_same():
     edge = math.log1p(MARGIN) * np.array([[0.0, 1.0], [0.0, 1.0]])
     called = [named(found)["eager",].verdict is Verdict.SAME for found in simulated(MODES, 8, 13, edge)]
     assert np.mean(called) <= 0.05 + SLACK
+
+
+def test_effects_are_no_more_certain_than_what_was_subtracted_for_cpu_contention():
+    logs = repeated(HEADLINE)
+    alike = np.full_like(logs, math.log(2.0))
+    # of eager mode alone nothing was taken
+    unlike = alike * np.array([1.0, 0.0])
+    plain, *others = (named(effects(logs, MODES, MARGIN, contention=of)) for of in (None, (alike, 1.0), (unlike, 1.0)))
+
+    def widths(found):
+        return {levels: math.log(each.estimate.interval.high / each.estimate.value) for levels, each in found.items()}
+
+    quiet, (same, different) = widths(plain), map(widths, others)
+    # a main effect is a mean over two pairs of cells, and an additional factor a difference between two
+    assert same["eager",] - quiet["eager",] == pytest.approx(0.12 * math.log(2.0))
+    assert same["tf2.0", "eager"] - quiet["tf2.0", "eager"] == pytest.approx(2.0 * 0.12 * math.log(2.0))
+    assert different["eager",] - quiet["eager",] == pytest.approx((1.0 + 0.12 / math.sqrt(2.0)) * math.log(2.0))
+    assert different["tf2.0",] < same["tf2.0",]

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.rounds import by_clock, centre, counted, pilots, seconds_per_round, series, taken, ticks_seconds
+from harness.analysis.rounds import (
+    by_clock,
+    centre,
+    counted,
+    loss,
+    pilots,
+    seconds_per_round,
+    series,
+    taken,
+    ticks_seconds,
+)
 from harness.model.launch import Clock, Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
 
@@ -214,6 +224,13 @@ def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own
     made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal)
     assert 0.0 < centre(made) <= made.centre
     assert centre(made) == made.centre or timed - own > 0.03 * timed
+
+
+@given(st.floats(0.0, 9.0))
+def test_a_loss_is_the_log_of_what_the_correction_divides_by(waited):
+    made = shared(cpu_seconds=10.0 - waited, busy=10.0, waited_seconds=waited)
+    assert math.log(made.centre) - loss(made) == pytest.approx(math.log(centre(made)))
+    assert loss(launch(cell(), resources=RESOURCES)) == 0.0
 
 
 @given(st.floats(0.01, 20.0), st.floats(0.0, 1.0))

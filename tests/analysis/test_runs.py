@@ -1,6 +1,7 @@
 """Two runs side by side."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from harness.analysis.runs import Lone, Pair
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Status
-from tests.factories import broken, cell, growing, launch, run
+from tests.factories import broken, cell, contended, growing, launch, run
 from tests.quantified import VALUES, quantified, quantified_run
 from tests.two_runs import CELLS, MARGIN, all_but, change, compared, first, second
 
@@ -214,3 +215,18 @@ def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
 
 def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
     assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)])
+def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention(share, verdict):
+    asked, launches = second(all_but(ONE, 1 / 1.1))
+    disturbed = [replace(each, resources=contended(share)) if each.cell == ONE else each for each in launches]
+    stretched = [
+        replace(each, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in each.samples])
+        if each.cell == ONE
+        else each
+        for each in disturbed
+    ]
+    found = change(compared(first(), (asked, stretched)), ONE)
+    assert found.change.ratio.value == pytest.approx(1.1, rel=0.01)
+    assert found.change.verdict is verdict

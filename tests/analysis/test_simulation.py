@@ -155,12 +155,34 @@ def test_a_step_that_grows_is_seen():
     assert trends.seen(0.3, "white", 5, 30, 30, seed=7) > 0.9
 
 
+def test_a_clock_that_falls_in_every_launch_is_no_trend_and_a_step_that_gets_slower_is_one():
+    clock, step = trends.Group(6, 0.06), trends.Group(6, 0.06, growing=2, grows=0.2)
+    assert trends.one_after_the_other(clock, 5, 20, 10, seed=7)[0] <= 0.02
+    still, growing = trends.one_after_the_other(step, 5, 20, 10, seed=7)
+    assert still <= 0.02
+    assert growing > 0.9
+
+
 @pytest.mark.parametrize("load", sharing.LOADS)
 @pytest.mark.parametrize("step", ["it runs all the time", "its threads wait for one another's CPU"])
 def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
     told = sharing.corrected(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
     assert -0.001 < told.off <= min(0.02, told.off_by_clock + 0.001)
     assert -0.035 < told.least <= told.most < 0.005
+
+
+@pytest.mark.parametrize("wrong", sharing.Wrong)
+def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
+    kind = table(4, 0.02, turns=True)
+    before, after, _ = sharing.contended(
+        kind, 3, 60, sharing.Shared(0.3, sharing.Varies.STEADY, wrong), (0.5,), seed=11
+    )
+    assert after.false <= 0.05
+    assert after.covered >= 0.93
+    if wrong is sharing.Wrong.CELL:
+        assert before.false > 0.3
+    if wrong in (sharing.Wrong.NOT, sharing.Wrong.UNSEEN):
+        assert after.found[0] == 1.0
 
 
 @pytest.mark.parametrize("step", [name for name in sharing.KINDS if "one sample of ten" not in name])

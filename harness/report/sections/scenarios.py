@@ -146,6 +146,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
+            contention(compared, results.margin),
             at_equal_steps(compared.steps, compared.withheld),
             on_device.remark(results, compared) if of == STEP else "",
             told,
@@ -158,6 +159,16 @@ def _half(compared: Compared, half: float) -> str:
     if isinstance(compared.estimate, Difference):
         return f"{float(f'{half:.2g}'):,.0f} B a call"
     return format.share(float(f"{math.expm1(half):.2g}"))
+
+
+def contention(compared: Compared, margin: float) -> str:
+    """Return by how much the correction for CPU contention may move a ratio; empty if by less than `margin` (log)."""
+    if compared.contention < margin:
+        return ""
+    share = format.share(float(f"{math.expm1(compared.contention):.2g}"))
+    off = f"the correction for CPU contention may be off by {share}"
+    advice = "use a quieter machine, or --clock cpu"
+    return f"{off}: {advice}" if compared.withheld is Withheld.CONTENTION else off
 
 
 def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:

@@ -1,0 +1,130 @@
+"""Is CPU contention subtracted right? `python -m bench.contention`: what stored runs show, those of docs/examples.
+
+What is left of a launch's log time beside its cell and its round is compared with its loss, log 1/(1 - taken). The
+slope is 0 if what is subtracted is right, and positive if that is too little. Cells may differ in it: log time = cell +
+round + (slope + the cell's own) · loss + noise. The standard deviation of the cells' own slopes is estimated by
+restricted maximum likelihood (H. D. Patterson and R. Thompson, Biometrika 58, 1971); its upper limit is where the
+profile of that is lower by 1.92, half of a chi-squared quantile (95 %, one degree of freedom). Beside cells alone, what
+moved a whole round counts too.
+"""
+
+import argparse
+import math
+import tarfile
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.examples import LAUNCHES, stored
+from harness import session
+from harness.analysis.rounds import loss
+from harness.analysis.statistics import Floats
+
+#: Ratios of the variance of the cells' own slopes to that of the noise that are tried.
+RATIOS = (0.0, *np.exp(np.linspace(-9.0, 4.0, 131)).tolist())
+#: The profile is lower by this at the ends of a 95 % interval.
+DROP = 1.92
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A launch: the run and its cell, the run and its round, its log time after the subtraction, and its loss."""
+
+    cell: Hashable
+    round: Hashable
+    log: float
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """The common slope with its standard error, the standard deviation of the cells' own, and its upper 95 % limit."""
+
+    mean: float
+    error: float
+    own: float
+    most: float
+    noise: float
+
+
+def main() -> None:
+    """Print a table: a line for each run in which something was subtracted, and one for all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, in place of docs/examples")
+    runs = parser.parse_args().runs
+    found = {path.name: launches(path) for path in runs} if runs else dict(map(_example, stored()))
+    print("| run | launches | with something subtracted | taken | beside cells alone | slope | cells' own | noise |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, made in found.items():
+        if sum(each.lost > 0.0 for each in made) > len({each.cell for each in made}):
+            print(_line(name, made))
+    print(_line("all", [each for made in found.values() for each in made]))
+
+
+def _example(path: Path) -> tuple[str, list[Timed]]:
+    with TemporaryDirectory() as folder:
+        with tarfile.open(path / LAUNCHES) as archive:
+            archive.extractall(folder, filter="data")
+        return path.name, launches(Path(folder), path.name)
+
+
+def launches(folder: Path, name: str = "") -> list[Timed]:
+    """The launches of those rounds of the run in which something was subtracted from the times of its group."""
+    numbers = session.read(folder).found.numbers.values()
+    made = [
+        ((name, each.group), Timed((name, each.cell), (name, each.group, each.round, each.block), log - lost, lost))
+        for launches_ in numbers
+        for each in launches_
+        for log, lost in [(math.log(each.centre), loss(each))]
+    ]
+    groups = {group for group, each in made if each.lost > 0.0}
+    return [each for group, each in made if group in groups]
+
+
+def slope(made: Sequence[Timed], *, by_round: bool = True) -> Slope:
+    """Return what the launches show; without `by_round`, rounds have no effects of their own."""
+    lost = np.array([each.lost for each in made])
+    of_cell = _indicators([each.cell for each in made])
+    effects = np.hstack([of_cell, *([_indicators([each.round for each in made])] if by_round else [])])
+    left, sizes, _ = np.linalg.svd(effects, full_matrices=True)
+    # what no cell's and no round's effect changes
+    beside = left[:, np.count_nonzero(sizes > 1e-9 * sizes[0]) :].T
+    logs, lost, own = beside @ np.array([each.log for each in made]), beside @ lost, beside @ (of_cell * lost[:, None])
+    tried = [_at(ratio, logs, lost, own) for ratio in RATIOS]
+    best = max(tried)
+    most = max(each[1].own for each in tried if each[0] > best[0] - DROP)
+    return Slope(best[1].mean, best[1].error, best[1].own, most, best[1].noise)
+
+
+def _at(ratio: float, logs: Floats, lost: Floats, own: Floats) -> tuple[float, Slope]:
+    """The restricted log-likelihood, and what is then estimated."""
+    inverse = np.linalg.inv(shape := np.eye(logs.size) + ratio * own @ own.T)
+    square = float(lost @ inverse @ lost)
+    mean = float(lost @ inverse @ logs) / square
+    rest, freedom = logs - mean * lost, logs.size - 1
+    variance = float(rest @ inverse @ rest) / freedom
+    likelihood = -0.5 * (float(np.linalg.slogdet(shape)[1]) + math.log(square) + freedom * math.log(variance))
+    own_size = math.sqrt(ratio * variance)
+    return likelihood, Slope(mean, math.sqrt(variance / square), own_size, own_size, math.sqrt(variance))
+
+
+def _indicators(labels: Sequence[Hashable]) -> Floats:
+    """One column for each label: 1 in its rows."""
+    known = list(dict.fromkeys(labels))
+    return np.array([[float(label == each) for each in known] for label in labels])
+
+
+def _line(name: str, made: Sequence[Timed]) -> str:
+    lost = sorted(each.lost for each in made if each.lost > 0.0)
+    found, alone = slope(made), slope(made, by_round=False)
+    shares = " to ".join(f"{-math.expm1(-end):.0%}" for end in (lost[0], lost[-1]))
+    own = f"{found.own:.3f} (at most {found.most:.3f})"
+    slopes = " | ".join(f"{each.mean:+.3f} ± {each.error:.3f}" for each in (alone, found))
+    return f"| {name} | {len(made)} | {len(lost)} | {shares} | {slopes} | {own} | {found.noise:.1%} |"
+
+
+if __name__ == "__main__":
+    main()
