@@ -12,18 +12,19 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
-from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
+from harness.analysis.statistics import Difference, Estimate, Floats, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     ALPHA,
     FEWEST_ROUNDS,
-    LARGE,
+    POWER,
     Judgement,
     Verdict,
     Withheld,
     half_widths_after,
     judge,
     judgements,
+    margins,
     rounds_to_settle,
     shown_alpha,
     unjudged,
@@ -33,15 +34,21 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What would settle an unclear verdict in four of five runs, if the difference is as large as measured.
+    """How many more rounds settle an unclear verdict, and with which `probability`: POWER or more.
 
-    So many more rounds of its group, which take about so many seconds, and half the interval's width then, on the log
-    scale.
+    Where MOST_ROUNDS in all are not enough, those up to them, and their lower probability. `seconds` is what they take
+    in all groups of the machine together; `half` is half the interval's width then, on the log scale.
     """
 
     rounds: int
     seconds: float
     half: float
+    probability: float
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether so many rounds are likely to be enough."""
+        return self.probability >= POWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +58,8 @@ class Compared:
     `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: the same
     for all of a table, 1 - 0.05 / m of m that are judged together. `verdict` (by Holm) says what `cell` is; where
     it is None, `withheld` says why. `alone` is how many times as large the ratio is where each was measured alone,
-    of launches that took turns, with its interval at the same level. `settling` is of an unclear one, None where no
-    number of rounds is likely to do: the difference lies at the margin. `work` tells whether both did the same,
-    `pythons` are the two interpreters' versions where they differ.
+    of launches that took turns, with its interval at the same level. `settling` is of an unclear one. `work` tells
+    whether both did the same, `pythons` are the two interpreters' versions where they differ.
     `steps`: one of the two changes while it is measured, so both are compared between these numbers of steps made
     before.
     """
@@ -126,15 +132,13 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     alone = [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
     bias = np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone])
     lost = [found.is_lost(pair.cell, log_margin) for pair in family]
-    judged = judge(logs, np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, log_margin), log_margin), bias)
+    judged = judge(logs, margins(logs.rounds, log_margin), bias)
     said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
-    settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level) + bias
+    cells = [pair.cell for pair in family]
+    settled = settlings(logs, judged.alpha, log_margin, cells, found, shown=1.0 - judged.level, bias=bias)
     results = (
-        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift)
-        for pair, judgement, by, half, shift in zip(
-            family, said, settled_by.tolist(), then.tolist(), alone, strict=True
-        )
+        replace(_compared(pair, judgement, found, settling), alone=shift)
+        for pair, judgement, settling, shift in zip(family, said, settled, alone, strict=True)
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged(pair, judged.level, found)
@@ -152,10 +156,9 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    margins = np.array([_piece(pair, found) for pair in family])
-    judged = judge(logs, margins)
-    settled_by = rounds_to_settle(logs, judged.alpha, margins)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.level)
+    pieces = np.array([_piece(pair, found) for pair in family])
+    judged = judge(logs, pieces)
+    settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], found, shown=1.0 - judged.level)
     results = iter(
         _compared(
             pair,
@@ -165,23 +168,46 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
                 *_growth_verdict(pair, verdict, margin, found),
             ),
             found,
-            settled_by=by,
-            half=later,
+            settling,
         )
-        for pair, mean, half, verdict, by, later, margin in zip(
+        for pair, mean, half, verdict, settling, margin in zip(
             family,
             logs.mean.tolist(),
             judged.half.tolist(),
             judged.verdicts,
-            settled_by.tolist(),
-            then.tolist(),
-            margins.tolist(),
+            settled,
+            pieces.tolist(),
             strict=True,
         )
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, judged.level, found)
         for pair in known
+    ]
+
+
+def settlings(
+    logs: Logs,
+    alpha: Floats,
+    margin: float | Floats,
+    cells: Sequence[Cell],
+    found: Lookup,
+    *,
+    shown: float,
+    bias: float | Floats = 0.0,
+) -> list[Settling | None]:
+    """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS already.
+
+    `alpha` is the level at which each is judged, and `shown` that of the intervals that are shown; `margin` and `bias`
+    are those of `judge`.
+    """
+    totals, chances = rounds_to_settle(logs, alpha, margin, bias)
+    halves = half_widths_after(logs, np.maximum(totals, logs.rounds), shown) + bias
+    return [
+        Settling(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
+        for cell, more, half, chance in zip(
+            cells, (totals - logs.rounds.astype(int)).tolist(), halves.tolist(), chances.tolist(), strict=True
+        )
     ]
 
 
@@ -293,10 +319,7 @@ def _unjudged(pair: _Pair, level: float, found: Lookup) -> Compared:
     return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)
 
 
-def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 0, half: float = math.inf) -> Compared:
-    """What is shown of a pair; so many rounds in all would settle it (0: none would), its interval `half` as wide."""
-    more = settled_by - len(pair.logs)
-    settles = said.verdict is Verdict.UNCLEAR and more > 0
+def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: Settling | None = None) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,
@@ -304,7 +327,7 @@ def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 
         level=said.level,
         verdict=said.verdict,
         withheld=said.withheld,
-        settling=Settling(more, more * found.seconds_per_round(pair.cell), half) if settles else None,
+        settling=settling if said.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
         pythons=found.pythons(pair.cell.environment, pair.other.environment),
         steps=pair.steps,
