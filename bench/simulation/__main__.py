@@ -41,6 +41,7 @@ from bench.simulation.nights import (
 )
 from bench.simulation.others import shares
 from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
+from bench.simulation.settling import settled_share, suggestions
 from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, contended, corrected
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
 from harness.analysis.looks import FIRST_LOOK
@@ -77,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parts = ("nights", "correlated", "sharing", "searches", "trends", *TABLES)
+    parts = ("nights", "correlated", "sharing", "searches", "trends", "settling", "control", *TABLES)
     parser.add_argument("--only", choices=parts, help="that part alone")
     arguments = parser.parse_args()
     if arguments.only == "sharing":
@@ -86,6 +87,12 @@ def main() -> None:
         return
     if arguments.only == "trends":
         _trends(4 * arguments.tables, arguments.seed)
+        return
+    if arguments.only == "settling":
+        _settling(arguments.tables, arguments.seed)
+        return
+    if arguments.only == "control":
+        _controls(4 * arguments.tables, arguments.seed)
         return
     with ProcessPoolExecutor() as pool:
         simulate = partial(_all, pool, arguments.tables, arguments.seed)
@@ -111,7 +118,8 @@ def main() -> None:
     _sharing(4 * arguments.tables, arguments.seed)
     _contended(arguments.tables, arguments.seed)
     _trends(4 * arguments.tables, arguments.seed)
-    _controls(arguments.tables, arguments.seed)
+    _controls(4 * arguments.tables, arguments.seed)
+    _settling(arguments.tables, arguments.seed)
     _others(arguments.tables, arguments.seed)
     _growth(4 * arguments.tables, arguments.seed)
 
@@ -344,13 +352,39 @@ def _growth(runs: int, seed: int) -> None:
 
 def _controls(tables: int, seed: int) -> None:
     print("\n## The control\n")
-    shifts = (0.0, 0.05, 0.10, 0.20)
+    shifts = (0.0, 0.05, 0.10)
     rows = []
-    for (groups, others), sigma, rounds in product(((1, 1), (3, 2), (16, 8)), (0.01, 0.03, 0.10), (3, 5, 20)):
+    for (groups, others), sigma, rounds in product(((1, 1), (1, 4), (3, 4)), (0.01, 0.025, 0.05), (2, 3, 4, 5)):
         kind = Table(groups, others, sigma, drift=Drift.LINEAR)
-        lost = controls(kind, rounds, tables, [math.log1p(each) for each in shifts], seed=seed)
-        rows.append([str(groups), _percent(sigma), str(rounds), *map(_percent, lost)])
-    _print(["groups", "spread of launches", "rounds", *(f"{shift:.0%} slower" for shift in shifts)], rows)
+        found = controls(kind, rounds, tables, [math.log1p(each) for each in shifts], seed=seed)
+        wide = [f"± {_percent(math.expm1(found.half))}", _percent(math.expm1(found.least)), _percent(found.checked)]
+        launched = f"{groups} of {others + 2} launches"
+        shown = (_percent(found.coverage), *wide, *map(_percent, found.lost))
+        rows.append([launched, _percent(sigma), str(rounds), *shown])
+    heads = ["groups", "spread of launches", "rounds", "coverage", "interval", "least bias", "a check"]
+    _print([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
+
+
+def _settling(tables: int, seed: int) -> None:
+    print("\n## What would settle it\n")
+    heads = ["comparisons", "cells scatter", "rounds", "unclear", "a number is told", "that settles"]
+    kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
+    rows = (_settling_row(*kind, tables, seed) for kind in kinds)
+    _print([*heads, "otherwise: probability told", "200 rounds settle"], rows)
+
+
+def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
+    kind, count = Table(1, comparisons, 0.03, spread=spread), tables * 10 if comparisons == 1 else tables
+    found = suggestions(kind, rounds, count, within=math.log1p(0.12), seed=seed)
+    numbers, others = [each for each in found if each.is_number], [each for each in found if not each.is_number]
+    told = sum(each.probability for each in others) / max(1, len(others))
+    return [
+        str(comparisons),
+        "alike" if spread is Spread.EQUAL else "each by a third to three times as much",
+        str(rounds),
+        f"{len(found):,}",
+        *map(_percent, (len(numbers) / len(found), settled_share(numbers), told, settled_share(others))),
+    ]
 
 
 def _turns(tables: int, seed: int) -> None:

@@ -12,7 +12,7 @@ from harness.analysis.control import Control, beyond, pooled
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.shape import outliers
-from harness.analysis.statistics import Logs, half_widths
+from harness.analysis.statistics import Estimate, Logs, half_widths
 from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, shown_alpha
 
 MARGIN = math.log1p(0.03)
@@ -181,15 +181,55 @@ def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:
     )
 
 
-def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> list[float]:
-    """Of how many runs the control lies beyond the margin, where the second launch is slower by each of the shifts."""
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the controls of many runs show.
+
+    `coverage` is the share of runs whose interval holds the truth; `half` the median half-width, and `least` the median
+    of the least bias that they could have shown, both on the log scale; `checked` the share that could have shown one
+    of 10 %. `lost` has for each shift the share of runs in which the control lies beyond the margin, where the second
+    launch is slower by that.
+    """
+
+    coverage: float
+    half: float
+    least: float
+    checked: float
+    lost: tuple[float, ...]
+
+
+def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> Checks:
+    """What the controls of so many runs show where the second launch is slower by each of the shifts (log scale)."""
     draw = np.random.default_rng(seed)
-    lost = np.zeros(len(shifts))
+    lost, found = np.zeros(len(shifts)), []
     for _ in range(tables):
-        centres, _ = launches(table, rounds, draw)
-        pairs = centres[:, -1] - centres[:, -2]
-        lost += [pooled((pairs + shift).tolist()).beyond(MARGIN) for shift in shifts]
-    return [float(share) for share in lost / tables]
+        made = _control(*launches(table, rounds, draw))
+        ends = made.estimate.interval
+        assert ends, "two rounds and more have an interval"
+        middle, half = math.log(made.estimate.value), math.log(ends.high / ends.low) / 2.0
+        # a second launch that is always slower moves the mean of the differences, and nothing else
+        moved = (Control(Estimate.from_log(middle + shift, rounds, half), table.groups) for shift in shifts)
+        lost += [each.beyond(MARGIN) for each in moved]
+        found.append((1.0 in ends, half, made.least_bias(MARGIN), made.is_check(MARGIN)))
+    covered, halves, least, checked = (np.array(column, float) for column in zip(*found, strict=True))
+    shares = tuple((lost / tables).tolist())
+    return Checks(
+        float(covered.mean()), float(np.median(halves)), float(np.median(least)), float(checked.mean()), shares
+    )
+
+
+def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = None) -> Control:
+    """The control of groups that have so many rounds each (`counts`; all): its launches are a cell of their own."""
+    pairs, residuals = [], []
+    for at, group in enumerate(centres):
+        made = group[:, : counts[at]] if counts is not None else group
+        cells, numbers = np.indices(made.shape)
+        reference = len(made) - 2
+        samples = dict(enumerate(within[at, :-1].tolist()))
+        scatter = Scatter(cells.ravel().tolist(), numbers.ravel().tolist(), made.ravel().tolist(), samples)
+        residuals.append(scatter.between(reference, reference + 1))
+        pairs.append((made[-1] - made[-2]).tolist())
+    return pooled(pairs, residuals)
 
 
 def measured(
@@ -255,5 +295,4 @@ class _Groups:
     @property
     def control(self) -> Control:
         """The run's control."""
-        pairs = self.centres[:, -1] - self.centres[:, -2]
-        return pooled([logs[:count].tolist() for logs, count in zip(pairs, self.counts, strict=True)])
+        return _control(self.centres, self.within, self.counts.tolist())

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 
+import numpy as np
+
 from harness.analysis.cells import reason
-from harness.analysis.comparisons import Compared, Settling, compare, control_of_growth, is_beyond
+from harness.analysis.comparisons import Compared, Settling, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
@@ -29,9 +31,8 @@ from harness.analysis.verdicts import (
     FEWEST_ROUNDS,
     Verdict,
     Withheld,
-    half_widths_after,
-    rounds_to_settle,
     shown_alpha,
+    too_few,
 )
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -279,7 +280,7 @@ class _Family:
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
         outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
-            Withheld.FEW_ROUNDS: f"too few rounds ({takes.rounds} of {FEWEST_ROUNDS})",
+            Withheld.FEW_ROUNDS: too_few(takes.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",
             Withheld.TREND: "what a step takes depends on how many came before, and too few steps are in common",
             Withheld.CONTENTION: "the correction for CPU contention may be off by more than this difference",
@@ -307,7 +308,7 @@ class _Family:
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
         level = 1.0 - alpha
         if rounds < 2:
-            return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, _few(rounds))
+            return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds))
         # how far above the bound: what decides is its sign
         above = means([[value - least for value in values]])
         half = float(half_widths(above, alpha)[0])
@@ -315,7 +316,7 @@ class _Family:
         assert estimate.interval
         outcome, why = of_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
-            outcome, why = Outcome.UNCLEAR, _few(rounds)
+            outcome, why = Outcome.UNCLEAR, too_few(rounds)
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
                 Outcome.UNCLEAR,
@@ -335,13 +336,10 @@ class _Family:
         return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> Settling | None:
-        """How many more rounds would show on which side of a bound an absolute value lies; `above`: how far above."""
-        rounds = int(above.rounds[0])
-        more = int(rounds_to_settle(above, above.mean * 0.0 + alpha, 0.0)[0]) - rounds
-        if more <= 0:
-            return None
-        half = float(half_widths_after(above, above.rounds + more, alpha)[0])
-        return Settling(more, more * self._found.seconds_per_round(cell), half)
+        """What would show on which side of a bound an absolute value lies; `above`: how far above."""
+        levels = np.full_like(above.mean, alpha)
+        (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)
+        return settling
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
@@ -350,10 +348,6 @@ def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None
         return Estimate.from_log(value, rounds, half)
     value, low, high = (round(each, 3) + 0.0 for each in (value, value - (half or 0.0), value + (half or 0.0)))
     return Difference(value, rounds, None if half is None else Interval(low, high))
-
-
-def _few(rounds: int) -> str:
-    return f"too few rounds ({rounds} of {FEWEST_ROUNDS})"
 
 
 def _below(interval: Interval | None, claim: Claim) -> float | None:

@@ -18,13 +18,14 @@ from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     ALPHA,
     FEWEST_ROUNDS,
-    LARGE,
+    POWER,
     Judgement,
     Verdict,
     Withheld,
     half_widths_after,
     judge,
     judgements,
+    margins,
     p_values,
     rounds_to_settle,
     shown_alpha,
@@ -35,15 +36,21 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """What would settle an unclear verdict in four of five runs, if the difference is as large as measured.
+    """How many more rounds settle an unclear verdict, and with which `probability`: POWER or more.
 
-    So many more rounds of its group, which take about so many seconds, and half the interval's width then, on the log
-    scale.
+    Where MOST_ROUNDS in all are not enough, those up to them, and their lower probability. `seconds` is what they take
+    in all groups of the machine together; `half` is half the interval's width then, on the log scale.
     """
 
     rounds: int
     seconds: float
     half: float
+    probability: float
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether so many rounds are likely to be enough."""
+        return self.probability >= POWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Compared:
     of m that are judged together, and more where a run is judged more than once (analysis/looks.py). `verdict` (by
     Holm) says what `cell` is; where it is None, `withheld` says why. `alone` is how many times as large the ratio is
     where each was measured alone, of launches that took turns, with its interval at the same level. `settling` is of an
-    unclear one, None where no number of rounds is likely to do: the difference lies at the margin. `work` tells whether
+    unclear one. `work` tells whether
     both did the same, `pythons` are the two interpreters' versions where they differ. `steps`: one of the two changes
     while it is measured, so both are compared between these numbers of steps made before. `contention` is by how much
     the ratio may be wrong, on the log scale, if CPU contention was subtracted: the interval is that much longer on both
@@ -129,17 +136,17 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
     # the two have nothing to do with each other, so both may act in the same direction
     bias = contention + _bias(alone)
     lost = [found.is_lost(pair.cell, log_margin) for pair in family]
-    margins = _margins(logs, log_margin)
-    judged = judge(logs, margins, bias, _shares(family, logs, margins, bias, found))
+    log_margins = margins(logs.rounds, log_margin)
+    judged = judge(logs, log_margins, bias, _shares(family, logs, log_margins, bias, found))
     said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     said = [_withheld(each) if is_hidden else each for each, is_hidden in zip(said, hidden, strict=True)]
-    settled_by = rounds_to_settle(logs, judged.alpha, log_margin, bias)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.levels) + bias
+    cells = [pair.cell for pair in family]
+    settled = settlings(logs, judged.alpha, log_margin, cells, found, shown=1.0 - judged.levels, bias=bias)
     results = (
-        replace(_compared(pair, judgement, found, settled_by=by, half=half), alone=shift, contention=wider)
-        for pair, judgement, by, half, shift, wider in zip(
-            family, said, settled_by.tolist(), then.tolist(), alone, contention.tolist(), strict=True
+        replace(_compared(pair, judgement, found, settling), alone=shift, contention=wider)
+        for pair, judgement, settling, shift, wider in zip(
+            family, said, settled, alone, contention.tolist(), strict=True
         )
     )
     return [
@@ -164,10 +171,9 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    margins = np.array([_piece(pair, found) for pair in family])
-    judged = judge(logs, margins, shares=np.array([found.look(pair.cell).share for pair in family], np.float64))
-    settled_by = rounds_to_settle(logs, judged.alpha, margins)
-    then = half_widths_after(logs, np.maximum(settled_by, logs.rounds), 1.0 - judged.levels)
+    pieces = np.array([_piece(pair, found) for pair in family])
+    judged = judge(logs, pieces, shares=np.array([found.look(pair.cell).share for pair in family], np.float64))
+    settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], found, shown=1.0 - judged.levels)
     results = iter(
         _compared(
             pair,
@@ -177,24 +183,47 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
                 *_growth_verdict(pair, verdict, margin, found),
             ),
             found,
-            settled_by=by,
-            half=later,
+            settling,
         )
-        for pair, mean, half, level, verdict, by, later, margin in zip(
+        for pair, mean, half, level, verdict, settling, margin in zip(
             family,
             logs.mean.tolist(),
             judged.half.tolist(),
             judged.levels.tolist(),
             judged.verdicts,
-            settled_by.tolist(),
-            then.tolist(),
-            margins.tolist(),
+            settled,
+            pieces.tolist(),
             strict=True,
         )
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), found)
         for pair in known
+    ]
+
+
+def settlings(
+    logs: Logs,
+    alpha: Floats,
+    margin: float | Floats,
+    cells: Sequence[Cell],
+    found: Lookup,
+    *,
+    shown: float | Floats,
+    bias: float | Floats = 0.0,
+) -> list[Settling | None]:
+    """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS already.
+
+    `alpha` is the level at which each is judged, and `shown` that of the intervals that are shown; `margin` and `bias`
+    are those of `judge`.
+    """
+    totals, chances = rounds_to_settle(logs, alpha, margin, bias)
+    halves = half_widths_after(logs, np.maximum(totals, logs.rounds), shown) + bias
+    return [
+        Settling(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
+        for cell, more, half, chance in zip(
+            cells, (totals - logs.rounds.astype(int)).tolist(), halves.tolist(), chances.tolist(), strict=True
+        )
     ]
 
 
@@ -278,7 +307,7 @@ def open_widths(
     logs, log_margin = _logs(family, found), math.log1p(margin)
     shares = np.array([settled[found.groups[pair.cell]] for pair in family], np.float64)
     bias = _contention(family, found) + _bias(_alone(family, found))
-    are_settled = _are_settled(logs, _margins(logs, log_margin), bias, shares)
+    are_settled = _are_settled(logs, margins(logs.rounds, log_margin), bias, shares)
     lost = np.array([found.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
     known_well = iter((are_settled & ~lost).tolist())
     return [
@@ -322,21 +351,17 @@ def _bias(alone: Sequence[Estimate | None]) -> Floats:
     return np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone], np.float64)
 
 
-def _margins(logs: Logs, margin: float) -> Floats:
-    return np.where(logs.rounds < FEWEST_ROUNDS, max(LARGE, margin), margin)
-
-
-def _are_settled(logs: Logs, margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
+def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
     """Which comparisons are clear at these shares of the level, divided among all of them."""
-    return np.asarray((shares > 0.0) & (p_values(logs, margins, bias) <= shares * shown_alpha(logs.mean.size)))
+    return np.asarray((shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * shown_alpha(logs.mean.size)))
 
 
-def _shares(family: Sequence[_Pair], logs: Logs, margins: Floats, bias: Floats, found: Lookup) -> Floats:
+def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, found: Lookup) -> Floats:
     """What each comparison may use of the level: less where it is settled, and was not waited for to be narrow."""
     share, settled, narrow = np.array([astuple(found.look(pair.cell)) for pair in family], np.float64).reshape(-1, 3).T
     early = share * settled
     wide = half_widths(logs, share * shown_alpha(len(family))) > narrow
-    is_early = wide & _are_settled(logs, margins, bias, early)
+    is_early = wide & _are_settled(logs, log_margins, bias, early)
     return np.where(is_early, early, share)
 
 
@@ -368,10 +393,7 @@ def _unjudged(pair: _Pair, judged: int, found: Lookup) -> Compared:
     return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)
 
 
-def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 0, half: float = math.inf) -> Compared:
-    """What is shown of a pair; so many rounds in all would settle it (0: none would), its interval `half` as wide."""
-    more = settled_by - len(pair.logs)
-    settles = said.verdict is Verdict.UNCLEAR and more > 0
+def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: Settling | None = None) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,
@@ -379,7 +401,7 @@ def _compared(pair: _Pair, said: Judgement, found: Lookup, *, settled_by: int = 
         level=said.level,
         verdict=said.verdict,
         withheld=said.withheld,
-        settling=Settling(more, more * found.seconds_per_round(pair.cell), half) if settles else None,
+        settling=settling if said.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
         pythons=found.pythons(pair.cell.environment, pair.other.environment),
         steps=pair.steps,

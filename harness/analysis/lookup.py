@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis import work
-from harness.analysis.control import Control, beyond, control
+from harness.analysis.control import Control, beyond, control, with_control_apart
 from harness.analysis.disturbance import Contention, contention
 from harness.analysis.looks import Look, looks
 from harness.analysis.moderation import Residual, Scatter
@@ -30,9 +30,10 @@ class Lookup:
     known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
     `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
     those that measured it, `scatters` are what launches scatter by, `contentions` are what CPU contention took of them
-    (of groups that had some), `costs` the seconds of one round, `stops` say how it ended, and `looks` what its verdicts
-    may use of the level; `trends` are of the cells whose step changes while it is measured; `interpreters` are the
-    Python (X.Y) of each environment; `seen` keeps what `observations` has found, which is asked often.
+    (of groups that had some), `rounds` is how many count, `costs` the seconds of one, `stops` say how it ended, and
+    `looks` what its verdicts may use of the level; `trends` are of the cells whose step changes while it is measured;
+    `interpreters` are the Python (X.Y) of each environment; `seen` keeps what `observations` has found, which is asked
+    often.
     """
 
     cells: Mapping[Cell, None]
@@ -48,6 +49,7 @@ class Lookup:
     machines: Mapping[str, str]
     scatters: Mapping[str, Scatter]
     contentions: Mapping[str, Contention]
+    rounds: Mapping[str, int]
     costs: Mapping[str, float]
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
@@ -111,9 +113,18 @@ class Lookup:
         through = (1.0 / len(references[block]) for block in (*one, *two) if block in references)
         return 1.0 / one.total() + 1.0 / two.total() + sum(through)
 
-    def seconds_per_round(self, cell: Cell) -> float:
-        """What one more round of the cell's group takes; 0 where that is not known."""
-        return self.costs.get(self.groups.get(cell, ""), 0.0)
+    def rounds_of(self, cell: Cell) -> int:
+        """How many rounds of the cell's group count."""
+        return self.rounds.get(self.groups.get(cell, ""), 0)
+
+    def seconds_for(self, cell: Cell, more: int) -> float:
+        """Return the seconds that `more` rounds of the cell's group take, and the other groups up to the same number.
+
+        Those of its machine, as a run continues with all of them. 0 if what a round takes isn't known.
+        """
+        total = self.rounds_of(cell) + more
+        beside = (group for group in self.costs if self.machines.get(group, "") == self.machine(cell))
+        return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
         """The Python versions of two environments where they differ: a change of Python is a change of speed."""
@@ -156,6 +167,8 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     for launch in counting:
         on[machines.get(launch.group, "")].append(launch)
     first = pilots(launches)
+    scatters = _scatters(run, numbers)
+    apart = {group: with_control_apart(each, numbers) for group, each in scatters.items()}
     for cell, pilot in first.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
@@ -167,12 +180,13 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         pilots=first,
         observed=dict(observed),
         unavailable=unavailable,
-        controls={machine: shown for machine, made in on.items() if (shown := control(made))},
+        controls={machine: shown for machine, made in on.items() if (shown := control(made, apart))},
         references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
-        scatters=_scatters(run, numbers),
+        scatters=scatters,
         contentions=_contentions(run, numbers),
+        rounds=Counter(group for group, _ in {(each.group, each.round) for each in counting}),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},

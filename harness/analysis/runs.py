@@ -36,11 +36,12 @@ from harness.analysis.statistics import (
     minus_others,
 )
 from harness.analysis.trends import in_common, restricted
-from harness.analysis.verdicts import ALPHA, Judgement, Verdict, Withheld, judge, judgements, unjudged
+from harness.analysis.verdicts import ALPHA, Judgement, Verdict, Withheld, judge, judgements, margins, unjudged
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
 
-#: A cell gets a verdict from so many rounds in each run: nothing lends its variances any degrees of freedom.
+#: A cell gets any verdict from so many rounds in each run: nothing lends its variances any degrees of freedom. From two
+#: rounds on it gets one where it is shown to be beyond ×1.5, as comparisons in a run do.
 FEWEST_ROUNDS = 4
 
 #: A shift is told of so many cells at least: a median of four others holds where one of them has changed by itself.
@@ -127,7 +128,12 @@ class _Both:
     @property
     def judged(self) -> bool:
         """Whether it gets a verdict from its times: decided without looking at these."""
-        return self.rounds >= FEWEST_ROUNDS and not self.work.differs and not self.apart
+        return self.rounds > 1 and not self.work.differs and not self.apart
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether a shift may be told of it."""
+        return self.judged and self.rounds >= FEWEST_ROUNDS
 
     @property
     def apart(self) -> bool:
@@ -172,8 +178,9 @@ class Pair:
 def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
     """Every cell of two runs, the verdicts judged together; of another quantity those whose scenario compares it.
 
-    `margin` is a share: 0.03 for 3 %. Cells with fewer than four rounds in a run, those that did different work, and
-    those whose step changes while it is measured, with no steps in common, are not judged and are in no shift.
+    `margin` is a share: 0.03 for 3 %. Cells with one round in a run, those that did different work, and those whose
+    step changes while it is measured, with no steps in common, are not judged and are in no shift; nor are those with
+    fewer than four rounds in one, which have a verdict only beyond ×1.5.
     """
     one, other = first.found_of(quantity), second.found_of(quantity)
     about = {each.name for each in first.run.scenarios if quantity in (STEP, *each.quantities)}
@@ -238,10 +245,11 @@ def _differences(cells: Sequence[_Both]) -> Logs:
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     """The cells that a shift is taken from: those with the same software, else all; none of too few."""
-    unchanged = np.flatnonzero([each.same_software for each in family])
+    steady = np.flatnonzero([each.is_steady for each in family])
+    unchanged = np.flatnonzero([each.is_steady and each.same_software for each in family])
     if unchanged.size >= FEWEST_CELLS:
         return unchanged, True
-    return np.arange(len(family) if len(family) >= FEWEST_CELLS else 0), False
+    return steady if steady.size >= FEWEST_CELLS else steady[:0], False
 
 
 def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
@@ -256,7 +264,8 @@ def _judgements(
     family: Sequence[_Both], differences: Logs, margin: float, bias: Floats, *, lost: bool
 ) -> dict[Cell, Judgement]:
     rounds = [each.rounds for each in family]
-    said = judgements(differences, judge(differences, margin, bias), rounds, lost)
+    judged = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
+    said = judgements(differences, judged, rounds, lost, FEWEST_ROUNDS)
     return {each.cell: judgement for each, judgement in zip(family, said, strict=True)}
 
 
@@ -271,7 +280,7 @@ def _unjudged(each: _Both) -> Judgement:
 def _shift(
     differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_Both], unchanged: bool, margin: float
 ) -> Shift:
-    shift, rounds = medians(differences, [base]), min(each.rounds for each in family)
+    shift, rounds = medians(differences, [base]), min(family[at].rounds for at in base)
     (change,) = judgements(shift, judge(shift, margin), [rounds], lost=False)
     return Shift(change, base.size, unchanged)
 

@@ -26,6 +26,10 @@ Floats = npt.NDArray[np.float64]
 #: How often an interval contains the true value.
 LEVEL = 0.95
 
+#: A cell's mean has an interval from so many rounds on. The quantile of two rounds is 12.7: their interval tells less
+#: than the two values.
+FEWEST_FOR_INTERVAL = 3
+
 #: A smaller standard deviation, on the log scale, is taken for this: clocks tell nanoseconds of seconds. Times that are
 #: equal to the last digit have a variance of 0 or of a rounding error, and moderation looks at its log.
 RESOLUTION = 1e-9
@@ -115,11 +119,14 @@ class Logs:
 def combine(centres: Sequence[float]) -> Estimate:
     """The geometric mean of one cell's centres (seconds per step, at least one), with its t interval.
 
-    exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df.
+    exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df. Fewer
+    than FEWEST_FOR_INTERVAL have no interval.
     """
     logs = [math.log(centre) for centre in centres]
     n = len(logs)
-    return Estimate.from_log(fmean(logs), n, student(n - 1) * math.sqrt(variance(logs) / n) if n > 1 else None)
+    if n < FEWEST_FOR_INTERVAL:
+        return Estimate.from_log(fmean(logs), n)
+    return Estimate.from_log(fmean(logs), n, student(n - 1) * math.sqrt(variance(logs) / n))
 
 
 def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> list[float]:

@@ -31,10 +31,10 @@ ALPHA = 0.05
 FEWEST_ROUNDS = 3
 LARGE = math.log(1.5)
 
-#: How often the number of rounds that is suggested would settle a difference as large as the one measured.
+#: The probability with which the number of rounds that is suggested settles a comparison.
 POWER = 0.8
 
-#: More rounds than these are not suggested: the difference lies at the margin.
+#: More rounds than these are not suggested.
 MOST_ROUNDS = 200
 
 
@@ -124,13 +124,27 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*each) for each in ends])
 
 
+def too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
+    """Return the words for fewer rounds than a verdict needs: `too few rounds (2 of 3) for a verdict`."""
+    return f"too few rounds ({rounds} of {needed}) for a verdict"
+
+
+def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Floats:
+    """Return the margin of each comparison, on the log scale: with less than `fewest` rounds LARGE, if that is more."""
+    return np.where(rounds < fewest, max(LARGE, margin), margin)
+
+
 def shown_alpha(comparisons: int) -> float:
     """One minus the level of the intervals that are shown of so many comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
 
-def judgements(logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool]) -> list[Judgement]:
+def judgements(
+    logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool], fewest: int = FEWEST_ROUNDS
+) -> list[Judgement]:
     """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of.
+
+    One of less than `fewest` has a verdict only where it is shown to be beyond its margin (`margins`).
 
     `lost`, of all or of each: a control that lies beyond the margin takes its verdict away, as what was measured beside
     it was called different from itself.
@@ -145,7 +159,7 @@ def judgements(logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | S
         [lost] * logs.mean.size if isinstance(lost, bool) else lost,
         strict=True,
     ):
-        few = count < FEWEST_ROUNDS and verdict not in (Verdict.FASTER, Verdict.SLOWER)
+        few = count < fewest and verdict not in (Verdict.FASTER, Verdict.SLOWER)
         withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
         ratio = Estimate.from_log(mean, count, half)
         made.append(Judgement(ratio, level, None if withheld else verdict, withheld))
@@ -191,28 +205,47 @@ def holm(p_values: Floats) -> Floats:
     return result
 
 
+def chance_to_settle(
+    logs: Logs, rounds: Floats, alpha: float | Floats, margin: float | Floats, bias: float | Floats = 0.0
+) -> Floats:
+    """Return the probability that each comparison is settled after `rounds` in all, more than it has.
+
+    `rounds` has the shape (m,) of the comparisons, or (k, 1) for k numbers at once; the result (m,) or (k, m). `alpha`
+    is the level at which each is judged then; `margin` and `bias` are those of `judge`.
+
+    A predictive distribution (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical trials:
+    conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior the true difference is
+    `mean` + t · s/√n with the `freedom` of the variance, and the further rounds scatter around it by s. The mean of N
+    rounds, n of which are known, is then `mean` + t · s·√(1/n - 1/N): the spread of the true difference less what N
+    rounds leave open. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of
+    freedom for each round; docs/simulation.md shows that this is right to some points with moderated variances.
+    """
+    from scipy.special import stdtr
+
+    half = half_widths_after(logs, rounds, alpha) + bias
+    scale = np.sqrt(logs.variance * (1.0 / logs.rounds - 1.0 / rounds))
+
+    def below(end: Floats) -> Floats:
+        return np.asarray(stdtr(logs.freedom, (end - logs.mean) / scale))
+
+    beyond = below(-margin - half) + 1.0 - below(margin + half)
+    return np.asarray(beyond + np.maximum(below(margin - half) - below(half - margin), 0.0))
+
+
 def rounds_to_settle(
     logs: Logs, alpha: Floats, margin: float | Floats, bias: float | Floats = 0.0
-) -> npt.NDArray[np.int64]:
-    """How many rounds in all would settle each comparison in four of five runs, if it is as measured; shape (m,).
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return how many rounds in all settle each comparison with a probability of POWER or more, and that probability.
 
-    The smallest n with (t(1 - alpha/2) + t(power)) · s / √n < ||mean| - margin| - bias, both quantiles of n - 1
-    degrees of freedom and what moderation lent: no number of rounds takes the bias away. A difference within the
-    margin can leave it on both sides, so half of the failures may fall on each. 0 where the mean, less the bias, is
-    within a standard error of the margin, or n over 200.
+    The fewest above those it has. Where MOST_ROUNDS are not enough, these, with their lower probability. Both have the
+    shape (m,). `alpha`, of each comparison, is the level at which it is judged then (`holm` gives that of today).
     """
-    from scipy.special import stdtrit
-
-    lent = logs.freedom - (logs.rounds - 1.0)
-    distance = np.abs(np.abs(logs.mean) - margin) - bias
-    candidates = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
-    freedom = candidates - 1.0 + lent
-    power = np.where(np.abs(logs.mean) > margin, POWER, 0.5 + POWER / 2.0)
-    needed = stdtrit(freedom, 1.0 - alpha / 2.0) + stdtrit(freedom, power)
-    enough = (needed * np.sqrt(logs.variance / candidates) < distance) & (distance > logs.error)
-    found = np.where(enough.any(axis=0), candidates[enough.argmax(axis=0), 0], 0.0)
-    # what is unclear now needs at least one more
-    return np.where(found > 0.0, np.maximum(found, logs.rounds + 1.0), 0.0).astype(np.int64)
+    totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
+    chances = chance_to_settle(logs, np.maximum(totals, logs.rounds + 1.0), alpha, margin, bias)
+    chances = np.where(totals > logs.rounds, chances, 0.0)
+    enough = chances >= POWER
+    at = np.where(enough.any(axis=0), enough.argmax(axis=0), totals.size - 1)
+    return totals[at, 0].astype(np.int64), chances[at, np.arange(at.size)]
 
 
 def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floats:

@@ -8,7 +8,7 @@ from harness.analysis.conditions import Aspect, Difference
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, shown_alpha
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import format, names
@@ -17,7 +17,7 @@ from harness.report.comparisons import tally
 from harness.report.format import Unit
 from harness.report.sections import measured
 from harness.report.sections.answer import control
-from harness.report.sections.scenarios import at_equal_steps
+from harness.report.sections.scenarios import at_equal_steps, levels
 from harness.report.sentences import capital, listed, remarks
 
 #: The version of `--json`.
@@ -118,11 +118,13 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
         yield Text(
             f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
             f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % "
-            f"(Holm){separately}. The intervals are at {format.level(1.0 - shown_alpha(judged))}, so that all of them "
-            "together hold the true ratios with 95 %.",
+            f"(Holm){separately}.",
             True,
             where=REPORT,
         )
+    shown = [each.change for each in changes.cells if each.change.ratio.interval]
+    if shown:
+        yield Text(levels(shown, FEWEST_ROUNDS), True, where=REPORT)
 
 
 def columns(
@@ -160,11 +162,10 @@ def remark(changes: Changes, each: CellChange) -> str:
     change, corrected = each.change, each.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
-    few = f"too few rounds in a run ({change.ratio.rounds} of {FEWEST_ROUNDS})"
     return remarks(
         [
             "work not checked" if each.work.work == "not checked" else each.work.reason,
-            few if change.withheld is Withheld.FEW_ROUNDS else "",
+            too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
             at_equal_steps(each.steps, change.withheld),
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Finding
-from harness.analysis.comparisons import Compared
+from harness.analysis.comparisons import Compared, Settling
+from harness.analysis.lookup import Lookup
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
-from harness.model.scenario import STEP, Comparison
+from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld, too_few
+from harness.model.scenario import STEP, Cell, Comparison
 from harness.report import format, names
 
 #: What stands in place of a verdict.
@@ -89,4 +90,13 @@ def why_withheld(findings: Sequence[Finding]) -> str:
             "--clock cpu"
         )
     rounds = max(each.compared.estimate.rounds for each in findings)
-    return f"too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict" if rounds < FEWEST_ROUNDS else "no verdict"
+    return too_few(rounds) if rounds < FEWEST_ROUNDS else "no verdict"
+
+
+def settled(found: Lookup, cell: Cell, settling: Settling | None) -> str:
+    """What settles an unclear comparison of a cell: how many rounds in all, or the probability that MOST_ROUNDS do."""
+    if settling is None:
+        return ""
+    if settling.is_likely:
+        return f"{found.rounds_of(cell) + settling.rounds} rounds in all would probably settle it"
+    return f"{MOST_ROUNDS} rounds settle it with {format.chance(settling.probability)}"

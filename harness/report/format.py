@@ -22,6 +22,9 @@ UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
 
+# a percentage of a ratio from this on is shown as a range
+_RANGE_FROM = 50.0
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -109,9 +112,13 @@ def time(estimate: Estimate, unit: Unit) -> str:
 
 
 def gain(ratio: Estimate) -> str:
-    """A ratio as the source's percentage, signed, with the interval: `+176 ± 8 %`, `-3.1 % (-9.0 to +2.7)`."""
+    """A ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
+
+    From 50 % on as a range: percentages of a ratio are not symmetric.
+    """
+    value = percent(ratio.value)
     interval = ratio.interval and Interval(percent(ratio.interval.low), percent(ratio.interval.high))
-    return _spread(percent(ratio.value), interval, _percent_decimals, _signed, " %")
+    return _spread(value, interval, _percent_decimals, _signed, " %", is_range=abs(value) >= _RANGE_FROM)
 
 
 def from_itself(ratio: Estimate) -> str:
@@ -208,6 +215,12 @@ def level(sure: float) -> str:
     return f"{_trimmed(_fixed(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
+def chance(probability: float) -> str:
+    """A probability to a digit, rounded down: `probability 0.7`; `a probability below 0.1`."""
+    tenths = math.floor(10.0 * probability + 1e-9)
+    return f"probability {tenths / 10.0:.1f}" if tenths else "a probability below 0.1"
+
+
 def apart(logs: float) -> str:
     """A distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
     return share(math.exp(min(logs, 700.0)) - 1.0)
@@ -243,11 +256,14 @@ def _spread(
     decimals: Callable[[float], int],
     text: Callable[[float], str],
     suffix: str = "",
+    *,
+    is_range: bool = False,
 ) -> str:
     if interval is None:
         return f"{text(value)}{suffix}"
     above, below = interval.high - value, value - interval.low
-    if not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12:
+    is_lopsided = not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12
+    if is_range or is_lopsided:
         return f"{text(value)}{suffix} ({text(interval.low)} to {text(interval.high)})"
     return f"{text(value)} ± {_half(max(above, below), decimals(value))}{suffix}"
 

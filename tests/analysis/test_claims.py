@@ -69,7 +69,7 @@ def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim
 def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
     assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is Outcome.CONFIRMED
     at = one({WORSE: 0.015, BETTER: 0.01}, count=2).at
-    assert (at.outcome, at.why) == (Outcome.UNCLEAR, "too few rounds (2 of 3)")
+    assert (at.outcome, at.why) == (Outcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
 
 
 def test_what_cannot_run_says_why() -> None:
@@ -307,7 +307,7 @@ def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
         "40 calls are too few to show 1,000 bytes a call",
     )
     (result,) = results(leaking(5000.0, count=1), [LEAK])
-    assert (result.at.outcome, result.at.why) == (Outcome.UNCLEAR, "too few rounds (1 of 3)")
+    assert (result.at.outcome, result.at.why) == (Outcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
     (result,) = results(rounds({WORSE: 0.01}), [LEAK])
     assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "memory was not read in tf2.0")
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +12,9 @@ from harness.analysis.comparisons import Settling, compare, compare_growth, half
 from harness.analysis.lookup import lookup
 from harness.analysis.moderation import FEWEST, residual
 from harness.analysis.quantities import PIECE
-from harness.analysis.statistics import log_ratios, student, variance
+from harness.analysis.statistics import Logs, log_ratios, student, variance
 from harness.analysis.tables import layouts
-from harness.analysis.verdicts import Verdict, Withheld
+from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, rounds_to_settle
 from harness.analysis.work import Work
 from harness.model.launch import Role, Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
@@ -179,17 +180,29 @@ def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
     assert [each.withheld for each in found] == [None, few, few, control]
 
 
-def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_would_settle_it():
-    (found,) = family(around(math.log(1.03) + 0.01, 0.02)).compared()
+def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_which_probability():
+    one = family(around(math.log(1.03) + 0.03, 0.03))
+    (found,) = one.compared()
     assert found.verdict is UNCLEAR
-    # with s² = 0.02² and that mean, (t(n - 1) + t of 80 %) · s / √n < 0.01 first at n = 34
-    half = student(33) * 0.02 / math.sqrt(34.0)
-    assert found.settling == Settling(29, 29 * SECONDS_PER_ROUND, pytest.approx(half))
+    more = found.settling.rounds
+    known = Logs(*(np.array([value]) for value in (math.log(1.03) + 0.03, 0.03**2, 5.0, 4.0)))
+    (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), math.log(1.03))
+    half = student(total - 1.0) * 0.03 / math.sqrt(total)
+    assert found.settling == Settling(total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance))
+    assert found.settling.is_likely
 
 
-def test_at_the_margin_nothing_settles_it_and_a_verdict_needs_no_settling():
+def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
+    unclear = around(math.log(1.03) + 0.03, 0.03)
+    alone, *_ = family(unclear).compared()
+    with_four, *_ = family(unclear, FAR[:4]).compared()
+    assert alone.settling.seconds == alone.settling.rounds * SECONDS_PER_ROUND
+    assert with_four.settling.seconds == (2 * with_four.settling.rounds + 1) * SECONDS_PER_ROUND
+
+
+def test_at_the_margin_200_rounds_have_a_probability_and_a_verdict_needs_no_settling():
     at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
-    assert (at.verdict, at.settling) == (UNCLEAR, None)
+    assert (at.verdict, at.settling.rounds, at.settling.is_likely) == (UNCLEAR, MOST_ROUNDS - 5, False)
     assert clear.settling is None
 
 

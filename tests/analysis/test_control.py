@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.control import Control, control
+from harness.analysis.control import Control, control, with_control_apart
+from harness.analysis.moderation import Scatter
 from harness.analysis.statistics import Estimate, Interval, student
 from harness.model.launch import Role, Status
 from tests.analysis.paired import controls
@@ -97,7 +98,7 @@ def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
 
 def test_launches_that_all_agree_have_an_interval_without_a_width():
     found = control([*controls([0.0] * 5, of=ONE), *controls([0.0] * 5, of=OTHER)])
-    assert found.estimate.interval == Interval(1.0, 1.0)
+    assert found.estimate.interval == Interval(pytest.approx(1.0), pytest.approx(1.0))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,55 @@ def test_launches_that_all_agree_have_an_interval_without_a_width():
 def test_whether_all_of_it_lies_beyond_the_margin(low, high, beyond):
     found = ranging(low, high)
     assert found.beyond(MARGIN) is beyond
+
+
+def group_of(logs, others):
+    """A group's launches and scatter: a control cell with these differences by round, and cells of these logs."""
+    made = [each for number, log in enumerate(logs, 1) for each in (launch(ONE, 0.01, number), second(log, number))]
+    made += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
+    numbers = {cell: [each for each in made if each.cell == cell] for cell in (ONE, OTHER)}
+    every = [each for cell in numbers for each in numbers[cell]]
+    scatter = Scatter(
+        [each.cell for each in every], [each.round for each in every], [math.log(each.centre) for each in every], {}
+    )
+    return made, with_control_apart(scatter, numbers)
+
+
+def second(log, number):
+    return launch(ONE, 0.01 * math.exp(log), number, role=Role.CONTROL)
+
+
+def test_the_groups_other_cells_lend_it_what_they_scatter_by():
+    made, scatter = group_of([0.01, -0.01], [0.0, 0.02])
+    alone, moderated = control(made), control(made, {made[0].group: scatter})
+    # residuals of three cells and two rounds: 0.0004 with two degrees, one of them the pair's own; and so one is lent
+    left = scatter.between(ONE, (ONE, Role.CONTROL))
+    assert left.freedom == 2.0
+    variance = 2.0 * (left.variance + 0.0002 / 2.0) / 2.0
+    half = student(2) * math.sqrt(variance / 2.0)
+    assert logs(moderated.estimate) == pytest.approx([0.0, -half, half])
+    assert moderated.estimate.interval.high < alone.estimate.interval.high
+
+
+def test_what_the_two_launches_differ_by_is_not_in_what_they_scatter_by():
+    narrow, wide = (
+        control(made, {made[0].group: scatter}).estimate.interval
+        for made, scatter in (group_of([at + 0.01, at - 0.01], [0.0, 0.02]) for at in (0.0, 0.2))
+    )
+    assert wide.high / wide.low == pytest.approx(narrow.high / narrow.low)
+
+
+def test_the_least_bias_is_the_margin_and_half_of_the_interval():
+    found = ranging(-0.04, 0.02)
+    assert found.least_bias(MARGIN) == pytest.approx(MARGIN + 0.03)
+    assert not ranging(MARGIN - 0.001, MARGIN + 0.059).beyond(MARGIN)
+    assert ranging(MARGIN + 0.001, MARGIN + 0.061).beyond(MARGIN)
+
+
+@pytest.mark.parametrize(("half", "is_check"), [(0.065, True), (0.067, False)])
+def test_a_control_that_could_not_show_a_tenth_is_no_check(half, is_check):
+    assert ranging(-half, half).is_check(MARGIN) is is_check
+    assert not Control(Estimate(1.0, 1), 1).is_check(MARGIN)
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8))

@@ -99,6 +99,15 @@ def test_fewer_than_four_rounds_in_either_run_have_no_verdict(rounds, has_interv
         assert (found.shift, found.deciding) == (None, [])
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.03, Verdict.SLOWER), (0.014, None)])
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_two_rounds_have_a_verdict_beyond_one_and_a_half_times_as_in_a_run(rounds, seconds, verdict):
+    found = compared(first(count=rounds), second(dict.fromkeys(CELLS, seconds), count=rounds))
+    assert {each.change.verdict for each in found.cells} == {verdict}
+    assert {each.change.withheld for each in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
+    assert found.shift is None
+
+
 def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
     one, other = with_fingerprints(first(), parameters=1), with_fingerprints(second(), parameters=2)
     found = compared(one, other)

@@ -10,6 +10,7 @@ from bench.simulation import growth, others, sharing, trends
 from bench.simulation.bisection import End, Searched, search
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome
+from bench.simulation.settling import settled_share, suggestions
 from harness.analysis.quantities import PIECE, slope
 
 TABLES = 150
@@ -83,8 +84,15 @@ def test_a_tenth_is_found_among_32_comparisons_in_five_rounds_after_the_control(
     assert found.lost == 0.0
 
 
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("rounds", [2, 5])
+def test_the_controls_interval_holds_the_truth(groups, rounds):
+    found = controls(Table(groups, 4, 0.025, drift=Drift.LINEAR), rounds, 3 * TABLES, [0.0], seed=7)
+    assert 0.93 - SLACK / 2.0 <= found.coverage <= 0.99
+
+
 def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
-    equal, slower = controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7)
+    equal, slower = controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
     assert equal <= 0.05
     assert slower > 0.8
 
@@ -121,6 +129,22 @@ def test_cells_in_two_modes_seldom_look_certain_among_many():
     equal, *at_the_edge = outcome(kind, 3, TABLES, seed=23, effects=(0.0, MARGIN, -MARGIN)).said
     # with four degrees throughout: 33 % of the tables
     assert max(equal.any_different, *(each.any_different for each in at_the_edge)) <= 0.05 + SLACK
+
+
+def test_the_least_bias_that_a_control_could_have_shown_is_shown_in_half_of_the_runs():
+    kind = Table(1, 4, 0.02)
+    least = controls(kind, 3, TABLES, [0.0], seed=8).least
+    (shown,) = controls(kind, 3, 2 * TABLES, [least], seed=9).lost
+    assert shown == pytest.approx(0.5, abs=0.12)
+
+
+@pytest.mark.parametrize(("comparisons", "rounds", "tables"), [(1, 3, 250), (13, 5, 30)])
+def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_continued(comparisons, rounds, tables):
+    found = suggestions(Table(1, comparisons, 0.03), rounds, tables, within=math.log(1.12), seed=5)
+    numbers, others = [each for each in found if each.is_number], [each for each in found if not each.is_number]
+    assert 0.75 <= settled_share(numbers) <= 0.87
+    if len(others) > 50:
+        assert settled_share(others) == pytest.approx(np.mean([each.probability for each in others]), abs=0.12)
 
 
 def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_truth():

@@ -53,8 +53,9 @@ def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale
     assert estimate.interval.high == pytest.approx(0.02 * math.exp(half), rel=1e-6)
 
 
-def test_one_launch_has_no_interval():
-    assert combine([0.01]).interval is None
+@pytest.mark.parametrize("centres", [[0.01], [0.01, 0.02]])
+def test_one_launch_and_two_have_no_interval(centres):
+    assert combine(centres).interval is None
 
 
 def test_only_rounds_that_have_both_are_paired():
@@ -66,8 +67,8 @@ def test_rounds_are_paired_by_number_whatever_their_order():
     assert log_ratios({2: 0.04, 1: 0.02}, {1: 0.01, 2: 0.01}) == pytest.approx([math.log(2.0), math.log(4.0)])
 
 
-def test_two_rounds_that_are_worlds_apart_have_a_finite_interval():
-    assert math.isfinite(combine([1e-9, 1e9]).interval.high)
+def test_rounds_that_are_worlds_apart_have_a_finite_interval():
+    assert math.isfinite(combine([1e-300, 1.0, 1e300]).interval.high)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6))
@@ -121,7 +122,7 @@ def test_the_percentage_is_the_sources(time_ratio, expected):
 def test_a_unit_scales_the_number_and_its_interval(values, scale):
     before, after = combine(values), combine([value * scale for value in values])
     assert after.value == pytest.approx(before.value * scale)
-    if before.interval.high < 1e100:
+    if before.interval and before.interval.high < 1e100:
         assert after.interval.high == pytest.approx(before.interval.high * scale, rel=1e-6)
 
 

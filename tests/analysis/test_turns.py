@@ -78,7 +78,7 @@ def test_a_verdict_nearer_to_the_margin_than_the_bias_is_withheld_and_one_beyond
     near, far = {**TIMES, NEW: 0.0112}, {**TIMES, NEW: 0.02}
     assert compared(near)[NEW, OLD].verdict is Verdict.SLOWER
     withheld = compared(near, alone={NEW: 1.1})[NEW, OLD]
-    assert (withheld.verdict, withheld.settling) == (Verdict.UNCLEAR, None)
+    assert (withheld.verdict, withheld.settling.is_likely) == (Verdict.UNCLEAR, False)
     assert compared(far, alone={NEW: 1.1})[NEW, OLD].verdict is Verdict.SLOWER
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.special import stdtr
 
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths, student
@@ -15,7 +16,9 @@ from harness.analysis.verdicts import (
     FEWEST_ROUNDS,
     LARGE,
     MOST_ROUNDS,
+    POWER,
     Verdict,
+    chance_to_settle,
     half_widths_after,
     holm,
     judge,
@@ -104,7 +107,7 @@ def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
     assert holm(np.array([0.9])).tolist() == [ALPHA]
     assert holm(np.empty(0)).size == 0
     assert judge(logs([]), MARGIN).verdicts == []
-    assert rounds_to_settle(logs([]), np.empty(0), MARGIN).size == 0
+    assert [each.size for each in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
 @given(p_values)
@@ -194,9 +197,9 @@ def test_a_bias_counts_for_its_own_comparison():
 
 def test_no_number_of_rounds_takes_a_bias_away():
     family = logs([0.1, 0.1], deviation=0.08)
-    plain, biased = rounds_to_settle(family, np.array([0.05, 0.05]), MARGIN, np.array([0.0, 0.1])).tolist()
-    assert plain > 0
-    assert biased == 0
+    (plain, biased), chances = rounds_to_settle(family, np.array([0.05, 0.05]), MARGIN, np.array([0.0, 0.1]))
+    assert (plain < MOST_ROUNDS, chances[0] >= POWER) == (True, True)
+    assert (biased, chances[1] < 0.5) == (MOST_ROUNDS, True)
 
 
 @given(families(), st.floats(0.001, 0.5))
@@ -223,48 +226,47 @@ def test_a_table_at_the_margin_holds_a_wrong_verdict_at_most_once_in_twenty(roun
 
 @settings(max_examples=40)
 @given(families())
-def test_the_rounds_that_settle_leave_room_for_four_of_five_means_and_one_fewer_does_not(family):
+def test_one_round_fewer_than_suggested_is_less_likely_to_settle_it_than_power(family):
     alpha = np.full(family.mean.size, ALPHA / family.mean.size)
-    needed = rounds_to_settle(family, alpha, MARGIN)
-    distance = np.abs(np.abs(family.mean) - MARGIN)
-    # an interval of 60 % has a fifth of all means on either side of it, one of 80 % a tenth
-    fails = np.where(np.abs(family.mean) > MARGIN, 0.4, 0.2)
-
-    def room(rounds):
-        freedom = family.freedom - family.rounds + rounds
-        then = Logs(family.mean, family.variance, rounds.astype(float), freedom)
-        return half_widths(then, alpha) + half_widths(then, fails) < distance
-
-    unclear = half_widths(family, alpha) >= distance
-    told, near = unclear & (needed > 0), distance <= family.error
-    assert (needed[told] > family.rounds[told]).all()
-    assert room(np.maximum(needed, 2))[told].all()
-    assert not room(np.maximum(needed - 1, 2))[told].any()
-    assert not told[near].any()
-    assert not room(np.full(needed.shape, MOST_ROUNDS))[unclear & (needed == 0) & ~near].any()
+    totals, chances = rounds_to_settle(family, alpha, MARGIN)
+    assert ((chances >= 0.0) & (chances <= 1.0 + 1e-9)).all()
+    assert ((totals > family.rounds) & (totals <= MOST_ROUNDS)).all()
+    assert (totals[chances < POWER] == MOST_ROUNDS).all()
+    one_fewer = chance_to_settle(family, np.maximum(totals - 1.0, family.rounds + 0.5), alpha, MARGIN)
+    assert (one_fewer[totals - 1.0 > family.rounds] < POWER).all()
 
 
-@pytest.mark.parametrize(
-    ("mean", "rounds"),
-    [
-        # (t(n - 1) + t of 80 %) · 0.05 / √n < 0.03: n = 24 gives 0.0299, n = 23 gives 0.0306
-        (MARGIN + 0.03, 24),
-        (-MARGIN - 0.03, 24),
-        # with t of 90 %, < log 1.03: n = 33 gives 0.0291, n = 32 gives 0.0296
-        (0.0, 33),
-    ],
-)
-def test_rounds_that_settle_by_hand(mean, rounds):
-    assert rounds_to_settle(logs([mean], deviation=0.05), np.array([0.05]), MARGIN).tolist() == [rounds]
+def test_the_probability_of_a_difference_by_hand():
+    # five rounds, 20 in all: half a width of t(19) · 0.05 / √20, and a mean that moves by 0.05 · √(1/5 - 1/20)
+    half, scale = student(19) * 0.05 / math.sqrt(20.0), 0.05 * math.sqrt(0.15)
+    chance = chance_to_settle(logs([0.2], deviation=0.05), np.array([20.0]), np.array([0.05]), MARGIN)
+    assert chance == pytest.approx(stdtr(4.0, (0.2 - MARGIN - half) / scale), abs=1e-3)
 
 
-@pytest.mark.parametrize(("mean", "rounds"), [(MARGIN + 0.03, 24), (0.0, 33)])
-def test_so_many_rounds_settle_it_in_four_of_five_runs(mean, rounds):
-    seen = np.random.default_rng(5).normal(mean, 0.05, (4000, rounds))
-    runs = Logs.measured(seen.mean(axis=1), seen.var(axis=1, ddof=1), np.full(4000, float(rounds)))
-    half, off = half_widths(runs, 0.05), np.abs(runs.mean)
-    settled = off - half > MARGIN if mean else off + half < MARGIN
-    assert settled.mean() == pytest.approx(0.8, abs=0.03)
+def test_the_probability_of_the_same_and_of_a_difference_add_up():
+    family, rounds, alpha = logs([0.0], deviation=0.02), np.array([20.0]), np.array([0.05])
+    half, scale = student(19) * 0.02 / math.sqrt(20.0), 0.02 * math.sqrt(0.15)
+    same = 1.0 - 2.0 * stdtr(4.0, (half - MARGIN) / scale)
+    different = 2.0 * stdtr(4.0, (-half - MARGIN) / scale)
+    assert chance_to_settle(family, rounds, alpha, MARGIN) == pytest.approx(same + different)
+
+
+def test_a_difference_measured_at_the_margin_is_settled_where_the_true_one_is_elsewhere():
+    (rounds,), (chance,) = rounds_to_settle(logs([MARGIN], deviation=0.05), np.array([0.05]), MARGIN)
+    assert (rounds, 0.5 < chance < POWER) == (MOST_ROUNDS, True)
+
+
+@pytest.mark.parametrize("mean", [MARGIN + 0.02, -MARGIN - 0.02, 0.005])
+def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow(mean):
+    draw, runs, known = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
+    known = Logs(known.mean, known.variance, known.rounds, known.freedom + 60.0)
+    (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), MARGIN)
+    truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(known.freedom, runs)
+    further = draw.normal(truths, 0.02 / math.sqrt(total - 5.0))
+    means = np.abs((5.0 * mean + (total - 5.0) * further) / total)
+    half = student(total + 59.0) * 0.02 / math.sqrt(total)
+    assert chance >= POWER
+    assert ((means - half > MARGIN) | (means + half < MARGIN)).mean() == pytest.approx(chance, abs=0.03)
 
 
 def test_the_width_after_more_rounds_by_hand():
@@ -281,21 +283,14 @@ def test_the_width_after_no_more_rounds_is_todays_and_falls_with_more(family, al
 
 
 def test_what_moderation_lent_is_lent_to_more_rounds_too():
-    own = logs([MARGIN + 0.03], deviation=0.05)
+    own = logs([MARGIN + 0.06], deviation=0.05)
     lent = Logs(own.mean, own.variance, own.rounds, own.freedom + 100.0)
-    assert rounds_to_settle(lent, np.array([0.05]), MARGIN) < rounds_to_settle(own, np.array([0.05]), MARGIN)
+    assert rounds_to_settle(lent, np.array([0.05]), MARGIN)[0] < rounds_to_settle(own, np.array([0.05]), MARGIN)[0]
 
 
-@pytest.mark.parametrize(("beside", "told"), [(0.0, False), (0.99, False), (1.01, True), (-0.99, False), (-1.01, True)])
-def test_within_a_standard_error_of_the_margin_no_number_of_rounds_is_told(beside, told):
-    mean = MARGIN + beside * 0.01 / math.sqrt(5.0)
-    assert (rounds_to_settle(logs([mean, -mean]), np.full(2, 0.05), MARGIN) > 0).tolist() == [told] * 2
-
-
-def test_more_than_two_hundred_rounds_are_not_told():
-    # (1.97 + 0.84) · 0.2 / √n < 0.04: some 198; < 0.039: some 208
-    found = rounds_to_settle(logs([MARGIN + 0.04, MARGIN + 0.039], 0.2, rounds=60.0), np.full(2, 0.05), MARGIN)
-    assert (190 < found[0] <= MOST_ROUNDS, found[1]) == (True, 0)
+def test_a_stricter_level_asks_for_more_rounds():
+    strict, plain = rounds_to_settle(logs([0.07, 0.07], deviation=0.03), np.array([0.005, 0.05]), MARGIN)[0]
+    assert strict > plain
 
 
 @pytest.mark.parametrize(
@@ -335,7 +330,7 @@ def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean, rounds, s
     judged = judge(family, MARGIN)
     assert np.isfinite(judged.half).all()
     assert len(judged.verdicts) == variances.size
-    assert (rounds_to_settle(family, judged.alpha, MARGIN) >= 0).all()
+    assert (rounds_to_settle(family, judged.alpha, MARGIN)[0] > rounds).all()
 
 
 @pytest.mark.parametrize("without", [1, 8, 13])

@@ -86,7 +86,7 @@ def test_of_few_cells_no_shift_is_told():
     assert "without the shift" not in lines(*few)[1]
 
 
-@pytest.mark.parametrize(("count", "said"), [(3, "too few rounds in a run (3 of 4)"), (5, "work not checked")])
+@pytest.mark.parametrize(("count", "said"), [(3, "too few rounds (3 of 4) for a verdict"), (5, "work not checked")])
 def test_a_line_says_what_its_verdict_rests_on(count, said):
     assert said in lines(first(count=count), second())[0]["tf1.14, a"][-1]
 

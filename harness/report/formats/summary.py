@@ -56,7 +56,10 @@ def _compared(results: Results) -> Iterator[Block]:
         more = len(shown) - COMPARISONS
         if more > 0:
             yield Text(f"{counted(more, 'more such comparison')} in the report.")
-        yield Text(f"Ratios are the {time} of the first over the {time} of the second; verdicts describe the first.")
+        yield Text(
+            f"Ratios are the {time} of the first over the {time} of the second; verdicts describe the first. All "
+            "intervals of one table in the report hold together with 95 %."
+        )
     if results.statements and results.tables:
         yield Text(statements.counts(results.statements))
 

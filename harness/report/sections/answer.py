@@ -1,22 +1,26 @@
 """What somebody asked, answered in a few sentences, and what a reader must know to believe them."""
 
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis.answers import Answer, Finding
+from harness.analysis.claims import Outcome
+from harness.analysis.comparisons import Settling
 from harness.analysis.cover import Box, cover
+from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, REPORT, Section, Text
-from harness.report.comparisons import NO_VERDICT, why_withheld
+from harness.report.blocks import EVERYWHERE, REPORT, Block, Code, Section, Text
+from harness.report.comparisons import NO_VERDICT, lines, why_withheld
 from harness.report.sections import claims, course, machines, on_device, scripts, settings, statements, turns
 from harness.report.sentences import changed_packages, environments, in_clock, moved
 
@@ -42,6 +46,7 @@ def sections(results: Results) -> Iterator[Section]:
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
+    blocks += settle(results)
     beside = [
         *machines.told(results, lambda each: [conditions(each)]),
         *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
@@ -166,7 +171,7 @@ def _interval(findings: Sequence[Finding]) -> str:
     (found,) = findings
     is_turned = found.verdict is Verdict.FASTER or (isinstance(found.ratio, Difference) and found.ratio.value < 0.0)
     ratio = found.ratio.inverse if is_turned else found.ratio
-    return f" ({format.level(found.compared.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
+    return f" ({format.between(ratio.interval)})" if ratio.interval else ""
 
 
 def _most(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -286,6 +291,60 @@ def no_answer(results: Results) -> str:
     return f"{told} {statements.counts(results.statements)}" if results.statements else told
 
 
+def settle(results: Results) -> Iterator[Block]:
+    """What settles the unclear comparisons, or claims: how many rounds, how long the run takes for them, the command.
+
+    The rounds are those that settle half of the ones that any number is likely to settle; remarks have each one's.
+    """
+    every, noun = (_claimed(results), "claim") if results.claims else (_compared(results), "comparison")
+    unclear = [(found, cell, settling) for found, cell, settling in every if settling]
+    if not unclear:
+        return
+    told = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
+    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in unclear if each.is_likely)
+    if not totals:
+        ends = sorted(each.probability for *_, each in unclear)
+        least, most = (format.chance(end) for end in (ends[0], ends[-1]))
+        chances = least if least == most else f"{least} to {most.removeprefix('probability ')}"
+        each = "it" if len(unclear) == 1 else "each"
+        yield Text(f"{told}: {MOST_ROUNDS} rounds settle {each} with {chances}.", where=REPORT)
+        return
+    rounds = totals[(len(totals) - 1) // 2]
+    enough = sum(each <= rounds for each in totals)
+    which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
+    found, cell, _ = unclear[0]
+    seconds = found.seconds_for(cell, rounds - found.rounds_of(cell))
+    took = f", in about {format.duration(seconds)} more for the whole run" if seconds else ""
+    told = f"{told}: {rounds} rounds in all settle {which} with a probability of {format.share(POWER)} or more{took}"
+    if results.machines:
+        # what was merged cannot be continued
+        yield Text(f"{told}.", where=REPORT)
+        return
+    yield Text(f"{told}:", where=REPORT)
+    folder = results.run.shown_folder
+    yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
+
+
+def _compared(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
+    """The comparisons, each once, as two columns may show the same one; with what settles it where it is unclear."""
+    found = {
+        (table.quantity, line.compared.cell, line.compared.other): line.compared
+        for table in results.all_tables
+        for line in lines(table)
+    }
+    return [(results.found_of(of), cell, each.settling) for (of, cell, _), each in found.items()]
+
+
+def _claimed(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
+    """The same of claims, in each place in which something was measured."""
+    return [
+        (results.found_of(each.claim.of), place.worse, place.settling if place.outcome is Outcome.UNCLEAR else None)
+        for each in results.claims
+        for place in each.places
+        if place.estimate
+    ]
+
+
 _OLDER = " This run was made when verdicts had other rules, and is judged by today's."
 
 
@@ -303,25 +362,25 @@ def conditions(results: Results) -> str:
 
 
 def control(results: Results, margin: float | None = None) -> str:
-    """What the A/A control shows: whether this run calls two identical cells different.
+    """What the A/A control shows: whether this run calls two identical cells different, and what it could have shown.
 
     `margin` is a share, the run's own unless it is given.
     """
     found, margin = results.control, results.run.plan.margin if margin is None else margin
     if found is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
-    apart, groups = (
-        f"{format.from_itself(found.estimate)}{in_clock(results.run.plan.clock)}",
-        counted(found.groups, "group"),
-    )
-    told = f"A/A control: two identical cells differed by {apart}, over {groups}"
-    if found.estimate.interval is None:
-        return f"{told}, with too few rounds for an interval."
-    if found.beyond(math.log1p(margin)):
+    logs = math.log1p(margin)
+    differed = f"two identical cells differed by {format.from_itself(found.estimate)}"
+    told = f"A/A control: {differed}{in_clock(results.run.plan.clock)}, over {counted(found.groups, 'group')}"
+    if found.beyond(logs):
         return (
             f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "quieter machine (harness doctor says what disturbs it), and with more rounds."
         )
+    if found.estimate.interval is None or not found.is_check(logs):
+        return f"{told}: too few rounds to check for a bias."
+    least = format.share(float(f"{math.expm1(found.least_bias(logs)):.2g}"))
+    could = f"This run could have shown a bias of {least} or more."
     if 1.0 in found.estimate.interval:
-        return f"{told}: no difference is shown."
-    return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}."
+        return f"{told}: no difference is shown. {could}"
+    return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.analysis.verdicts import too_few
 from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
@@ -13,7 +13,7 @@ from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
-from harness.report.sentences import headed, in_clock, pythons, remarks
+from harness.report.sentences import capital, headed, in_clock, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3
@@ -48,7 +48,7 @@ def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
 def sentence(made: Attribution, plan: Plan) -> str:
     """The changes that make a difference, and two that depend on each other."""
     if not made.judged:
-        return f"Too few rounds ({made.rounds} of {FEWEST_ROUNDS}) for verdicts on these effects."
+        return f"{capital(too_few(made.rounds))} on these effects."
     if not _has_verdicts(made):
         return "No verdicts on these effects: two identical cells differed by more than the margin."
     leading, on = made.leading, made.depending

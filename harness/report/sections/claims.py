@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.analysis.claims import ClaimResult, Outcome, Place
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
-from harness.analysis.verdicts import MOST_ROUNDS, Verdict
+from harness.analysis.verdicts import Verdict
 from harness.model.launch import Clock
 from harness.model.scenario import STEP, Cell, Claim
 from harness.model.texts import counted
@@ -15,6 +15,7 @@ from harness.report import format, names
 from harness.report.blocks import (
     EVERYWHERE,
     FILES,
+    REPORT,
     Block,
     Column,
     Entry,
@@ -26,6 +27,7 @@ from harness.report.blocks import (
     Words,
     tabulate,
 )
+from harness.report.comparisons import settled
 from harness.report.sections import scenarios
 from harness.report.sentences import capital, pythons
 
@@ -61,6 +63,9 @@ def head(results: Results) -> Iterator[Block]:
         yield Text(counts(found), where=EVERYWHERE)
     if found:
         yield Items([sentence(results, each) for each in found[:SENTENCES]], where=EVERYWHERE)
+    told = list(dict.fromkeys(format.level(each.level) for of in found for each in of.places if _interval(each)))
+    if told:
+        yield Text(f"The intervals in brackets are at {' and '.join(told)}. {_TOGETHER}", True, where=REPORT)
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -97,6 +102,7 @@ def _columns(results: Results) -> list[Column[_Line]]:
     ]
 
 
+_TOGETHER = "Those of one scenario's claims about one quantity hold together with 95 %."
 _CLAIMED = "Claimed and measured: how many times as much the worse side takes as the other one, or what it takes."
 _OUTCOME = (
     "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: it is shown to be within "
@@ -142,7 +148,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
 
 
 def _told(results: Results, result: ClaimResult, place: Place) -> str:
-    """`in tf2.2, predict takes 12.3× (95 %: 11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
+    """`in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
 
@@ -166,7 +172,7 @@ def _told(results: Results, result: ClaimResult, place: Place) -> str:
     )
     told = f"{f'{where}, ' if where else ''}{said}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    unclear = _unclear(place, claim) if place.outcome is Outcome.UNCLEAR else place.why
+    unclear = _unclear(results, place, claim) if place.outcome is Outcome.UNCLEAR else place.why
     versions = pythons(place.compared.pythons) if place.compared else ""
     return "; ".join(filter(None, [told, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
 
@@ -177,22 +183,17 @@ def _elsewhere(place: Place) -> str:
     return f"{outcome}, {told}" if told else outcome
 
 
-def _unclear(place: Place, claim: Claim) -> str:
+def _unclear(results: Results, place: Place, claim: Claim) -> str:
     """Why there is no outcome, what would settle it, and that it is below what is claimed, where that is shown."""
     least = f"{claim.range[0]:,.10g}"
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
-    settled = place.why
-    if not settled and place.settling:
-        took = f" ({format.duration(place.settling.seconds)})" if place.settling.seconds else ""
-        settled = f"{counted(place.settling.rounds, 'more round')}{took} would probably settle it"
-    elif not settled:
-        settled = f"{MOST_ROUNDS} rounds would probably not settle it"
-    return "; ".join(filter(None, [below, settled]))
+    why = place.why or settled(results.found_of(claim.of), place.worse, place.settling)
+    return "; ".join(filter(None, [below, why]))
 
 
 def _remarks(results: Results, line: _Line) -> str:
     place, claim = line.place, line.result.claim
-    told = [place.why if place.outcome is not Outcome.UNCLEAR else _unclear(place, claim)]
+    told = [place.why if place.outcome is not Outcome.UNCLEAR else _unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
         told.append(scenarios.remark(results, compared, of=claim.of))
@@ -217,11 +218,15 @@ def measured(place: Place) -> str:
 
 
 def _amount(place: Place) -> str:
-    """What was measured, and how sure its interval is: `12.3× (95 %: 11.9 to 12.8)`."""
+    """What was measured, with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "what has no estimate has no amount"
-    interval: Interval | None = place.estimate.interval
-    sure = f" ({format.level(place.level)}: {format.between(interval)})" if interval else ""
-    return f"{_number(place.estimate.value, place)}{sure}"
+    interval = _interval(place)
+    between = f" ({format.between(interval)})" if interval else ""
+    return f"{_number(place.estimate.value, place)}{between}"
+
+
+def _interval(place: Place) -> Interval | None:
+    return place.estimate.interval if place.estimate else None
 
 
 def _number(value: float, place: Place) -> str:

@@ -7,9 +7,9 @@ from typing import TypeVar
 from harness.analysis.comparisons import Compared
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference, Estimate, Interval
+from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, Withheld, too_few
 from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
@@ -17,7 +17,7 @@ from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, S
 from harness.report.charts import forest
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
-from harness.report.comparisons import ComparisonLine, lines, tally, too_few_rounds
+from harness.report.comparisons import ComparisonLine, lines, settled, tally, too_few_rounds
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sections import on_device, turns
 from harness.report.sections.course import after
@@ -28,6 +28,12 @@ COLUMNS = 8
 
 #: The heading over what is remarked of a line.
 REMARKS = "remarks"
+
+#: Why the intervals of so few rounds are not enough for a verdict.
+ALIKE = "Intervals of less than {} rounds suppose that launches are alike: they give a verdict only beyond 1.5×."
+
+#: Why a cell's interval is wider than those of its ratios.
+BETWEEN_ROUNDS = "What slows a whole round is in these intervals, and not in those of the ratios."
 
 #: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
 NOT_COMPARABLE = "what a step takes changes, and the two have too few steps in common"
@@ -133,32 +139,18 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
 
     `of` is what is compared: the time per step alone is told of a GPU's work.
     """
-    settling, told = compared.settling, ""
-    if compared.verdict is Verdict.UNCLEAR:
-        told = f"{MOST_ROUNDS} rounds would probably not settle it"
-        if settling:
-            took = f" ({format.duration(settling.seconds)})" if settling.seconds else ""
-            told = f"{counted(settling.rounds, 'more round')}{took} would probably settle it"
-            told += f", to ± {_half(compared, settling.half)}"
     return remarks(
         [
             pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            "too few rounds" if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            too_few(compared.estimate.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             contention(compared, results.margin),
             at_equal_steps(compared.steps, compared.withheld),
             on_device.remark(results, compared) if of == STEP else "",
-            told,
+            settled(results.found_of(of), compared.cell, compared.settling),
         ]
     )
-
-
-def _half(compared: Compared, half: float) -> str:
-    """Half the width of an interval with two digits: of ratios a share, of differences bytes."""
-    if isinstance(compared.estimate, Difference):
-        return f"{float(f'{half:.2g}'):,.0f} B a call"
-    return format.share(float(f"{math.expm1(half):.2g}"))
 
 
 def contention(compared: Compared, margin: float) -> str:
@@ -182,8 +174,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """`Of 5 comparisons: 3 slower, 2 unclear.`"""
     total = counted(len(compared), "comparison")
     if few:
-        rounds = max(line.compared.estimate.rounds for line in compared)
-        return f"{total}: too few rounds ({rounds} of {FEWEST_ROUNDS}) for a verdict."
+        return f"{total}: {too_few(max(line.compared.estimate.rounds for line in compared))}."
     if any(line.compared.withheld is Withheld.CONTROL for line in compared):
         return f"{total}: no verdicts, as two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
@@ -198,23 +189,19 @@ def legends(
     if first:
         yield Text(_meaning(results, table), True, where=REPORT)
         yield from _looked(results, compared)
-    judged = sum(_is_comparable(line) and line.compared.estimate.interval is not None for line in compared)
-    if judged > 1:
-        together = format.level(1.0 - ALPHA * max(results.found.look(line.compared.cell).share for line in compared))
+    shown = [line.compared for line in compared if _is_comparable(line) and line.compared.estimate.interval]
+    if shown:
+        yield Text(levels(shown), True, where=REPORT)
+    if len(shown) > 1:
+        together = _together(shown)
         verdicts = (
             f"The verdicts hold together at {together} too (Holm's procedure), and one may be clear where an interval "
             "still touches the margin. "
         )
-        levels = sorted({line.compared.level for line in compared})
-        level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
-        yield Text(
-            f"These {judged} intervals are at {level}, so that all of them together hold the true ratios with "
-            f"{together}. "
-            f"{verdicts if any(line.compared.judged and line.compared.verdict for line in compared) else ''}"
-            + ("" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."),
-            True,
-            where=FILES,
-        )
+        told = verdicts if any(each.judged and each.verdict for each in shown) else ""
+        told += "" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."
+        if told:
+            yield Text(told.rstrip(), True, where=FILES)
     if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
         yield Text(on_device.LEGEND, True, where=REPORT)
 
@@ -240,6 +227,21 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
             True,
             where=REPORT,
         )
+
+
+def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
+    """How sure intervals of ratios are that are shown together, and what those of less than `fewest` rounds suppose."""
+    sure = sorted(each.level for each in shown)
+    level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
+    told = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
+    told = f"{told}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio is at {level}."
+    rounds = [each.ratio.rounds if isinstance(each, Judgement) else each.estimate.rounds for each in shown]
+    return f"{told} {ALIKE.format(fewest)}" if min(rounds) < fewest else told
+
+
+def _together(shown: Sequence[Compared | Judgement]) -> str:
+    """How sure it is that all intervals hold their ratios (Bonferroni)."""
+    return format.level(1.0 - sum(1.0 - each.level for each in shown))
 
 
 def _meaning(results: Results, table: ScenarioTable) -> str:
@@ -322,9 +324,13 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
     step += f" in {unit.symbol}" if unit.symbol else ""
     if rounds == 1:
         return f"{step}, from one round: no intervals, no verdict."
+    if rounds < FEWEST_FOR_INTERVAL:
+        return f"{step}: means of {counted(rounds, 'round')}, too few for intervals."
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer where n= says so)" if fewer else ""
-    return f"{step}; ± or the range in brackets is a 95 % confidence interval over {counted(rounds, 'round')}{counts}."
+    told = f"{step}; ± or the range in brackets is a 95 % confidence interval over {counted(rounds, 'round')}{counts}."
+    compares = any(head.other for head in table.columns) and table.quantity != GROWTH
+    return f"{told} {BETWEEN_ROUNDS}" if compares else told
 
 
 def _symbol(table: ScenarioTable, unit: Unit) -> str:

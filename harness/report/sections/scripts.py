@@ -8,12 +8,12 @@ from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import Likeness, OutputComparison, outputs
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
 from harness.model.texts import joined
 from harness.report import format
-from harness.report.comparisons import why_withheld
+from harness.report.comparisons import settled, why_withheld
 from harness.report.escape import shortened
 
 IMPORT, FIRST_CALL = "import", "first call"
@@ -95,7 +95,7 @@ def _compared(
 
 
 def _sentence(results: Results, name: str, answer: Answer) -> str:
-    """`mine.py takes 2.10× as long in tf2.13 as in tf2.12 (95 %: 2.0 to 2.2)`: of the table's first row."""
+    """`mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`: of the table's first row."""
     found = answer.findings[0]
     as_long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
     sides = f"in {answer.subject} as in {answer.base}"
@@ -111,11 +111,8 @@ def _undecided(results: Results, answer: Answer) -> str:
     """Why there is no verdict, or no clear one, and what gives one."""
     found = answer.findings[0]
     if found.verdict is Verdict.UNCLEAR:
-        settling = found.compared.settling
-        if settling is None:
-            return f"; {MOST_ROUNDS} rounds would probably not settle it"
-        rounds = found.ratio.rounds + settling.rounds
-        return f"; {rounds} rounds would probably settle it: type --rounds {rounds}"
+        told = settled(results.found_of(answer.table.quantity), found.compared.cell, found.compared.settling)
+        return f"; {told}" if told else ""
     if found.verdict is not None:
         return ""
     control = results.found_of(answer.table.quantity).control_of(found.compared.cell)
@@ -128,7 +125,7 @@ def _undecided(results: Results, answer: Answer) -> str:
 
 
 def _short(results: Results, answer: Answer) -> str:
-    """`1.02× (95 %: 0.99 to 1.05)`."""
+    """`1.02× (0.99 to 1.05)`."""
     found = answer.findings[0]
     unclear = ", unclear" if found.verdict is Verdict.UNCLEAR else ""
     return f"{_times(found)}{_interval(found, unclear)}"
@@ -140,7 +137,7 @@ def _times(found: Finding) -> str:
 
 def _interval(found: Finding, more: str = "") -> str:
     interval = found.ratio.interval
-    return f" ({format.level(found.compared.level)}: {format.between(interval)}{more})" if interval else ""
+    return f" ({format.between(interval)}{more})" if interval else ""
 
 
 def _pythons(answer: Answer) -> str:

@@ -7,9 +7,12 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.turns import SHARE, Alone, Deviation
 from harness.model.launch import Interleave
-from harness.model.texts import counted
+from harness.model.texts import counted, joined
 from harness.report import format
 from harness.report.comparisons import lines
+
+#: A check that leaves more than this open, on the log scale, tells nothing.
+MOST = math.log1p(0.10)
 
 
 def told(results: Results) -> str:
@@ -36,12 +39,17 @@ def checks(results: Results) -> str:
     found = results.turns
     if found is None:
         return ""
-    bias, rest = list(_found(results)), list(_not_found(results))
-    said = "; ".join(bias) or (
-        "nothing was found beyond these" if rest else "there are too few rounds and turns to tell"
-    )
+    bias, within = list(_found(results)), dict(_not_found(results))
+    rest = [f"{name} ±{_apart(far)}" for name, far in within.items() if far <= MOST]
+    waiting = found.waiting
+    if waiting and not waiting.is_found:
+        rest.append(f"at most {_share(waiting.share)} of the core used between turns")
+    few = [name for name, far in within.items() if far > MOST]
+    said = "; ".join(bias) or ("nothing was found beyond these" if rest else "")
     if rest:
         said += f"{'; nothing else' if bias else ''}: {', '.join(rest)}"
+    if few or not said:
+        said = "; ".join(filter(None, [said, f"too few turns to tell{f' of {joined(few)}' if few else ''}"]))
     if found.scatter is not None and found.correlation is not None:
         said += (
             f". Two identical cells scatter by {_apart(found.scatter)} per turn, and a turn's difference is correlated "
@@ -87,20 +95,18 @@ def _found(results: Results, least: float = 0.0) -> Iterator[str]:
         yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while others were timed"
 
 
-def _not_found(results: Results) -> Iterator[str]:
-    """What was looked for and not found, each with how much it may be."""
+def _not_found(results: Results) -> Iterator[tuple[str, float]]:
+    """What was looked for in samples and not found, each with how much it may be: a distance on the log scale."""
     found = results.turns
     if found is None:
         return
     still = [each.estimate for each in found.alone if not each.is_found]
     if still:
-        yield f"alone against turns {_within(still)}"
+        yield "alone against turns", _farthest(still)
     if found.place and not found.place.is_found:
-        yield f"place in the turn {_within([found.place.estimate])}"
+        yield "place in the turn", _farthest([found.place.estimate])
     if found.predecessor and not found.predecessor.is_found:
-        yield f"the cell before {_within([found.predecessor.estimate])}"
-    if found.waiting and not found.waiting.is_found:
-        yield f"at most {_share(found.waiting.share)} of the core used between turns"
+        yield "the cell before", _farthest([found.predecessor.estimate])
 
 
 def _is_shown(each: Alone, least: float) -> bool:
@@ -122,10 +128,10 @@ def _takes(found: Deviation) -> str:
     return f"{format.ratio(found.estimate)} as long as others"
 
 
-def _within(estimates: Iterable[Estimate]) -> str:
-    """`±2 %`: the farthest from 1 that the intervals reach."""
+def _farthest(estimates: Iterable[Estimate]) -> float:
+    """The farthest from 1 that the intervals reach, on the log scale."""
     ends = [end for each in estimates if each.interval for end in (each.interval.low, each.interval.high)]
-    return f"±{_apart(max(abs(math.log(end)) for end in ends))}"
+    return max(abs(math.log(end)) for end in ends)
 
 
 def _apart(logs: float) -> str:

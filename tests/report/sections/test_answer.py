@@ -9,6 +9,7 @@ from harness.analysis.answers import Finding
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
 from harness.model.run import StandIn
+from harness.report import format
 from harness.report.blocks import EVERYWHERE
 from harness.report.formats import render
 from harness.report.sections import answer
@@ -68,7 +69,7 @@ def called(seconds):
         ),
         (
             {"fit": 2.0, "predict": 0.5},
-            "TensorFlow 2.0.0 (eager) takes 2.00× as long as TensorFlow 1.14.0 (graph) with fit (97.5 %: 2.00 to "
+            "TensorFlow 2.0.0 (eager) takes 2.00× as long as TensorFlow 1.14.0 (graph) with fit (2.00 to "
             "2.00); with predict it is 2.00× as fast",
         ),
         (
@@ -88,12 +89,12 @@ def test_what_the_sentence_says(times, text):
 
 def test_one_row_is_told_with_its_interval_and_where_it_is():
     assert only(TIMES) == (
-        "TensorFlow 2.0.0 (eager) takes 2.70× as long as TensorFlow 1.14.0 (graph) (95 %: 2.70 to 2.70) "
+        "TensorFlow 2.0.0 (eager) takes 2.70× as long as TensorFlow 1.14.0 (graph) (2.70 to 2.70) "
         "(step, fit; each release's default mode)."
     )
 
 
-@pytest.mark.parametrize(("count", "interval"), [(2, " (95 %: 1.40 to 1.40)"), (1, "")])
+@pytest.mark.parametrize(("count", "interval"), [(2, " (1.40 to 1.40)"), (1, "")])
 def test_too_few_rounds_are_told_with_how_many_there_should_be(count, interval):
     near = {**TIMES, cell("tf2.0", mode="eager"): 0.014}
     assert only(near, rounds(near, count=count, spread=0.0)).startswith(
@@ -111,6 +112,49 @@ def test_a_verdict_that_the_control_withholds_is_told_with_why():
 def test_what_is_unclear_is_no_clear_difference():
     wide = {**TIMES, cell("tf2.0", mode="eager"): 0.0104}
     assert only(wide, rounds(wide, spread=0.05)).startswith("No clear difference: TensorFlow 2.0.0 (eager) takes 1.0")
+
+
+def unsettled(seconds, spread):
+    """A run of two rows, of which one has a ratio that changes."""
+    times = {**BOTH, cell("tf2.0", mode="eager"): seconds}
+    launches = [replace(each, seconds=30.0) for each in rounds(times, spread=spread)]
+    return Results(run(times, scenarios=[scenario(compare=PICK)]), launches)
+
+
+def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_which_command():
+    made = unsettled(0.0112, 0.03)
+    told, command = answer.settle(made)
+    compared = [value.compared for row in made.tables[0].rows for value in row.values if value.compared]
+    (settling,) = {each.settling for each in compared if each.settling}
+    total, cost = 5 + settling.rounds, sum(made.found.costs.values())
+    assert told.words == (
+        f"1 of 2 comparisons is unclear: {total} rounds in all settle it with a probability of 80 % or more, "
+        f"in about {format.duration(settling.rounds * cost)} more for the whole run:"
+    )
+    assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
+    blocks = list(next(answer.sections(made)).blocks)
+    assert (blocks.count(told), blocks.count(command)) == (1, 1)
+
+
+def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of_the_likely_ones():
+    told, _ = answer.settle(unsettled(0.0103, 0.02))
+    assert "2 of 2 comparisons are unclear: 17 rounds in all settle 1 of them with a probability" in told.words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spread", "told"),
+    [
+        (0.0112, 0.05, "1 of 2 comparisons is unclear: 200 rounds settle it with probability 0.7."),
+        (0.0101, 0.08, "2 of 2 comparisons are unclear: 200 rounds settle each with probability 0.5 to 0.7."),
+    ],
+)
+def test_where_no_number_of_rounds_is_likely_to_settle_it_the_probability_of_200_is_said(seconds, spread, told):
+    (only_,) = answer.settle(unsettled(seconds, spread))
+    assert only_.words == told
+
+
+def test_where_all_is_clear_nothing_is_said_of_what_settles_it():
+    assert list(answer.settle(results())) == []
 
 
 def test_different_work_is_not_compared():
@@ -131,7 +175,7 @@ def test_rows_are_counted_where_names_would_be_too_many():
 def test_along_an_axis_the_sentence_is_about_the_other_value():
     times = {of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}
     told = only(times, compare=COMPARE)
-    assert told.startswith("eager takes 2.00× as long as graph (95 %: 2.00 to 2.00)")
+    assert told.startswith("eager takes 2.00× as long as graph (2.00 to 2.00)")
 
 
 def test_pythons_are_told_where_they_differ():
@@ -167,7 +211,7 @@ def test_environments_are_called_by_what_differs(changes, pins, subject, base):
     old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
     times = {of: seconds for of, seconds in TIMES.items() if of.axes["mode"] == "graph"}
     found = results(times, environments=known, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
-    assert answer.sentences(found)[0].startswith(f"{subject} takes 1.10× as long as {base} (95 %")
+    assert answer.sentences(found)[0].startswith(f"{subject} takes 1.10× as long as {base} (")
 
 
 def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
@@ -268,14 +312,18 @@ def controlled(second, spread, **changes):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (controlled(0.01, 0.001), " over 1 group: no difference is shown."),
-        (controlled(0.0101, 0.001), ": more than noise, but not shown to be more than the margin of 3 %."),
+        (controlled(0.01, 0.001), " over 1 group: no difference is shown. This run could have shown a bias of "),
+        (
+            controlled(0.0101, 0.001),
+            ": more than noise, but not shown to be more than the margin of 3 %. This run could have shown a bias of ",
+        ),
+        (controlled(0.01, 0.08), " over 1 group: too few rounds to check for a bias."),
         (
             controlled(0.011, 0.001),
             "That is more than the margin of 3 %, so no verdicts are given. Measure on a quieter machine (harness "
             "doctor says what disturbs it), and with more rounds.",
         ),
-        (controlled(0.01, 0.0, count=1), "differed by 0.0 %, over 1 group, with too few rounds for an interval."),
+        (controlled(0.01, 0.0, count=1), "differed by 0.0 %, over 1 group: too few rounds to check for a bias."),
         (answer.control(results()), "No A/A control: no cell was launched twice in a round"),
     ],
 )
@@ -290,10 +338,10 @@ def test_which_launch_of_the_control_took_longer_is_not_told():
 @pytest.mark.parametrize(
     ("quantity", "begins"),
     [
-        ("first call", "TensorFlow 2.0.0 takes 4.00× as long as TensorFlow 1.14.0 in the phase first call (95 %: "),
-        ("peak memory", "TensorFlow 2.0.0 takes 2.00× as much memory as TensorFlow 1.14.0 at its peak (95 %: "),
-        ("traces", "TensorFlow 2.0.0 has 100× as many traces as TensorFlow 1.14.0 (95 %: "),
-        ("memory growth", "TensorFlow 2.0.0 keeps 1,190 B more with each call than TensorFlow 1.14.0 (95 %: 1,1"),
+        ("first call", "TensorFlow 2.0.0 takes 4.00× as long as TensorFlow 1.14.0 in the phase first call ("),
+        ("peak memory", "TensorFlow 2.0.0 takes 2.00× as much memory as TensorFlow 1.14.0 at its peak ("),
+        ("traces", "TensorFlow 2.0.0 has 100× as many traces as TensorFlow 1.14.0 ("),
+        ("memory growth", "TensorFlow 2.0.0 keeps 1,190 B more with each call than TensorFlow 1.14.0 (1,1"),
     ],
 )
 def test_other_quantities_have_words_of_their_own(quantity, begins):
@@ -325,7 +373,7 @@ def test_a_number_that_a_script_prints_is_called_by_its_name():
         for each in quantified()
     ]
     (sentence,) = answer.sentences(Results(quantified_run("printed: loss"), launches))
-    assert sentence.startswith("TensorFlow 2.0.0 prints 2.00× as much as TensorFlow 1.14.0 for loss (95 %: ")
+    assert sentence.startswith("TensorFlow 2.0.0 prints 2.00× as much as TensorFlow 1.14.0 for loss (")
 
 
 def test_what_keeps_less_is_told_with_the_same_sign_in_its_interval():

@@ -89,7 +89,7 @@ def test_changes_of_opposite_directions_that_cancel_on_average_still_depend():
 def test_few_rounds_have_ratios_only_and_nothing_to_paste():
     few = section(count=2)
     assert reading.shown(few, Where.PASTE) == reading.shown(few, Where.TERMINAL) == []
-    assert reading.told(few, Where.DETAILS)[0] == "Too few rounds (2 of 3) for verdicts on these effects."
+    assert reading.told(few, Where.DETAILS)[0] == "Too few rounds (2 of 3) for a verdict on these effects."
     assert "verdict" not in reading.heads(table(few))
     cells_told, legend = notes(few)
     assert "Holm" not in cells_told

@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Status
 from harness.model.scenario import Cell, Claim
 from harness.report import sections
-from harness.report.blocks import Items, Link, Where
+from harness.report.blocks import Items, Link, Text, Where
 from harness.report.sections import answer, claims
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
@@ -43,7 +43,7 @@ def sentence(results: Results) -> str:
     [
         (
             3.0,
-            "Confirmed: in tf1.14, eager takes 3.00× (95 %: 3.00 to 3.00) as long as graph (fit); claimed: 2 to 4×",
+            "Confirmed: in tf1.14, eager takes 3.00× (3.00 to 3.00) as long as graph (fit); claimed: 2 to 4×",
         ),
         (1.5, "Confirmed, but smaller: in tf1.14, eager takes 1.50× "),
         (9.0, "Confirmed, but larger: in tf1.14, eager takes 9.00× "),
@@ -67,9 +67,7 @@ def test_two_environments_are_named_on_both_sides() -> None:
     worse, better = (replace(CLAIM.worse, environment=name) for name in ("tf2.0", "tf1.14"))
     seconds = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03}
     results = made(rounds(seconds, spread=0.0), replace(CLAIM, worse=worse, better=better, hardware=""))
-    assert "Confirmed: tf2.0 takes 3.00× (95 %: 3.00 to 3.00) as long as tf1.14 (fit); claimed: 2 to 4×." in sentence(
-        results
-    )
+    assert "Confirmed: tf2.0 takes 3.00× (3.00 to 3.00) as long as tf1.14 (fit); claimed: 2 to 4×." in sentence(results)
 
 
 def test_a_change_of_python_is_said_in_the_same_line() -> None:
@@ -87,7 +85,17 @@ def test_a_change_of_python_is_said_in_the_same_line() -> None:
 def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
     said = sentence(made(rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), CLAIM))
     assert "Unclear: in tf2.0, " in said
-    assert "; at most 1.56×, below the claimed 2; 7 more rounds would probably settle it." in said
+    assert "; at most 1.56×, below the claimed 2; 14 rounds in all would probably settle it." in said
+
+
+def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
+    words = [
+        block.words
+        for block in claims.head(made(rounds({WORSE: 0.03, BETTER: 0.01}), CLAIM))
+        if isinstance(block, Text)
+    ]
+    level = "The intervals in brackets are at 95 %. "
+    assert sum(isinstance(each, str) and each.startswith(level) for each in words) == 1
 
 
 def test_what_cannot_run_says_why() -> None:
@@ -99,13 +107,13 @@ def test_bytes_and_seconds_are_those_of_one_side() -> None:
     points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
     leak = [launch(WORSE, 0.01, number, memory=points) for number in range(1, 4)]
     assert sentence(made(leak, LEAK)) == (
-        "K#13118 says: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (95 %: 5,000 to 5,000) (fit); "
+        "K#13118 says: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (5,000 to 5,000) (fit); "
         "claimed: 1,000 to 20,000 B a call."
     )
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")
     slow = [launch(WORSE, 0.01, number, phases={"import": 6.0}) for number in range(1, 4)]
     assert sentence(made(slow, claim)).endswith(
-        "in tf2.0, import of eager takes 6.00 s (95 %: 6.00 to 6.00) (fit); claimed: 5 to 20 s (Colab CPU)."
+        "in tf2.0, import of eager takes 6.00 s (6.00 to 6.00) (fit); claimed: 5 to 20 s (Colab CPU)."
     )
 
 
@@ -115,7 +123,7 @@ def test_a_phase_and_cpu_time_are_named() -> None:
         for number in range(1, 4)
         for each, seconds in ((WORSE, 3.0), (BETTER, 1.0))
     ]
-    assert "in tf2.0, import of eager is 3.00× (95 %: 3.00 to 3.00) that of graph (fit)" in sentence(
+    assert "in tf2.0, import of eager is 3.00× (3.00 to 3.00) that of graph (fit)" in sentence(
         made(slow, replace(CLAIM, of="import"))
     )
     by_cpu = [

@@ -92,8 +92,8 @@ def test_beside_times_each_number_has_its_line():
     (table,) = reading.tables(made)
     assert reading.heads(table) == ["cell", "time, ms", "loop"]
     assert reading.rows(table)[:2] == [
-        ["fit, tf1.14 graph", "10.0 ± 0.1", "graph loop"],
-        ["fit, tf1.14 eager", "10.0 ± 0.1", "eager loop"],
+        ["fit, tf1.14 graph", "10.0", "graph loop"],
+        ["fit, tf1.14 eager", "10.0", "eager loop"],
     ]
     assert [line.cell for line in table.lines] == [line.entries[1].cells[0] for line in table.lines]
     assert {line.cell for line in table.lines} == set(LOOPS)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference, Estimate, Interval
+from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
@@ -115,20 +115,29 @@ def test_a_line_tells_of_fewer_rounds():
 
 
 def test_intervals_that_are_judged_together_have_one_level():
-    (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if "Holm" in each]
-    assert told.startswith(
-        "These 10 intervals are at 99.5 %, so that all of them together hold the true ratios with 95"
-    )
+    level = "These 10 intervals are at 99.5 %, so that all of them together hold the true ratios with 95 %."
+    words = made(run(TIMES), rounds(SECONDS))[1]
+    assert level in words
+    assert any("Holm" in each for each in words)
     two = made(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2))[1]
-    (told,) = [each for each in two if "hold the true ratios" in each]
-    assert told.startswith("These 10 intervals are at 99.5 %")
-    assert "Holm" not in told
+    assert any(each.startswith(level) and "suppose that launches are alike" in each for each in two)
+    assert not any("Holm" in each for each in two)
     assert not any("hold the true" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
 
 
-def test_one_that_is_judged_alone_has_no_such_line():
+def test_one_that_is_judged_alone_has_its_level():
     only = {of: seconds for of, seconds in SECONDS.items() if of in cells(modes=["graph"])}
-    assert not any("hold the true" in each for each in made(run(only), rounds(only))[1])
+    words = made(run(only), rounds(only))[1]
+    assert "The interval of the ratio is at 95 %." in words
+    assert not any("hold the true" in each for each in words)
+
+
+def test_the_intervals_of_times_say_why_they_are_others_than_those_of_ratios():
+    (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if each.startswith("Time per step in ms;")]
+    assert told.endswith(
+        "is a 95 % confidence interval over 5 rounds. What slows a whole round is in these intervals, and not in those "
+        "of the ratios."
+    )
 
 
 def test_percentages_stand_where_the_source_counts_in_them():
@@ -137,7 +146,7 @@ def test_percentages_stand_where_the_source_counts_in_them():
     asked = run(only, scenarios=[scenario(compare=[COMPARE[0], *percent])])
     headings, lines = comparisons(asked, rounds(only, spread=0.0))
     assert "as the source counts" in headings
-    assert ["+100 ± 1 %" in line for line in lines] == [False, False, True, False]
+    assert ["+100 % (+100 to +100)" in line for line in lines] == [False, False, True, False]
     assert "as the source counts" not in comparisons(run(only), rounds(only))[0]
 
 
@@ -166,25 +175,25 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
             "parameters is 1 and 2",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(12, 187.0, 0.02)),
-            "12 more rounds (3.1 min) would probably settle it, to ± 2 %",
+            compared(Verdict.UNCLEAR, settling=Settling(12, 187.0, 0.02, 0.81)),
+            "12 rounds in all would probably settle it",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(1, 0.0, 0.0125)),
-            "1 more round would probably settle it, to ± 1.3 %",
+            compared(Verdict.UNCLEAR, settling=Settling(200, 0.0, 0.02, 0.79)),
+            "200 rounds settle it with probability 0.7",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(2, 0.0, 2.5)),
-            "2 more rounds would probably settle it, to ± 1,100 %",
+            compared(Verdict.UNCLEAR, settling=Settling(200, 0.0, 0.02, 0.04)),
+            "200 rounds settle it with a probability below 0.1",
         ),
-        (compared(Verdict.UNCLEAR), "200 rounds would probably not settle it"),
-        (compared(None, Withheld.FEW_ROUNDS), "too few rounds"),
+        (compared(Verdict.UNCLEAR), ""),
+        (compared(None, Withheld.FEW_ROUNDS), "too few rounds (5 of 3) for a verdict"),
         (compared(None, Withheld.CONTROL), ""),
         (compared(None, Withheld.TREND), "what a step takes changes, and the two have too few steps in common"),
         (replace(compared(), steps=Interval(10.0, 1240.0)), "at the same number of steps: 11 to 1,240"),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
-            "Python 3.11 vs 3.7; work not checked; too few rounds",
+            "Python 3.11 vs 3.7; work not checked; too few rounds (5 of 3) for a verdict",
         ),
     ],
 )
@@ -225,7 +234,7 @@ def test_many_environments_have_a_line_each():
 def test_a_number_tells_of_fewer_rounds_and_of_uneven_samples():
     launches = [launch(cell(), 0.01, number) for number in (1, 2, 3)]
     launches += [launch(cell(mode="eager"), [0.007] * 3 + [0.022] * 2, number) for number in (1, 2)]
-    assert times(run(cells(["tf1.14"])), launches)[1] == [["10.0 ± 0.1", "13.0 ± 0.1 n=2 †"]]
+    assert times(run(cells(["tf1.14"])), launches)[1] == [["10.0 ± 0.1", "13.0 n=2 †"]]
 
 
 def test_a_number_tells_of_outliers_and_of_steps_that_were_not_counted():
@@ -339,6 +348,8 @@ def test_the_step_of_a_scenario_that_compares_other_quantities_alone_has_its_tim
     assert tables[0][0] == ["tf1.14, ms", "tf2.0, ms"]
 
 
-def test_an_unclear_growth_is_told_in_bytes():
-    of = replace(compared(Verdict.UNCLEAR, settling=Settling(3, 0.0, 104.2)), estimate=Difference(100.0, 5))
-    assert scenarios.remark(Results(run(), []), of, of="memory growth").endswith("settle it, to ± 100 B a call")
+def test_of_two_rounds_there_are_means_alone():
+    words = made(run(TIMES), rounds(SECONDS, count=2))[1]
+    assert "Time per step in ms: means of 2 rounds, too few for intervals." in words
+    _, lines = times(run(TIMES), rounds(SECONDS, count=2))
+    assert not any("±" in text or "to" in text for line in lines for text in line[1:])

@@ -120,6 +120,13 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     assert "alone, the ratio of One training step: " in turns.checks(made)
 
 
+def test_what_leaves_more_than_a_tenth_open_is_no_check():
+    made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
+    assert turns.checks(made).startswith(
+        "too few turns to tell of alone against turns, place in the turn and the cell before. "
+    )
+
+
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
-    assert turns.checks(results(count=count, turns=3)).startswith("there are too few rounds and turns to tell.")
+    assert turns.checks(results(count=count, turns=3)).startswith("too few turns to tell.")

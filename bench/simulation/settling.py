@@ -1,0 +1,55 @@
+"""How often the number of rounds that a report suggests settles a comparison, in the same run continued."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.simulation.machine import Table, launches
+from bench.simulation.ours import MARGIN, measured
+from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict, judge, rounds_to_settle
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What is said of an unclear comparison: so many `rounds` in all settle it with that `probability`.
+
+    `is_settled`: they did, in the run that goes on for so long.
+    """
+
+    rounds: int
+    probability: float
+    is_settled: bool
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number that is likely to do; otherwise it is the probability of MOST_ROUNDS."""
+        return self.probability >= POWER
+
+
+def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: int) -> list[Suggestion]:
+    """What is said of each comparison that is unclear after so many rounds of so many tables.
+
+    True differences are drawn anew in each table, uniformly up to `within` either way, on the log scale.
+    """
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(tables):
+        centres, samples = launches(table, MOST_ROUNDS, draw)
+        centres[:, : table.others] += draw.uniform(-within, within, (table.groups, table.others, 1))
+        after = {rounds: measured(table, centres[:, :, :rounds], samples).logs}
+        judged = judge(after[rounds], MARGIN)
+        totals, chances = rounds_to_settle(after[rounds], judged.alpha, MARGIN)
+        for at, verdict in enumerate(judged.verdicts):
+            if verdict is Verdict.UNCLEAR:
+                total = int(totals[at])
+                if total not in after:
+                    after[total] = measured(table, centres[:, :, :total], samples).logs
+                then = judge(after[total], MARGIN).verdicts[at]
+                found.append(Suggestion(total, float(chances[at]), then is not Verdict.UNCLEAR))
+    return found
+
+
+def settled_share(of: Sequence[Suggestion]) -> float:
+    """How many of them were settled."""
+    return float(np.mean([each.is_settled for each in of])) if of else 0.0
