@@ -25,6 +25,7 @@ from bench.simulation.correlated import (
 )
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
+from bench.simulation.looks import HEADLINE, at, continued, saved
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
 from bench.simulation.nights import (
     FIRST,
@@ -63,6 +64,11 @@ class Case:
     effects: Sequence[float]
     precision: float | None = None
     first: int = FIRST_LOOK
+    settles: bool = False
+
+
+#: A part of what is printed, of so many tables or trials and with a seed.
+Part = Callable[[ProcessPoolExecutor, int, int], None]
 
 
 class Simulate(Protocol):
@@ -74,54 +80,18 @@ class Simulate(Protocol):
 
 
 def main() -> None:
-    """Simulate, and print."""
+    """Simulate, and print all parts or one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parts = ("nights", "correlated", "sharing", "searches", "trends", "settling", "control", *TABLES)
-    parser.add_argument("--only", choices=parts, help="that part alone")
+    parser.add_argument("--only", choices=PARTS, help="that part alone")
     arguments = parser.parse_args()
-    if arguments.only == "sharing":
-        _sharing(4 * arguments.tables, arguments.seed)
-        _contended(arguments.tables, arguments.seed)
-        return
-    if arguments.only == "trends":
-        _trends(4 * arguments.tables, arguments.seed)
-        return
-    if arguments.only == "settling":
-        _settling(arguments.tables, arguments.seed)
-        return
-    if arguments.only == "control":
-        _controls(4 * arguments.tables, arguments.seed)
-        return
+    tables, seed = arguments.tables, arguments.seed
+    if not arguments.only:
+        print(f"From `make simulate`: {tables} tables of 16 comparisons of a kind, more of smaller ones.\n")
     with ProcessPoolExecutor() as pool:
-        simulate = partial(_all, pool, arguments.tables, arguments.seed)
-        if arguments.only in TABLES:
-            TABLES[arguments.only](simulate)
-            return
-        of_time = {"nights": _nights, "correlated": _correlated, "searches": _searches}
-        if arguments.only:
-            of_time[arguments.only](pool, arguments.tables, arguments.seed)
-            return
-        print(f"From `make simulate`: {arguments.tables} tables of 16 comparisons of a kind, more of smaller ones.\n")
-        _right(simulate)
-        _kinds_of_cells(simulate)
-        _noises(simulate)
-        _stopping(simulate)
-        _claims(simulate)
-        _power(simulate)
-        _mixtures(simulate)
-        _nights(pool, arguments.tables, arguments.seed)
-        _correlated(pool, arguments.tables, arguments.seed)
-        _searches(pool, arguments.tables, arguments.seed)
-    _turns(arguments.tables, arguments.seed)
-    _sharing(4 * arguments.tables, arguments.seed)
-    _contended(arguments.tables, arguments.seed)
-    _trends(4 * arguments.tables, arguments.seed)
-    _controls(4 * arguments.tables, arguments.seed)
-    _settling(arguments.tables, arguments.seed)
-    _others(arguments.tables, arguments.seed)
-    _growth(4 * arguments.tables, arguments.seed)
+        for name in [arguments.only] if arguments.only else PARTS:
+            PARTS[name](pool, tables, seed)
 
 
 def _all(
@@ -134,7 +104,14 @@ def _one(case: Case, tables: float, seed: int) -> Outcome:
     # a small table is quick and says little about coverage
     count = max(1, round(tables * {1: 4.0, 4: 2.0, 128: 0.5}.get(case.table.comparisons, 1.0)))
     return outcome(
-        case.table, case.rounds, count, seed=seed, effects=case.effects, precision=case.precision, first=case.first
+        case.table,
+        case.rounds,
+        count,
+        seed=seed,
+        effects=case.effects,
+        precision=case.precision,
+        first=case.first,
+        settles=case.settles,
     )
 
 
@@ -252,19 +229,83 @@ def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
 
 
 def _stopping(simulate: Simulate) -> None:
-    print("\n## Stopping by width\n")
+    print("\n## Stopping with a precision\n")
     heads = ["comparisons", "spread of launches", "rounds", *WORST]
     _print(heads, (_stopping_row(simulate, *each) for each in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
 
 
 def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
     cases = [
-        Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02)
+        Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02, settles=True)
         for (spread, seen), drift in product(_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
     ]
     rounds = [each.rounds for each in simulate(cases, share=0.05)]
     worst = _worst(simulate, cases, 0.25, 1.0)
     return [str(comparisons), _percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
+
+
+def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    print()
+    kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
+    found = pool.map(partial(_saved_row, max(1, tables // 2), seed), kinds)
+    heads = [
+        "spread of launches",
+        "cells scatter",
+        "precision",
+        "rounds, by width alone",
+        "settled",
+        "rounds",
+        "settled",
+    ]
+    _print(heads, found)
+
+
+def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
+    sigma, spread, precision = kind
+    made = Table(3, 4, sigma, spread, Drift.PERIODIC)
+    before, settled, now, settled_now = saved(made, 60, tables, -HEADLINE, precision, seed=seed)
+    scatter = "alike" if spread is Spread.EQUAL else "each by its own"
+    rounds = [f"{before:.1f}", _percent(settled), f"{now:.1f}", _percent(settled_now)]
+    return [_percent(sigma), scatter, f"± {_percent(precision)}", *rounds]
+
+
+#: After which rounds a run is read, and continued where anything is unclear.
+READ = ((3, 8), (3, 10), (4, 8), (5, 10), (3, 4, 5, 6, 8, 10))
+
+
+def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    print("\n## Runs that are continued\n")
+    kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
+    found = pool.map(partial(_continued_row, tables, seed), kinds)
+    powers = [
+        f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
+    ]
+    heads = ["read after rounds", "comparisons", *WORST[:3], "intervals hold", "rounds", *powers]
+    _print(heads, found)
+
+
+def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
+    """Wrong verdicts, coverage and rounds where they are worst of three spreads, and power at 2 %."""
+    looks, (comparisons, size) = kind
+    count = max(1, round(tables * {1: 8.0, 5: 4.0}.get(comparisons, 2.0)))
+    effects = (0.0, at(0.05), at(0.10), MARGIN)
+    found = {
+        (sigma, effect): continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
+        for sigma, effect in product((0.01, 0.02, 0.03), effects)
+    }
+    equal = max(each.different for (_, effect), each in found.items() if effect == 0.0)
+    edges = [each for (_, effect), each in found.items() if effect == MARGIN]
+    wrong = [equal, max(each.same for each in edges), max(each.different for each in edges)]
+    rounds = sorted(each.rounds for each in found.values())
+    powers = [found[0.02, at(difference)] for difference in (0.05, 0.10)]
+    return [
+        ", ".join(map(str, looks)),
+        str(comparisons),
+        *map(_percent, wrong),
+        _percent(min(each.together for each in found.values())),
+        f"{rounds[0]:.1f} to {rounds[-1]:.1f}",
+        *(_percent(share) for each in powers for share in (each.first, each.settled, each.new)),
+    ]
 
 
 def _claims(simulate: Simulate) -> None:
@@ -626,12 +667,51 @@ def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[
         yield [f"{correlation:g}", f"{needed:.1f}", *(f"{median:.1f} ({most:.1f})" for median, most in quantiles)]
 
 
-#: Parts of the output that are printed alone if they are named.
-TABLES: dict[str, Callable[[Simulate], None]] = {
-    "kinds": _kinds_of_cells,
-    "noises": _noises,
-    "mixtures": _mixtures,
-    "power": _power,
+def _of_tables(*parts: Callable[[Simulate], None]) -> Part:
+    """Return a part that judges simulated tables."""
+
+    def part(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+        for each in parts:
+            each(partial(_all, pool, tables, seed))
+
+    return part
+
+
+def _looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    _stopping(partial(_all, pool, tables, seed))
+    _saved(pool, tables, seed)
+    _continued(pool, tables, seed)
+
+
+def _of_sharing(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    _sharing(4 * tables, seed)
+    _contended(tables, seed)
+
+
+def _alone(function: Callable[[int, int], None], factor: int = 1) -> Part:
+    """Return a part that needs no other processes; it simulates so many times as many."""
+    return lambda pool, tables, seed: function(factor * tables, seed)
+
+
+#: The parts by what `--only` calls them, in the order in which they are printed.
+PARTS: dict[str, Part] = {
+    "errors": _of_tables(_right),
+    "kinds": _of_tables(_kinds_of_cells),
+    "noises": _of_tables(_noises),
+    "looks": _looks,
+    "claims": _of_tables(_claims),
+    "power": _of_tables(_power),
+    "mixtures": _of_tables(_mixtures),
+    "nights": _nights,
+    "correlated": _correlated,
+    "searches": _searches,
+    "turns": _alone(_turns),
+    "sharing": _of_sharing,
+    "trends": _alone(_trends, 4),
+    "control": _alone(_controls, 4),
+    "settling": _alone(_settling),
+    "others": _alone(_others),
+    "growth": _alone(_growth, 4),
 }
 
 

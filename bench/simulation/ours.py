@@ -1,19 +1,19 @@
-"""The harness's own rules on simulated launches, with the rule that stops by width and what the control takes away."""
+"""The harness's own rules on simulated launches, with the rule that ends groups and what the control takes away."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
 from harness.analysis.control import Control, beyond, pooled
-from harness.analysis.looks import FIRST_LOOK
+from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
 from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.statistics import Estimate, Logs, half_widths
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, shown_alpha
+from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, p_values, shown_alpha
 
 MARGIN = math.log1p(0.03)
 
@@ -56,10 +56,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run ends with: the log-ratios of its comparisons, and its control."""
+    """What a run ends with: the log-ratios of its comparisons, its control, and what each may use of the level."""
 
     logs: Logs
     control: Control
+    shares: Floats = field(default_factory=lambda: np.ones(1))
 
 
 def edge(rounds: int) -> float:
@@ -76,10 +77,11 @@ def outcome(
     effects: Sequence[float] = (0.0,),
     precision: float | None = None,
     first: int = FIRST_LOOK,
+    settles: bool = False,
 ) -> Outcome:
     """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many.
 
-    With a precision, widths are looked at after round `first` and later ones.
+    With a precision, widths are looked at after round `first` and later ones; where it `settles`, verdicts are too.
 
     `effects` are true log-ratios, time(reference) / time(cell): the same launches are judged with each of them.
     """
@@ -89,14 +91,16 @@ def outcome(
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
         found = measured(table, centres, within, precision, first)
-        for effect, verdicts in zip(effects, said, strict=True):
-            verdicts.append(judged(found, effect - table.truth))
-        own, shown = (half_widths(found.logs, alpha) for alpha in (ALPHA, shown_alpha(table.comparisons)))
-        off = np.abs(found.logs.mean - table.truth)
-        covered.append(off <= own)
-        together.append(np.all(off <= shown))
-        halves.append(own)
-        counts.append(found.logs.rounds)
+        for effect, verdicts in zip(effects or (0.0,), said or ([],), strict=True):
+            if settles:
+                found = measured(table, centres, within, precision, first, settles=True, effect=effect)
+            verdicts.append(judged(found, 0.0 if settles else effect - table.truth))
+            own = half_widths(found.logs, ALPHA * found.shares)
+            off = np.abs(found.logs.mean - table.truth - settles * effect)
+            covered.append(off <= own)
+            together.append(np.all(off <= half_widths(found.logs, shown_alpha(table.comparisons) * found.shares)))
+            halves.append(own)
+            counts.append(found.logs.rounds)
         lost.append(found.control.beyond(MARGIN))
         if table.mixture:
             outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
@@ -132,8 +136,8 @@ def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[V
     logs = Logs(known.mean + effect, known.variance, known.rounds, known.freedom)
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    lost = beyond([found.control], MARGIN)
-    return [each.verdict for each in judgements(logs, judge(logs, margins, bias), rounds, lost)]
+    said = judgements(logs, judge(logs, margins, bias, found.shares), rounds, beyond([found.control], MARGIN))
+    return [each.verdict for each in said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,32 +237,51 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
 
 
 def measured(
-    table: Table, centres: Floats, within: Floats, precision: float | None = None, first: int = FIRST_LOOK
+    table: Table,
+    centres: Floats,
+    within: Floats,
+    precision: float | None = None,
+    first: int = FIRST_LOOK,
+    *,
+    settles: bool = False,
+    effect: float | Floats = 0.0,
 ) -> Measured:
     """What a run ends with; with `precision`, each group at the round after which its intervals are narrow enough.
+
+    Where it `settles`, or after that at which the rest of its verdicts are settled; `effect` is the true log-ratio.
 
     `centres` are of shape (groups, others + 2, rounds), and `within`, what their samples show, (groups, others + 2).
     """
     rounds = centres.shape[2]
-    found = _Groups(table, centres, within)
+    found = Groups(table, centres, within, effect)
+    shares = np.ones((table.groups, table.per_group))
     if precision is None:
         found.measure(np.arange(table.groups), rounds)
-        return Measured(found.logs, found.control)
+        return Measured(found.logs, found.control, shares.ravel())
     going = np.arange(table.groups)
-    for number in range(min(first, rounds), rounds + 1):
+    for number in range(min(LOOKS[0] if settles else first, rounds), rounds + 1):
+        share = settling(number) if settles else 0.0
+        if number < first and not share and number < rounds:
+            continue
         found.measure(going, number)
-        half = half_widths(found.logs, ALPHA / table.comparisons).reshape(table.groups, -1).max(axis=1)
-        going = going[half[going] > math.log1p(precision)]
+        logs = found.logs
+        half = half_widths(logs, shown_alpha(table.comparisons)).reshape(shares.shape)
+        wide = (half > math.log1p(precision)) | (number < first)
+        settled = (p_values(logs, MARGIN, 0.0) <= share * shown_alpha(table.comparisons)).reshape(shares.shape)
+        ended = ~(wide & ~settled).any(axis=1)
+        shares[going] = np.where((ended[:, None] & wide & settled)[going], share, 1.0)
+        going = going[~ended[going]]
         if not going.size:
             break
-    return Measured(found.logs, found.control)
+    return Measured(found.logs, found.control, shares.ravel())
 
 
-class _Groups:
-    """What is known of each group after the rounds that it has."""
+class Groups:
+    """What is known of each group after the rounds that it has; `effect` is the true log-ratio of its comparisons."""
 
-    def __init__(self, table: Table, centres: Floats, within: Floats) -> None:
+    def __init__(self, table: Table, centres: Floats, within: Floats, effect: float | Floats = 0.0) -> None:
         self.table, self.centres, self.within = table, centres, within
+        self.effect = np.broadcast_to(effect, (table.groups, table.per_group))
         shape = (table.groups, table.per_group)
         self.means, self.variances = np.empty(shape), np.empty(shape)
         self.scatters: list[Scatter] = [Scatter([], [], [], {})] * table.groups
@@ -272,7 +295,8 @@ class _Groups:
             ratios = made[:, -2:].mean(axis=1, keepdims=True) - made[:, :-2]
         else:
             ratios = made[:, 0:-2:2] - made[:, 1:-2:2]
-        self.means[groups], self.variances[groups] = ratios.mean(axis=2), ratios.var(axis=2, ddof=1)
+        self.means[groups] = ratios.mean(axis=2) + self.effect[groups]
+        self.variances[groups] = ratios.var(axis=2, ddof=1)
         self.counts[groups] = rounds
         cells, numbers = np.indices(made.shape[1:])
         # the last two launches of a round are of the reference
@@ -280,6 +304,11 @@ class _Groups:
         for group, logs in zip(groups.tolist(), made, strict=True):
             within = dict(enumerate(self.within[group, :-1].tolist()))
             self.scatters[group] = Scatter(labels, numbers.ravel().tolist(), logs.ravel().tolist(), within)
+
+    @property
+    def truth(self) -> Floats:
+        """The true log-ratios of all comparisons."""
+        return self.effect.ravel() + self.table.truth
 
     @property
     def logs(self) -> Logs:

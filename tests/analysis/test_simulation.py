@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.simulation import growth, others, sharing, trends
+from bench.simulation import growth, looks, others, sharing, trends
 from bench.simulation.bisection import End, Searched, search
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
 from bench.simulation.ours import MARGIN, controls, edge, moved, outcome
@@ -69,6 +69,41 @@ def test_stopping_by_width_keeps_the_coverage(sigma, comparisons):
     assert 0.93 - SLACK <= found.coverage <= 0.97 + SLACK
     assert found.said[0].any_different <= 0.05 + SLACK
     assert 6.0 <= found.rounds <= 30.0
+
+
+@pytest.mark.parametrize("effect", [0.0, MARGIN, math.log(1.05)])
+def test_stopping_where_verdicts_are_settled_keeps_the_coverage_and_the_verdicts(effect):
+    kind = table(4, 0.02, spread=Spread.UNEQUAL, drift=Drift.LINEAR)
+    found = outcome(kind, 30, TABLES, seed=8, precision=0.02, effects=(effect,), settles=True)
+    (said,) = found.said
+    assert found.coverage >= 0.93 - SLACK
+    assert effect > MARGIN or said.any_different <= 0.05 + SLACK
+    assert effect < MARGIN or said.any_same <= 0.05 + SLACK
+
+
+def test_looking_at_verdicts_saves_rounds_where_cells_scatter_unlike_one_another():
+    kind = Table(3, 4, 0.01, Spread.UNEQUAL)
+    before, settled, now, settled_now = looks.saved(kind, 40, 20, -looks.HEADLINE, 0.01, seed=9)
+    assert now < 0.8 * before
+    assert settled_now > settled - 0.05
+
+
+@pytest.mark.parametrize("comparisons", [(1, 1), (1, 5)])
+@pytest.mark.parametrize("after", [(3, 8), (5, 10), (3, 4, 5, 6, 8, 10)])
+def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(after, comparisons):
+    equal, edge_ = (
+        looks.continued(Table(*comparisons, 0.02), after, TABLES, effect, seed=10) for effect in (0.0, MARGIN)
+    )
+    assert equal.different <= 0.05 + SLACK
+    assert max(edge_.different, edge_.same) <= 0.05 + SLACK
+    assert edge_.together >= 0.90
+
+
+def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():
+    found = looks.continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.10), seed=11)
+    assert found.first < 0.7
+    assert found.settled > found.new - 0.1
+    assert 3.0 < found.rounds < 8.0
 
 
 def test_wide_machines_get_more_rounds_than_quiet_ones():

@@ -11,6 +11,7 @@ from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
+from harness.model.run import Stop, StopReason
 from harness.report.blocks import Table, Text
 from harness.report.sections import scenarios
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
@@ -123,6 +124,30 @@ def test_intervals_that_are_judged_together_have_one_level():
     assert any(each.startswith(level) and "suppose that launches are alike" in each for each in two)
     assert not any("Holm" in each for each in two)
     assert not any("hold the true" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
+
+
+def test_a_run_that_was_continued_says_what_that_costs():
+    asked = run(TIMES)
+    names = [group.name for group in asked.plan.groups]
+    _, words = made(replace(asked, looks=[dict.fromkeys(names, 2), dict.fromkeys(names, 4)]), rounds(SECONDS))
+    (told,) = [each for each in words if "continued" in each]
+    assert told.startswith(
+        "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts are now judged at "
+        "0.5 % in place of 5 %"
+    )
+    (told,) = [each for each in words if "Holm" in each]
+    assert told.startswith(
+        "These 10 intervals are at 99.95 %, so that all of them together hold the true ratios with 99.5"
+    )
+
+
+def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
+    asked = run(TIMES, asked={"precision": 0.02})
+    ended = {group.name: Stop(StopReason.PRECISION, 5) for group in asked.plan.groups}
+    _, words = made(replace(asked, stops=ended), rounds(SECONDS))
+    assert any(
+        each.startswith("A group ended when each comparison was known to ±2 % or its verdict was") for each in words
+    )
 
 
 def test_one_that_is_judged_alone_has_its_level():

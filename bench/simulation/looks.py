@@ -1,0 +1,91 @@
+"""Runs that are judged more than once: continued after their reports were read, or ended with a precision."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.simulation.machine import Floats, Table, launches
+from bench.simulation.ours import MARGIN, Groups, measured
+from harness.analysis.looks import spent
+from harness.analysis.verdicts import Verdict, judge
+
+#: Twelve of the thirteen ratios of docs/examples/headline, as its three groups have them.
+HEADLINE = np.log([[1.19, 1.15, 0.965, 3.37], [1.15, 3.34, 0.992, 0.342], [1.28, 1.12, 1.00, 0.876]])
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What came of many runs that a reader continues as long as any verdict is unclear, all of one true log-ratio.
+
+    Shares of runs whose last report has any `faster` or `slower` (`different`), any `same`, and all of whose shown
+    intervals hold the truth (`together`); of comparisons that are settled after the plan's own rounds (`first`), in the
+    last report (`settled`), and in a new run of the most rounds (`new`). `rounds` is the mean number of rounds.
+    """
+
+    different: float
+    same: float
+    together: float
+    first: float
+    settled: float
+    new: float
+    rounds: float
+
+
+def continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
+    """Simulate runs that are read after the rounds `looks`, each continued to the next while a verdict is unclear."""
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(tables):
+        groups = Groups(table, *launches(table, looks[-1], draw), effect)
+        plain, last = _report(groups, looks[:1]), _report(groups, looks[-1:])
+        said, number = plain, 1
+        while Verdict.UNCLEAR in said.verdicts and number < len(looks):
+            number += 1
+            said = _report(groups, looks[:number])
+        shares = [_settled(each.verdicts) for each in (plain, said, last)]
+        calls = any(each in (Verdict.FASTER, Verdict.SLOWER) for each in said.verdicts)
+        found.append((calls, Verdict.SAME in said.verdicts, said.holds, *shares, looks[number - 1]))
+    return Continued(*np.mean(found, axis=0).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    verdicts: Sequence[Verdict]
+    holds: bool
+
+
+def _report(groups: Groups, looks: Sequence[int]) -> _Report:
+    """What is reported after the last of some looks."""
+    groups.measure(np.arange(groups.table.groups), looks[-1])
+    logs = groups.logs
+    judged = judge(logs, MARGIN, shares=spent(looks))
+    return _Report(judged.verdicts, bool((np.abs(logs.mean - groups.truth) <= judged.half).all()))
+
+
+def _settled(verdicts: Sequence[Verdict]) -> float:
+    return float(np.mean([each is not Verdict.UNCLEAR for each in verdicts]))
+
+
+def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: float, *, seed: int) -> list[float]:
+    """The mean rounds of a group, and the share of comparisons settled: by width alone, and with the looks at verdicts.
+
+    `effects` are the true log-ratios, of shape (groups, comparisons of each).
+    """
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(tables):
+        made = launches(table, rounds, draw)
+        row: list[float] = []
+        for settles in (False, True):
+            ended = measured(table, *made, precision, settles=settles, effect=effects)
+            verdicts = judge(ended.logs, MARGIN, shares=ended.shares).verdicts
+            row += [float(ended.logs.rounds.mean()), _settled(verdicts)]
+        found.append(row)
+    return [float(each) for each in np.mean(found, axis=0)]
+
+
+def at(difference: float) -> float:
+    """The log-ratio of a cell that takes so much longer (0.1: 10 %)."""
+    return -math.log1p(difference)
