@@ -135,7 +135,7 @@ def test_a_run_that_was_continued_says_what_that_costs():
         "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts are now judged at "
         "0.5 % in place of 5 %"
     )
-    (told,) = [each for each in words if "Holm" in each]
+    (told,) = [each for each in words if "intervals are at" in each]
     assert told.startswith(
         "These 10 intervals are at 99.95 %, so that all of them together hold the true ratios with 99.5"
     )

@@ -1,6 +1,6 @@
 """train_on_batch on arrays, from release to release.
 
-Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 18.8 to 20.8) (network lstm, mode default).
+Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 11.7 to 33.3) (network lstm, mode default).
 
     uv venv --seed --python 3.11 tf2.16
     uv pip install --python tf2.16 $(grep -oE '^(setuptools|wheel)==[^ ]+' requirements-tf2.16.txt)
