@@ -270,7 +270,7 @@ def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> lis
 
 
 #: After which rounds a run is read, and continued where anything is unclear.
-READ = ((3, 8), (3, 10), (4, 8), (5, 10), (3, 4, 5, 6, 8, 10))
+READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 
 
 def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
@@ -287,11 +287,11 @@ def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
     """Wrong verdicts, coverage and rounds where they are worst of three spreads, and power at 2 %."""
     looks, (comparisons, size) = kind
-    count = max(1, round(tables * {1: 8.0, 5: 4.0}.get(comparisons, 2.0)))
-    effects = (0.0, at(0.05), at(0.10), MARGIN)
+    count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
+    kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
     found = {
         (sigma, effect): continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
-        for sigma, effect in product((0.01, 0.02, 0.03), effects)
+        for sigma, effect in kinds
     }
     equal = max(each.different for (_, effect), each in found.items() if effect == 0.0)
     edges = [each for (_, effect), each in found.items() if effect == MARGIN]

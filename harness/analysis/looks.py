@@ -5,12 +5,12 @@ A run that ends as planned is judged once, at the whole level. Verdicts are look
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
 
-Such looks share a level of their own, as large as that of a run as planned. After r rounds at most 1 - n/r of it is
-spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete
-sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until then, so the chance
-of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong on one side only, and
-a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a wrong verdict in at most
-5 % of runs. docs/simulation.md has what comes of it.
+Such looks share a level of their own, as large as that of a run as planned, or half as large. After r rounds at most
+1 - n/r of it is spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L.
+DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until
+then, so the chance of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong
+on one side only, and a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a
+wrong verdict in at most 5 % of runs. docs/simulation.md has what comes of it.
 """
 
 import math
@@ -23,6 +23,9 @@ from harness.model.run import Run, StopReason
 
 #: With `--precision`, the rounds after which verdicts are looked at.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
+
+#: ... and what these looks share, of the level: intervals that stop by width are wrong a little more often than 5 %.
+SETTLING = 0.5
 
 #: ... and the one from which on an interval may be narrow enough (docs/simulation.md has what earlier looks do to
 #: coverage).
@@ -57,7 +60,9 @@ def spent(rounds: Sequence[int]) -> float:
 
 def settling(rounds: int) -> float:
     """What settles a comparison with `--precision` may use of the level after so many rounds; 0 where no look is."""
-    return spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]]) if rounds in LOOKS else 0.0
+    if rounds not in LOOKS:
+        return 0.0
+    return SETTLING * spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
 def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:

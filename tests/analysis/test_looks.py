@@ -39,9 +39,9 @@ def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
     assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
 
 
-def test_the_looks_of_a_precision_spend_no_more_than_one_level():
+def test_the_looks_of_a_precision_spend_no_more_than_half_a_level():
     shares = [settling(rounds) for rounds in LOOKS]
-    assert math.fsum(shares) == pytest.approx(1.0 - 2.0 / LOOKS[-1])
+    assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
     assert settling(7) == 0.0
 
 
