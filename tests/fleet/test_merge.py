@@ -244,14 +244,6 @@ def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(
     assert {stop.rounds for stop in made.run.stops.values()} == {10}
 
 
-def test_what_shards_had_when_they_were_continued_comes_along(tmp_path: Path) -> None:
-    one, other = run(calls=("fit",)), run("m-2", calls=("train_on_batch",))
-    (first,), (second,) = ([group.name for group in each.plan.groups] for each in (one, other))
-    made = merged(tmp_path, replace(one, looks=[{first: 3}, {first: 4}]), replace(other, looks=[{second: 3}]))
-    names = {group.cells[0].axes["call"]: group.name for group in made.ended.results.run.plan.groups}
-    assert made.ended.results.run.looks == [{names["fit"]: 3, names["train_on_batch"]: 3}, {names["fit"]: 4}]
-
-
 def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_path: Path) -> None:
     good = stored(tmp_path, run(), launches(run()))
     damaged = stored(tmp_path, run("m-2"), [])
