@@ -6,19 +6,15 @@ runs have the machine to themselves; in the other half, as many processes as the
 """
 
 import argparse
-import multiprocessing
 import os
-import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing.synchronize import Event
+from collections.abc import Sequence
 from pathlib import Path
 
+from bench import loads
 from bench.overhead import AXES
 from harness.analysis.comparisons import Compared
 from harness.analysis.disturbance import disturbed_rounds
@@ -29,8 +25,7 @@ from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.store.folder import RunFolder
 
-#: How long the other processes run and rest, in seconds, drawn anew each time.
-ON, OFF = (2.0, 8.0), (4.0, 16.0)
+MACHINES = {"to itself": loads.nothing, "loaded on and off": loads.on_and_off}
 
 
 def main() -> None:
@@ -52,7 +47,7 @@ def main() -> None:
             if arguments.machine not in (None, name):
                 continue
             for environment in arguments.environments.split(","):
-                with load():
+                with load(os.sched_getaffinity(0)):
                     run, launches = measure(scenario, environment, results, arguments.options)
                 print(f"| {name} | {environment} | {' | '.join(cells(run, launches))} |", flush=True)
 
@@ -114,46 +109,6 @@ def _counted(run: Run, launches: Sequence[Launch]) -> str:
 def _compared(run: Run, launches: Sequence[Launch]) -> list[Compared]:
     values = [value for table in tables(run, lookup(run, launches)) for row in table.rows for value in row.values]
     return [value.compared for value in values if value.compared]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Nothing else."""
-    yield
-
-
-@contextmanager
-def loaded() -> Iterator[None]:
-    """As many processes as CPUs, all on and all off at the same time."""
-    on = multiprocessing.Event()
-    workers = [multiprocessing.Process(target=_spin, args=(on,), daemon=True) for _ in os.sched_getaffinity(0)]
-    switch = multiprocessing.Process(target=_switch, args=(on,), daemon=True)
-    for process in (*workers, switch):
-        process.start()
-    try:
-        yield
-    finally:
-        for process in (*workers, switch):
-            process.kill()
-
-
-def _spin(on: Event) -> None:
-    while True:
-        on.wait()
-        for _ in range(100_000):
-            pass
-
-
-def _switch(on: Event) -> None:
-    draw = random.Random(1)
-    while True:
-        time.sleep(draw.uniform(*OFF))
-        on.set()
-        time.sleep(draw.uniform(*ON))
-        on.clear()
-
-
-MACHINES = {"to itself": quiet, "loaded on and off": loaded}
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis import turns, work
+from harness.analysis.looks import share_left
 from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
@@ -215,10 +217,15 @@ def settlings(
     """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS already.
 
     `alpha` is the level at which each is judged, and `shown` that of the intervals that are shown; `margin` and `bias`
-    are those of `judge`.
+    are those of `judge`. A run that is continued shares its level with the looks before.
     """
-    totals, chances = rounds_to_settle(logs, alpha, margin, bias)
-    halves = half_widths_after(logs, np.maximum(totals, logs.rounds), shown) + bias
+    known = [found.look(cell) for cell in cells]
+    share = np.array([look.share for look in known])
+    first = np.where([look.first > 0 for look in known], [look.first for look in known], logs.rounds)
+    level = partial(share_left, first.astype(np.float64), logs.rounds)
+    totals, chances = rounds_to_settle(logs, alpha / share, margin, bias, level)
+    later = np.maximum(totals, logs.rounds + 1.0)
+    halves = half_widths_after(logs, later, shown / share * level(later)) + bias
     return [
         Settling(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
         for cell, more, half, chance in zip(
@@ -358,7 +365,10 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
 
 def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, found: Lookup) -> Floats:
     """What each comparison may use of the level: less where it is settled, and was not waited for to be narrow."""
-    share, settled, narrow = np.array([astuple(found.look(pair.cell)) for pair in family], np.float64).reshape(-1, 3).T
+    looks = [found.look(pair.cell) for pair in family]
+    share, settled, narrow = (
+        np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
+    )
     early = share * settled
     wide = half_widths(logs, share * shown_alpha(len(family))) > narrow
     is_early = wide & _are_settled(logs, log_margins, bias, early)

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.analysis.statistics import Floats
 from harness.model.launch import Launch
 from harness.model.run import Run, StopReason
 
@@ -39,13 +40,15 @@ FEWEST_JUDGED = 2
 class Look:
     """What a group's verdicts may use of the level, as a share; all of it where a run ended as planned.
 
-    Of a group that `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is
+    `first` is the rounds of the plan's own look; 0 if there was no other yet, so that the run's rounds are those. Of a
+    group that `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is
     wider than `narrow` (half of it, on the log scale); 0 of any other group.
     """
 
     share: float = 1.0
     settled: float = 0.0
     narrow: float = math.inf
+    first: int = 0
 
 
 def spent(rounds: Sequence[int]) -> float:
@@ -56,6 +59,14 @@ def spent(rounds: Sequence[int]) -> float:
     """
     known = sorted({each for each in rounds if each >= FEWEST_JUDGED})
     return known[0] / known[-2] - known[0] / known[-1] if len(known) > 1 else 1.0
+
+
+def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
+    """What the next look may use of the level, as a share, if it is after `total` rounds and the last after `rounds`.
+
+    `first` is the rounds of the plan's own look. The three have one shape, or shapes that broadcast.
+    """
+    return first / rounds - first / total
 
 
 def settling(rounds: int) -> float:
@@ -75,8 +86,9 @@ def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
         name, stop = group.name, run.stops.get(group.name)
         before = [look[name] for look in run.looks if name in look]
         share = spent([*before, max([len(made[name]), *before])]) if before else 1.0
-        found[name] = Look(share)
+        first = min((each for each in before if each >= FEWEST_JUDGED), default=0)
+        found[name] = Look(share, first=first)
         if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
             narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
-            found[name] = Look(share, settling(stop.rounds), narrow)
+            found[name] = Look(share, settling(stop.rounds), narrow, first)
     return found

@@ -15,7 +15,7 @@ of a table's intervals together hold their true ratios with 95 %.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -233,15 +233,21 @@ def chance_to_settle(
 
 
 def rounds_to_settle(
-    logs: Logs, alpha: Floats, margin: float | Floats, bias: float | Floats = 0.0
+    logs: Logs,
+    alpha: Floats,
+    margin: float | Floats,
+    bias: float | Floats = 0.0,
+    level: Callable[[Floats], Floats] = np.ones_like,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return how many rounds in all settle each comparison with a probability of POWER or more, and that probability.
 
     The fewest above those it has. Where MOST_ROUNDS are not enough, these, with their lower probability. Both have the
-    shape (m,). `alpha`, of each comparison, is the level at which it is judged then (`holm` gives that of today).
+    shape (m,). `alpha`, of each comparison, is the level at which a run is judged that ends as planned (`holm` gives
+    that of today), and `level` which share of it is left for a number of rounds, in the shape of `chance_to_settle`.
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
-    chances = chance_to_settle(logs, np.maximum(totals, logs.rounds + 1.0), alpha, margin, bias)
+    later = np.maximum(totals, logs.rounds + 1.0)
+    chances = chance_to_settle(logs, later, alpha * level(later), margin, bias)
     chances = np.where(totals > logs.rounds, chances, 0.0)
     enough = chances >= POWER
     at = np.where(enough.any(axis=0), enough.argmax(axis=0), totals.size - 1)

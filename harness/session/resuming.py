@@ -17,7 +17,7 @@ from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
-from harness.model.launch import Launch, Limits
+from harness.model.launch import Limits
 from harness.model.run import Run, StopReason
 from harness.model.texts import counted
 from harness.report.sections import measured
@@ -68,8 +68,9 @@ def earlier(
     if begun.plan.profile_calls:
         raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
     asks = rounds is not None or budget is not None
-    longer = _longer(begun, folder.read_launches(begun), path, rounds, budget) if asks else begun
-    over = _over(begun, path) if longer == begun else ""
+    ledger = Ledger(begun.plan, folder.read_launches(begun))
+    longer = _longer(begun, ledger, path, rounds, budget) if asks else begun
+    over = _over(begun, ledger, path) if longer == begun else ""
     is_longer, begun = longer != begun, longer
     project, limits = Project.find(), begun.plan.limits
     device = Device.GPU if limits.gpus else Device.CPU
@@ -116,12 +117,11 @@ def earlier(
     return Earlier(folder, begun, planned, is_longer, over)
 
 
-def _longer(run: Run, launches: Sequence[Launch], path: Path, rounds: int | None, budget: float | None) -> Run:
+def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: float | None) -> Run:
     """The run with the longer plan that is asked for, and what it had when that was asked; else the same.
 
     What it had was looked at: so it is recorded, and its verdicts are judged by analysis/looks.py from then on.
     """
-    ledger = Ledger(run.plan, launches)
     made = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(made.values(), default=0)
     if rounds is not None and rounds < most:
@@ -141,9 +141,9 @@ def _longer(run: Run, launches: Sequence[Launch], path: Path, rounds: int | None
     return replace(run, plan=plan, looks=looks, stops={})
 
 
-def _over(run: Run, path: Path) -> str:
+def _over(run: Run, ledger: Ledger, path: Path) -> str:
     """What a user reads who continues a run that has nothing left to measure; empty where there is something."""
-    if not _has_ended(run):
+    if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
     stops = list(run.stops.values())
     if all(stop.reason in _FINAL for stop in stops):

@@ -217,6 +217,7 @@ def report_again(found: Earlier, listener: Listener) -> Ended:
     """Report a run that has nothing left to measure, and say so."""
     listener.say(found.over)
     with to_itself(found.folder):
+        found.folder.repair()  # it may have been killed while it reported
         results = Results(found.run, found.folder.read_launches(found.run), registry.by_hand)
         written = report(found.folder, results)
     return Ended(found.folder.path, results, written, interrupted=False, refused={})

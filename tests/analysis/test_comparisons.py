@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from harness.analysis.comparisons import Settling, compare, compare_growth, half_widths_of
 from harness.analysis.lookup import lookup
@@ -186,8 +187,11 @@ def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_whi
     assert found.verdict is UNCLEAR
     more = found.settling.rounds
     known = Logs(*(np.array([value]) for value in (math.log(1.03) + 0.03, 0.03**2, 5.0, 4.0)))
-    (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), math.log(1.03))
-    half = student(total - 1.0) * 0.03 / math.sqrt(total)
+    # the run's own look is after five rounds, and one after N has 1 - 5/N of the level
+    (total,), (chance,) = rounds_to_settle(
+        known, np.array([0.05]), math.log(1.03), level=lambda rounds: 1.0 - 5.0 / rounds
+    )
+    half = -stdtrit(total - 1.0, 0.025 * (1.0 - 5.0 / total)) * 0.03 / math.sqrt(total)
     assert found.settling == Settling(total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance))
     assert found.settling.is_likely
 

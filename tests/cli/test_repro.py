@@ -68,7 +68,6 @@ def test_claims_are_measured_in_slots_and_go_on_in_slots(claiming: Harness) -> N
     assert {launch["resources"].get("slots") for launch in claiming.launches} <= {None, 1}
     stored = json.loads((claiming.run / "run.json").read_text())
     assert stored["command"][-2:] == ["--slots", "1"]
-    assert {stop["reason"] for stop in stored["stops"].values()} == {"precision"}
     again = claiming("matrix", "--resume", str(claiming.run), "--slots", "1")
     assert again.returncode == 0, again.stderr
 

@@ -275,7 +275,7 @@ def test_a_run_takes_the_way_that_works_says_so_and_keeps_to_it(nvidia, root):
     assert json.loads((folder / "run.json").read_text())["backend"]["gpus_by"] == "the runtime nvidia"
     assert "--runtime nvidia -e NVIDIA_VISIBLE_DEVICES=0" in (folder / "report.md").read_text()
     nvidia.describe()
-    again = harness(nvidia, root, "matrix", "--resume", str(folder))
+    again = harness(nvidia, root, "matrix", "--resume", str(folder), "--rounds", "2")
     assert "Containers get GPUs by the runtime nvidia." in " ".join(again.stderr.split())
 
 

@@ -81,6 +81,16 @@ def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path: Pat
     assert read(found.ended.folder).tables == made.tables
 
 
+def test_continued_shards_are_judged_as_the_continued_run_that_they_would_have_made(tmp_path: Path) -> None:
+    first, second = [run(calls=(call,)) for call in CALLS]
+    (one,), (other,) = ([group.name for group in each.plan.groups] for each in (first, second))
+    first, second = replace(first, looks=[{one: 3}]), replace(second, looks=[{other: 3}, {other: 4}])
+    result = merged(tmp_path, sharded(first, 1, 2, {other: 2}), sharded(second, 2, 2, {one: 1})).ended.results
+    assert result.run.looks == [{one: 3, other: 3}, {other: 4}]
+    shares = [result.found.look(group.cells[0]).share for group in result.run.plan.groups]
+    assert shares == pytest.approx([1.0 - 3 / 5, 3 / 4 - 3 / 5])
+
+
 def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of_two(tmp_path: Path) -> None:
     one, two = run("m-1", "office"), run("m-2")
     parts = {"m-2": (two, launches(two, slower=1.2, seed=9)), "office": (one, launches(one, slower=2.0))}

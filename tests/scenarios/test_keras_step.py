@@ -52,7 +52,7 @@ def test_which_adam_and_what_its_rate_is_called(tensorflow, keras, mode, expecte
     [
         (False, "small", "small", "train_on_batch", "numpy", 1),
         (True, "small", "small", "fit", "numpy", 1),
-        (False, "small", "small", "fit_epoch", "dataset", 50),
+        (False, "small", "small", "fit_epoch", "dataset", 20),
         (False, "medium", "small", "fit_epoch", "numpy", 10),
         (False, "small", "large", "fit_epoch", "numpy", 4),
         (True, "small", "small", "fit_epoch", "numpy", 200),

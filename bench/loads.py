@@ -1,0 +1,191 @@
+"""Verdicts on a slow and a busy machine: `python -m bench.loads`, a suite beside other work, in real containers.
+
+For each run: the seconds that the run announced after its first round, and those that it took from its first launch
+to its last; its rounds; and what became of its comparisons. Before and after a run, nothing else runs. `half a core`
+is a quota of the control group that holds all containers, as Kubernetes and `docker run --cpus 0.5` set it: it needs
+root, and an engine whose containers are in the control group `docker`.
+"""
+
+import argparse
+import multiprocessing
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from harness import session
+from harness.model.launch import Launch
+from harness.runner.schedule import RunEstimate
+
+GROUPS = Path("/sys/fs/cgroup")
+PERIOD = 100_000  # microseconds, the kernel's own default
+#: How long loops that run on and off run and rest, in seconds, drawn anew each time.
+ON, OFF = (2.0, 8.0), (4.0, 16.0)
+
+
+class Progress(session.Listener):
+    """When the first launch began and the last one ended, and what was announced last in between."""
+
+    def __init__(self) -> None:
+        self.begun = self.ended = 0.0
+        self.announced: list[float] = []
+
+    def begin(self, cell: object, number: int) -> None:
+        """The first launch begins, or another one."""
+        self.begun = self.begun or time.monotonic()
+
+    def end(self, launch: Launch) -> None:
+        """A launch was stored."""
+        self.ended = time.monotonic()
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        """The run says how long it takes."""
+        self.announced.append(estimate.seconds)
+
+
+def main() -> None:
+    """Measure, and print a Markdown table: a line for each run, and one for the median of each load."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", default="headline")
+    parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--budget", type=float, help="seconds, as with --budget; without it the suite's own")
+    parser.add_argument("--only", choices=list(LOADS), action="append", help="these loads alone")
+    parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
+    arguments = parser.parse_args()
+    print("| other work | announced after the pilots | after round 1 | taken | whole command | rounds | comparisons |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        request = session.Request(
+            suite=arguments.suite,
+            backend="docker",
+            budget=arguments.budget,
+            results=arguments.results or Path(folder),
+        )
+        for name in arguments.only or LOADS:
+            walls = [measure(name, request) for _ in range(arguments.repetitions)]
+            if len(walls) > 1:
+                print(f"| **{name}, median** | | | | {statistics.median(walls):.0f} s | | |", flush=True)
+
+
+def measure(name: str, request: session.Request) -> float:
+    """Run it beside the load of that name, print its line, and return the seconds of the whole command."""
+    began, progress = time.monotonic(), Progress()
+    planned = session.plan(request)
+    with LOADS[name](planned.plan.limits.cpus or os.sched_getaffinity(0)):
+        ended = session.run(planned, progress)
+    wall = time.monotonic() - began
+    values = [value for table in ended.results.tables for row in table.rows for value in row.values]
+    said = Counter(
+        each.compared.verdict.value if each.compared and each.compared.verdict else "none" for each in values
+    )
+    rounds = sorted({stop.rounds for stop in ended.results.run.stops.values()})
+    announced = [f"{seconds:.0f} s" for seconds in progress.announced] + ["", ""]
+    cells = [
+        *(name, *announced[:2], f"{progress.ended - progress.begun:.0f} s", f"{wall:.0f} s"),
+        " to ".join(map(str, dict.fromkeys((rounds[0], rounds[-1])))),
+        ", ".join(f"{count} {verdict}" for verdict, count in sorted(said.items())),
+    ]
+    print(f"| {' | '.join(cells)} |", flush=True)
+    return wall
+
+
+@contextmanager
+def nothing(measured: Collection[int]) -> Iterator[None]:
+    """No other work."""
+    yield
+
+
+@contextmanager
+def other_core(measured: Collection[int]) -> Iterator[None]:
+    """An endless loop on each core that is not measured."""
+    with _loops(os.sched_getaffinity(0) - set(measured)):
+        yield
+
+
+@contextmanager
+def same_core(measured: Collection[int]) -> Iterator[None]:
+    """An endless loop on each measured core: half of it is left."""
+    with _loops(set(measured)):
+        yield
+
+
+@contextmanager
+def same_core_on_and_off(measured: Collection[int]) -> Iterator[None]:
+    """The same for 2 to 8 seconds, then nothing for 4 to 16, and so on."""
+    with on_and_off(measured):
+        yield
+
+
+@contextmanager
+def half_a_core(measured: Collection[int]) -> Iterator[None]:
+    """Containers get 50 ms of CPU time in each 100 ms."""
+    old, new = GROUPS / "cpu/docker/cpu.cfs_quota_us", GROUPS / "docker/cpu.max"
+    path, limit, none = (old, f"{PERIOD // 2}", "-1") if old.exists() else (new, f"{PERIOD // 2} {PERIOD}", "max")
+    path.write_text(limit)
+    try:
+        yield
+    finally:
+        path.write_text(none)
+
+
+LOADS: dict[str, Callable[[Collection[int]], AbstractContextManager[None]]] = {
+    "none": nothing,
+    "other core": other_core,
+    "same core": same_core,
+    "same core, on and off": same_core_on_and_off,
+    "half a core": half_a_core,
+}
+
+
+@contextmanager
+def on_and_off(cpus: Collection[int]) -> Iterator[None]:
+    """Endless loops, one on each of these cores, all on and all off at the same time."""
+    on = multiprocessing.Event()
+    switch = multiprocessing.Process(target=_switch, args=(on,), daemon=True)
+    switch.start()
+    try:
+        with _loops(cpus, on):
+            yield
+    finally:
+        switch.kill()
+
+
+@contextmanager
+def _loops(cpus: Collection[int], on: Event | None = None) -> Iterator[None]:
+    workers = [multiprocessing.Process(target=_spin, args=(cpu, on), daemon=True) for cpu in cpus]
+    for worker in workers:
+        worker.start()
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join()
+
+
+def _spin(cpu: int, on: Event | None) -> None:
+    os.sched_setaffinity(0, {cpu})
+    while True:
+        if on is not None:
+            on.wait()
+        for _ in range(100_000):
+            pass
+
+
+def _switch(on: Event) -> None:
+    draw = random.Random(1)
+    while True:
+        time.sleep(draw.uniform(*OFF))
+        on.set()
+        time.sleep(draw.uniform(*ON))
+        on.clear()
+
+
+if __name__ == "__main__":
+    main()
