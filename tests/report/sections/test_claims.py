@@ -85,7 +85,7 @@ def test_a_change_of_python_is_said_in_the_same_line() -> None:
 def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
     said = sentence(made(rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), CLAIM))
     assert "Unclear: in tf2.0, " in said
-    assert "; at most 1.56×, below the claimed 2; 14 rounds in all would probably settle it." in said
+    assert "; at most 1.56×, below the claimed 2; 17 rounds in all would probably settle it." in said
 
 
 def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
