@@ -96,11 +96,11 @@ def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(afte
     )
     assert equal.different <= 0.05 + SLACK
     assert max(edge_.different, edge_.same) <= 0.05 + SLACK
-    assert edge_.together >= 0.90
+    assert edge_.together >= 0.93 - SLACK
 
 
 def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():
-    found = looks.continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.10), seed=11)
+    found = looks.continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.07), seed=11)
     assert found.first < 0.7
     assert found.settled > found.new - 0.1
     assert 3.0 < found.rounds < 8.0

@@ -69,8 +69,8 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked)
     found = bisecting.bisect(request, folder, first)
     assert found.search.ended is Ended.CONFIRMED
     assert found.told.lines[0].startswith("the time per step rose between old and new: new takes ×")
-    # three rounds and a control, and no pilot
-    assert first.launched == 9
+    # three rounds and a control, and no pilot; a round that others disturbed is made again
+    assert (first.launched >= 9, first.launched % 3) == (True, 0)
     assert "# Since when: slower" in (folder / "report.md").read_text()
     again = Said()
     taken_up = bisecting.bisect(bisecting.reopened(folder), folder, again)
