@@ -109,7 +109,7 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
         drawn = domain_of_ratios(comparable, results.run.plan.margin)
-        ends = f"{format.factor(drawn.low)} … {format.factor(drawn.high)}"
+        ends = f"{format.factor(drawn.low)} to {format.factor(drawn.high)}"
         yield Column(
             ends,
             lambda line: Entry(plots.drawn(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True),

@@ -113,7 +113,7 @@ def test_answers_are_the_reports_sentences_with_what_they_rest_on(report: dict[s
     compared = [each["compared"] for each in report["comparisons"]]
     assert len(report["answers"]) == 5
     # what all its rows share is in the small print
-    assert report["answers"][0]["text"].partition(" (step")[0] + "." in told
+    assert report["answers"][0]["text"].partition(" (step")[0] in " ".join(told)
     assert all(finding in compared for answer in report["answers"] for finding in answer["findings"])
 
 
