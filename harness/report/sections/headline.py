@@ -78,6 +78,7 @@ def blocks(results: Results) -> Iterator[Block]:
 def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]]:
     tables = {id(line.answer.table): line.answer.table for line in shown}
     pairs, known = {_sides(line.answer) for line in shown}, shared(results)
+    bases = {base for _, base in pairs}
     (table, *others) = tables.values()
 
     def label(line: _Line) -> str:
@@ -85,7 +86,12 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
         scenario, place = of.scenario.name if others else "", names.place(of, row, names.varying(of))
         context = {axis: value for axis, value in line.answer.context.items() if axis not in known}
         words = [scenario, *names.labels(of.scenario, context), place]
-        pair = " vs ".join(_sides(line.answer)) if len(pairs) > 1 or not any(words) else ""
+        subject, base = _sides(line.answer)
+        pair = (
+            (subject if len(bases) == 1 and not others else f"{subject} vs {base}")
+            if len(pairs) > 1 or not any(words)
+            else ""
+        )
         return ", ".join(filter(None, [row.machine if results.machines else "", pair, *words]))
 
     entry = shown[0].answer.comparison
@@ -93,7 +99,8 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
     if not others:
         unit, cells = unit_of(table), table.cells()
-        subject, base = next(iter(pairs)) if len(pairs) == 1 else ("compared", "baseline")
+        subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
+        base = next(iter(bases)) if len(bases) == 1 else "baseline"
 
         def time(place: int, line: _Line) -> Entry:
             cell = line.cells[place]
