@@ -92,7 +92,7 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
             if len(pairs) > 1 or not any(words)
             else ""
         )
-        return ", ".join(filter(None, [row.machine if results.machines else "", pair, *words]))
+        return ", ".join(filter(None, [row.machine if results.machines else "", *words]))
 
     entry = shown[0].answer.comparison
     yield Column(entry.name if not others else "", label, is_label=True)
