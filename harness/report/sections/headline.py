@@ -87,11 +87,8 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
         context = {axis: value for axis, value in line.answer.context.items() if axis not in known}
         words = [scenario, *names.labels(of.scenario, context), place]
         subject, base = _sides(line.answer)
-        pair = (
-            (subject if len(bases) == 1 and not others else f"{subject} vs {base}")
-            if len(pairs) > 1 or not any(words)
-            else ""
-        )
+        if len(pairs) > 1 or not any(words):
+            words = [subject if len(bases) == 1 and not others else f"{subject} vs {base}", *words]
         return ", ".join(filter(None, [row.machine if results.machines else "", *words]))
 
     entry = shown[0].answer.comparison
