@@ -68,7 +68,9 @@ def show(written: "Written", *, tables: bool = True, only: Collection[str] = ())
     from harness.report import terminal  # noqa: PLC0415 - nothing but this needs it
 
     if tables:
-        terminal.show([each for each in written.sections if not only or each.anchor in only])
+        shown = [each for each in written.sections if not only or each.anchor in only]
+        # what is printed last is what stays on the screen
+        terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
         sys.stdout.flush()
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(each.name for each in others)})" if others else ""

@@ -99,10 +99,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Text(Block):
-    """A paragraph. `is_note`: it explains; the page shows it smaller."""
+    """A paragraph. `is_note`: it explains; the page shows it smaller. `is_small`: it is small in every file."""
 
     words: Words
     is_note: bool = False
+    is_small: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,13 @@ class Heading(Block):
 
 
 @dataclass(frozen=True, slots=True)
+class Alert(Block):
+    """Blocks that a reader must see before believing the rest; their own `where` is ignored."""
+
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
 class Folded(Block):
     """Blocks that open on a click; their own `where` is not looked at."""
 
@@ -199,10 +207,10 @@ def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def within(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks in order, each that is folded followed by those in it."""
+    """The blocks in order, each that holds blocks followed by those in it."""
     for block in blocks:
         yield block
-        if isinstance(block, Folded):
+        if isinstance(block, Folded | Alert):
             yield from within(block.blocks)
 
 

@@ -1,13 +1,14 @@
 """report.md, which people paste, and details.md, with the rest: right on GitHub, readable as they are in a terminal."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
 from harness.model.texts import counted, joined
 from harness.report import escape
 from harness.report.blocks import (
+    Alert,
     Block,
     Code,
     Entry,
@@ -68,7 +69,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     details = _details(sections, gone)
     *most, last = (_chosen(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
     more = _more(pasted, gone, details[1:], folder) if details else None
-    return Files(_text([section for section in (*most, more, last) if section]), _text(details))
+    return Files(_first([section for section in (*most, more, last) if section]), _text(details))
 
 
 def full(sections: Sequence[Section]) -> str:
@@ -110,20 +111,34 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
     return Section("More", "more", [Text(each, where=Where.PASTE) for each in words])
 
 
+def _first(sections: Sequence[Section]) -> str:
+    """The first section, which is what a reader sees, and the others folded."""
+    first, *others = sections
+    if not others:
+        return _text(sections)
+    summary = " · ".join(escape.shortened(each.title, NAME_CHARACTERS) for each in others)
+    inside = "\n\n".join(_parts(others))
+    return f"{_text([first])}\n{_folded(f'More: {summary}', inside)}\n"
+
+
+def _parts(sections: Sequence[Section]) -> Iterator[str]:
+    for section in sections:
+        yield f"## {escape.markdown(section.title)}"
+        yield from map(_block, section.blocks)
+
+
 def _text(sections: Sequence[Section]) -> str:
     if not sections:
         return ""
-    parts = []
-    for place, section in enumerate(sections):
-        parts.append(f"{'##' if place else '#'} {escape.markdown(section.title)}")
-        parts += [_block(block) for block in section.blocks]
+    first, *others = sections
+    parts = [f"# {escape.markdown(first.title)}", *map(_block, first.blocks), *_parts(others)]
     return "\n\n".join(parts) + "\n"
 
 
 def _block(block: Block) -> str:
     match block:
         case Text():
-            text = _words(block.words)
+            text = f"<sub>{_words(block.words)}</sub>" if block.is_small else _words(block.words)
         case Table():
             text = _table(block)
         case Figure():
@@ -134,6 +149,9 @@ def _block(block: Block) -> str:
             text = "\n".join(f"- {_words(item)}" for item in block.items)
         case Heading():
             text = f"**{escape.markdown(block.title)}**"
+        case Alert():
+            lines = "\n\n".join(map(_block, block.blocks)).splitlines()
+            text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
         case Folded():
             inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
             text = _folded(block.summary, "\n\n".join(inside))
@@ -168,8 +186,15 @@ def _table(block: Table) -> str:
 
 def _grid(block: Table) -> str:
     shown = block.shown(Where.PASTE | Where.DETAILS)
-    rows = [[_entry(entry) for entry in line.entries] for line in shown.lines]
     right = [at for at, head in enumerate(shown.heads) if head.is_number]
+    # a number stays on its line, however narrow the column is
+    rows = [
+        [
+            _entry(entry).replace(" ", "\u00a0") if at in right else _entry(entry)
+            for at, entry in enumerate(line.entries)
+        ]
+        for line in shown.lines
+    ]
     return table([escape.markdown(head.text) for head in shown.heads], rows, right)
 
 

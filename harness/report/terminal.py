@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.report.blocks import (
+    Alert,
     Block,
     Code,
     Drawing,
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
     from rich.text import Text as Styled
 
 #: The words of a heading over numbers are wrapped into this many columns at least, and those in a table into so many.
-HEADING, READABLE = 12, 20
+HEADING, READABLE = 8, 20
+
+#: The colours of verdicts, by the word that they contain.
+COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "unclear": "yellow"}
 
 #: What a column takes beside its width: the space to the next one, of which rich's box is one half; after the last
 #: column, the box's two sides.
@@ -67,11 +72,16 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
             case Heading():
                 parts: list[RenderableType] = [Styled(plain(block.title), "bold")]
             case Text():
-                parts = [_words(block.words)]
+                parts = [_words(block.words, "dim" if block.is_small else "")]
             case Items():
                 parts = [_item(item) for item in block.items]
             case Code():
                 parts = [clean(block.text).rstrip()]
+            case Alert():
+                yield Styled("")
+                yield Styled("Warning", "bold yellow")
+                yield from islice(_parts(block.blocks, width), 1, None)
+                continue
             case Folded():
                 parts = [Styled(plain(block.summary), "bold"), *_parts(block.blocks, width)]
             case _:
@@ -80,10 +90,10 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
         yield from parts
 
 
-def _words(words: Words) -> "Styled":
+def _words(words: Words, style: str = "") -> "Styled":
     from rich.text import Text as Styled
 
-    return Styled.assemble(*(_span(span) for span in ([words] if isinstance(words, str) else words)))
+    return Styled.assemble(*(_span(span) for span in ([words] if isinstance(words, str) else words)), style=style)
 
 
 def _span(span: str | Strong | Link) -> tuple[str, str]:
@@ -220,5 +230,13 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
             overflow="fold",
         )
     for entries in lines:
-        made.add_row(*(Styled(plain(entry.text), "bold" if entry.stands_out else "") for entry in entries))
+        made.add_row(
+            *(Styled(plain(entry.text), _style(head, entry)) for (head, _), entry in zip(heads, entries, strict=True))
+        )
     return made
+
+
+def _style(head: Head, entry: Entry) -> str:
+    """How an entry is printed: a verdict in its colour, what stands out bold."""
+    colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
+    return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))

@@ -29,7 +29,7 @@ from tests.report.formats.examples import HOSTILE, hostile
 MOST = 100_000
 
 #: The elements that our Markdown has on purpose.
-OURS = re.compile(r"</?(?:details|summary)>")
+OURS = re.compile(r"</?(?:details|summary|sub)>")
 
 
 @pytest.fixture(scope="module")

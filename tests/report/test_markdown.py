@@ -49,7 +49,8 @@ def report(*blocks):
 
 def test_sections_have_headings_and_their_blocks():
     assert report(Text("Words.", where=FILES)) == (
-        "# Title\n\nThe answer.\n\n## Middle\n\nWords.\n\n## Again\n\n```sh\nharness matrix\n```\n"
+        "# Title\n\nThe answer.\n\n<details>\n<summary>More: Middle · Again</summary>\n\n"
+        "## Middle\n\nWords.\n\n## Again\n\n```sh\nharness matrix\n```\n\n</details>\n"
     )
 
 
@@ -75,7 +76,7 @@ def test_each_block_is_markdown_in_which_text_is_text(block, text):
 
 def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
     assert "<summary>All: 41 rows</summary>" in report(long_table(41))
-    assert "<summary>" not in report(long_table(40))
+    assert "<summary>All" not in report(long_table(40))
 
 
 def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
@@ -122,7 +123,7 @@ def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_s
     made = files(sections(*blocks), "results/RUN")
     assert len(made.report) < LIMIT
     assert made.report.startswith("# Title\n\nThe answer.\n")
-    assert made.report.endswith("## Again\n\n```sh\nharness matrix\n```\n")
+    assert made.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
 
 
 def test_all_in_one_file_has_everything():

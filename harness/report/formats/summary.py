@@ -25,15 +25,14 @@ _SHOWN = (
 
 def render(results: Results) -> str:
     """Answers, the verdicts that matter, what has no number, and where the report is: fewer than 60 lines."""
-    head = next(answer.sections(results))
     folder = results.run.folder or f"results/{results.run.id}"
     end: list[Block] = [
         Text(f"The whole report is report.md in {folder}; this makes it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
-    blocks = [*head.blocks, *_compared(results), *_absent(results), *end]
+    blocks = [*answer.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
     # beside the summaries of other jobs' steps a heading of the first level would be too large
-    return "#" + markdown.full([Section(head.title, head.anchor, blocks)])
+    return "#" + markdown.full([Section(answer.title(results), "answer", blocks)])
 
 
 def _compared(results: Results) -> Iterator[Block]:

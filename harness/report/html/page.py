@@ -23,6 +23,7 @@ WRAPPED = 40
 
 #: What the templates tell apart, by the name of each.
 BLOCKS: Sequence[type[Block]] = (
+    blocks.Alert,
     blocks.Code,
     blocks.Drawing,
     blocks.Figure,

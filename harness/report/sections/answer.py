@@ -3,10 +3,11 @@
 import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.claims import Outcome
-from harness.analysis.comparisons import Settling
+from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.cover import Box, cover
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, is_time
@@ -19,9 +20,21 @@ from harness.model.run import RULES, Run, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, REPORT, Block, Code, Section, Text
-from harness.report.comparisons import NO_VERDICT, lines, why_withheld
-from harness.report.sections import claims, course, machines, on_device, scripts, settings, statements, turns
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Code, Items, Section, Strong, Text
+from harness.report.comparisons import NO_VERDICT, lines, tally, why_withheld
+from harness.report.sections import (
+    attribution,
+    claims,
+    course,
+    headline,
+    machines,
+    on_device,
+    scenarios,
+    scripts,
+    settings,
+    statements,
+    turns,
+)
 from harness.report.sentences import changed_packages, environments, in_clock, moved
 
 #: How many sentences the answer has at most.
@@ -38,31 +51,103 @@ _ORDER = (
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Claims of upstream issues, what stands in for what, and the answer. The title says what was measured where."""
-    taken = stood_in(results.run.plan.stand_ins)
-    told = [*([taken] if taken else []), *(sentences(results) or ([] if results.claims else [no_answer(results)]))]
-    told = [*machines.absent(results), *told, *machines.sentences(results)]
-    blocks = [*claims.head(results), *(Text(each, where=EVERYWHERE) for each in told)]
+    """The first screen, and below it what else the comparisons show."""
+    yield Section(title(results), "answer", first_screen(results))
+    if rest := list(_rest(results)):
+        yield Section("Other findings", "findings", rest)
+
+
+def first_screen(results: Results, *, table: bool = True) -> list[Block]:
+    """Return one sentence with the answer, one table, one sentence on the cause, warnings, and the small print.
+
+    Claims of upstream issues come before all of it. Without `table` the table is left out.
+    """
+    return [
+        *claims.head(results),
+        *(Text([Strong(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
+        *(_table(results) if table else ()),
+        *(Text(each, where=EVERYWHERE) for each in [*attribution.causes(results), *machines.sentences(results)]),
+        *_alerts(results),
+        Text(" ".join(_conditions(results)), is_small=True, where=REPORT),
+    ]
+
+
+def _answers(results: Results) -> list[str]:
+    """The answers in sentences. What the first one's rows share is in the small print."""
+    first, *others = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
+    if results.answers and not scripts.sentences(results):
+        first = sentence(results.run, results.answers[0], _apart(results))
+    return [each for each in (first, *others) if each]
+
+
+def _apart(results: Results) -> str:
+    """What tells the first answer's rows apart from the others of the table on the first screen."""
+    answer, known = results.answers[0], headline.shared(results)
+    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in known}
+    several = len({id(each.table) for each in headline.leading(results)}) > 1
+    return ", ".join([*([answer.table.scenario.name] if several else []), *names.labels(answer.table.scenario, facts)])
+
+
+def _rest(results: Results) -> Iterator[Block]:
+    others = _answers(results)[1:]
+    if others:
+        yield Items(others, where=FILES)
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):
-        blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
-    blocks += settle(results)
-    beside = [
-        *machines.told(results, lambda each: [conditions(each)]),
-        *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
+        yield Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=FILES)
+    for each in [*settings.sentences(results), *settings.page_faults(results)]:
+        yield Text(each, True, where=FILES)
+
+
+def _table(results: Results) -> Iterator[Block]:
+    """The table of the first screen: comparisons, or if nothing is compared, times."""
+    if results.answers:
+        yield from headline.blocks(results)
+    elif not results.claims:
+        yield from islice((scenarios.times_table(table) for table in results.tables), 1)
+
+
+def _alerts(results: Results) -> Iterator[Alert]:
+    """What a reader must know before believing the answer."""
+    taken = stood_in(results.run.plan.stand_ins)
+    told = [
+        *machines.absent(results),
+        *([taken] if taken else []),
         *machines.told(results, turns.warnings),
-        *settings.sentences(results),
-        *settings.page_faults(results),
         *on_device.warnings(results),
     ]
-    yield Section(title(results), "answer", [*blocks, *(Text(each, True, where=REPORT) for each in beside)])
+    blocks = [*(Text(each, where=REPORT) for each in told), *settle(results)]
+    if blocks:
+        yield Alert(blocks, where=REPORT)
+
+
+def _conditions(results: Results) -> list[str]:
+    """How the numbers were measured, and what the A/A control shows."""
+    counts = tally(each.verdict for _, _, each in _judged(results))
+    known = headline.shared(results)
+    scenario = results.answers[0].table.scenario if known else None
+    shared = ", ".join([scenario.name, *names.labels(scenario, known)]) if scenario else ""
+    return [
+        *([f"Of {counted(len(_judged(results)), 'comparison')}: {counts}."] if counts else []),
+        *([f"In every row: {shared}."] if shared else []),
+        *machines.told(results, lambda each: [conditions(each)]),
+        *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
+    ]
 
 
 def title(results: Results) -> str:
-    """`One training step: tf1.14, tf2.0`."""
+    """Return the title: `One training step: TensorFlow 2.0.0 vs 1.14.0`."""
     measured = [scenario for scenario in results.run.scenarios if results.found.cells_of(scenario.name)]
     subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
-    return ": ".join(filter(None, [subject, environments(results.run.environments)]))
+    return ": ".join(filter(None, [subject, _versions(results.run.environments)]))
+
+
+def _versions(known: Sequence[Environment]) -> str:
+    """Two releases of TensorFlow by their versions, newer first; other environments by their names."""
+    versions = [each.tensorflow for each in known if not each.base]
+    if len(known) == 2 == len({*versions}):
+        return f"TensorFlow {versions[1]} vs {versions[0]}"
+    return environments(known)
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
@@ -72,12 +157,12 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
     """
     if of_scripts := scripts.sentences(results):
         return of_scripts
-    told, before = [], ""
+    texts, before = [], ""
     for answer in results.answers[:most]:
         where = _where(answer)
-        told.append(sentence(results.run, answer, "" if where == before else where))
+        texts.append(sentence(results.run, answer, "" if where == before else where))
         before = where
-    return told
+    return texts
 
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
@@ -296,7 +381,8 @@ def settle(results: Results) -> Iterator[Block]:
 
     The rounds are those that settle half of the ones that any number is likely to settle; remarks have each one's.
     """
-    every, noun = (_claimed(results), "claim") if results.claims else (_compared(results), "comparison")
+    compared = [(found, cell, each.settling) for found, cell, each in _judged(results)]
+    every, noun = (_claimed(results), "claim") if results.claims else (compared, "comparison")
     unclear = [(found, cell, settling) for found, cell, settling in every if settling]
     if not unclear:
         return
@@ -325,14 +411,14 @@ def settle(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
-def _compared(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
-    """The comparisons, each once, as two columns may show the same one; with what settles it where it is unclear."""
+def _judged(results: Results) -> list[tuple[Lookup, Cell, Compared]]:
+    """The comparisons, each once, as two columns may show the same one."""
     found = {
         (table.quantity, line.compared.cell, line.compared.other): line.compared
         for table in results.all_tables
         for line in lines(table)
     }
-    return [(results.found_of(of), cell, each.settling) for (of, cell, _), each in found.items()]
+    return [(results.found_of(of), cell, each) for (of, cell, _), each in found.items()]
 
 
 def _claimed(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:

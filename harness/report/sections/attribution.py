@@ -10,7 +10,7 @@ from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, REST, Block, Column, Entry, Figure, Section, Text, tabulate
+from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
 from harness.report.sentences import capital, headed, in_clock, pythons, remarks
@@ -34,7 +34,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
     # without verdicts there is nothing to paste
-    where = EVERYWHERE if _has_verdicts(made) else REST
+    where = FILES | REST if _has_verdicts(made) else REST
     several = any(table.several_devices for table in results.tables if table.scenario.name == made.scenario.name)
     device = ", ".join(filter(None, [made.device.value if several else "", made.machine]))
     yield from headed(results, made.scenario, device, where)
@@ -43,6 +43,12 @@ def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
     caption = ", ".join(filter(None, ["Effects", made.scenario.title, device]))
     yield tabulate(caption, columns(results), [(made, effect) for effect in made.told], noun="effect")
     yield Text(cells(made), True)
+
+
+def causes(results: Results) -> list[str]:
+    """Return one sentence on the changes that make a difference; none if there is none, or no single scenario."""
+    every = [made for made in results.attributions if made.judged and _has_verdicts(made)]
+    return [sentence(made, results.run.plan) for made in every if len(every) == 1 and len(made.leading) > 1]
 
 
 def sentence(made: Attribution, plan: Plan) -> str:

@@ -11,7 +11,7 @@ from harness.analysis.tables import Measured, ScenarioTable
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
-from harness.report.blocks import REPORT, Block, Column, Entry, Section, Text, tabulate
+from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, tabulate
 from harness.report.comparisons import lines
 from harness.report.sentences import headed, listed
 
@@ -30,7 +30,7 @@ def sections(results: Results) -> Iterator[Section]:
     blocks = [block for table in results.tables for block in _blocks(results, table)]
     if results.on_device:
         legend = tabulate("", _columns(), list(results.on_device.values())).legend
-        blocks.append(Text(f"{_HOW} {legend}", True, where=REPORT))
+        blocks.append(Text(f"{_HOW} {legend}", True, where=FILES))
     if blocks:
         yield Section("Time on the device", "on-device", blocks)
 
@@ -43,13 +43,13 @@ _HOW = (
 
 def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     cells = [each for each in results.measured[table.scenario.name] if each.cell in results.on_device]
-    yield from headed(results, table.scenario, where=REPORT)
+    yield from headed(results, table.scenario, where=FILES)
     if cells:
         columns: list[Column[Measured]] = [Column("cell", partial(names.measured, table), is_label=True)]
         columns += [_of_cell(results, column) for column in _columns()]
         caption = f"Time on the device, {table.scenario.title}"
-        yield tabulate(caption, columns, cells, cell=lambda each: each.cell, where=REPORT, noun="cell")
-    yield from (Text(each, where=REPORT) for each in _not_told(results, table))
+        yield tabulate(caption, columns, cells, cell=lambda each: each.cell, where=FILES, noun="cell")
+    yield from (Text(each, where=FILES) for each in _not_told(results, table))
 
 
 def _of_cell(results: Results, column: Column[OnDevice]) -> Column[Measured]:

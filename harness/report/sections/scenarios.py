@@ -13,7 +13,7 @@ from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, 
 from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
-from harness.report.blocks import FILES, REPORT, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
+from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
 from harness.report.charts import forest
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
@@ -66,8 +66,8 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
     yield from map(Figure, forest.comparisons(results, table, compared))
     caption = f"Comparisons, {names.title(table)}"
-    yield tabulate(caption, columns_, compared, where=REPORT, noun="comparison", is_searchable=True)
-    yield Text(verdict_counts(compared, few), where=REPORT)
+    yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
+    yield Text(verdict_counts(compared, few), where=FILES)
 
 
 def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
@@ -187,11 +187,11 @@ def legends(
 ) -> Iterator[Text]:
     """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
     if first:
-        yield Text(_meaning(results, table), True, where=REPORT)
+        yield Text(_meaning(results, table), True, where=FILES)
         yield from _looked(results, compared)
     shown = [line.compared for line in compared if _is_comparable(line) and line.compared.estimate.interval]
     if shown:
-        yield Text(levels(shown), True, where=REPORT)
+        yield Text(levels(shown), True, where=FILES)
     if len(shown) > 1:
         together = _together(shown)
         verdicts = (
@@ -203,7 +203,7 @@ def legends(
         if told:
             yield Text(told.rstrip(), True, where=FILES)
     if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
-        yield Text(on_device.LEGEND, True, where=REPORT)
+        yield Text(on_device.LEGEND, True, where=FILES)
 
 
 def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
@@ -218,14 +218,14 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
             f"place of {format.share(ALPHA)}: so all of its reports together show a wrong verdict in at most "
             f"{format.share(ALPHA)} of runs.",
             True,
-            where=REPORT,
+            where=FILES,
         )
     if run.plan.precision and any(look.settled for look in looks):
         yield Text(
             f"A group ended when each comparison was known to ±{format.share(run.plan.precision)} or its verdict was "
             "settled. A settled one that is known less well has its interval at the level at which that was seen.",
             True,
-            where=REPORT,
+            where=FILES,
         )
 
 
@@ -270,18 +270,19 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     varying = names.varying(table)
     same = [f"{axis} {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
     if same:
-        yield Text(f"In every row: {', '.join(same)}.", True, where=REPORT)
-    yield _times(table, unit)
-    yield Text(intervals(table, unit), True, where=REPORT)
+        yield Text(f"In every row: {', '.join(same)}.", True, where=FILES)
+    yield times_table(table)
+    yield Text(intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.pictures(results, table))
-    yield from (Text(told, True, where=REPORT) for told in marked(table))
+    yield from (Text(told, True, where=FILES) for told in marked(table))
 
 
-def _times(table: ScenarioTable, unit: Unit) -> Table:
-    """A line a row, and a column for each environment and each value of the compared axes.
+def times_table(table: ScenarioTable) -> Table:
+    """Return a line a row, and a column for each environment and each value of the compared axes.
 
     Where these would be too many columns, a line for each environment of a row.
     """
+    unit = unit_of(table)
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
     environments = list(dict.fromkeys(side.environment for _, side in heads))
     if len(heads) > COLUMNS and len(environments) > 1:
@@ -305,7 +306,7 @@ def _times(table: ScenarioTable, unit: Unit) -> Table:
         *(column(*place) for place in places.items()),
     ]
     rows = [(row, environment) for row in table.rows for environment in environments]
-    return tabulate(f"{capital(names.per(table))}, {table.scenario.title}", columns, rows, where=REPORT, noun="row")
+    return tabulate(f"{capital(names.per(table))}, {table.scenario.title}", columns, rows, where=FILES, noun="row")
 
 
 def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:

@@ -64,7 +64,7 @@ def test_a_number_is_that_of_the_reports_table() -> None:
     data = made(*example())
     shown = {entry.text for entry in entries(*example()) if len(entry.cells) == 1}
     told = {each.number for each in data.cells if each.seconds is not None}
-    assert told == {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
+    assert told <= {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
     first = data.cells[0]
     assert first.seconds == pytest.approx(0.010, rel=0.01)
     assert (first.time, data.unit) == (first.number.split()[0], "ms")

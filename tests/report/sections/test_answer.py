@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
 from harness.model.run import StandIn
 from harness.report import format
-from harness.report.blocks import EVERYWHERE
+from harness.report.blocks import REPORT, Alert, Table, Text, within
 from harness.report.formats import render
 from harness.report.sections import answer
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
@@ -40,14 +40,13 @@ def prints(launches, odd):
     return [replace(each, fingerprint={"parameters": 2 if odd(each.cell) else 1}) for each in launches]
 
 
-def test_what_stands_in_for_what_is_the_first_that_is_said_everywhere():
+def test_what_stands_in_for_what_is_said_before_anything_is_believed():
     told = results()
     taken = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
     told.run = replace(told.run, plan=replace(told.run.plan, stand_ins=[taken]))
-    first, second, *_ = next(answer.sections(told)).blocks
-    assert first.words == "tf2.0 stands in for tf2.9, which the A card does not run (it has no code)."
-    assert first.where == second.where == EVERYWHERE
-    assert second.words == next(answer.sections(results())).blocks[0].words
+    (alert,) = [block for block in next(answer.sections(told)).blocks if isinstance(block, Alert)]
+    assert alert.blocks[0].words == "tf2.0 stands in for tf2.9, which the A card does not run (it has no code)."
+    assert alert.where == REPORT
     assert json.loads(render("json", told))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
 
 
@@ -132,7 +131,7 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
         f"in about {format.duration(settling.rounds * cost)} more for the whole run:"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
-    blocks = list(next(answer.sections(made)).blocks)
+    blocks = list(within(next(answer.sections(made)).blocks))
     assert (blocks.count(told), blocks.count(command)) == (1, 1)
 
 
@@ -236,10 +235,21 @@ def many(names, seconds):
 
 def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_counted():
     _, of, times = many([f"v{index}" for index in range(6)], [0.01 * (index + 1) for index in range(6)])
-    section = next(answer.sections(results(times, rounds(times), scenarios=[of])))
-    told = [block.words for block in section.blocks]
-    assert [words.split()[0] for words in told[:3]] == ["v5", "v4", "v3"]
-    assert told[3] == "2 more comparisons are in the tables."
+    first, rest = answer.sections(results(times, rounds(times), scenarios=[of]))
+    assert first.blocks[0].words[0].text.startswith("v5")
+    others, more, *_ = rest.blocks
+    assert [words.split()[0] for words in others.items] == ["v4", "v3"]
+    assert more.words == "2 more comparisons are in the tables."
+    (table,) = [block for block in first.blocks if isinstance(block, Table)]
+    assert [line.entries[0].text.split()[0] for line in table.lines] == ["v5", "v4", "v3", "v2", "v1"]
+
+
+def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_counts_the_others():
+    _, of, times = many([f"v{index}" for index in range(13)], [0.01 * max(1, index - 6) for index in range(13)])
+    first, *_ = answer.sections(results(times, rounds(times, spread=0.0), scenarios=[of]))
+    table, counts = [block for block in first.blocks if isinstance(block, Table | Text)][1:3]
+    assert [line.entries[0].text.split()[0] for line in table.lines] == ["v12", "v11", "v10", "v9", "v8"]
+    assert counts.words == "Not in this table: 7 same."
 
 
 def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
@@ -266,16 +276,17 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
 
 
 def test_the_title_names_the_scenario_and_the_environments():
-    assert answer.title(results()) == "One training step: tf1.14, tf2.0"
+    assert answer.title(results()) == "One training step: TensorFlow 2.0.0 vs 1.14.0"
     known = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
     assert answer.title(Results(run([], environments=known), [])) == "0 scenarios: 7 environments, tf9.0 to tf9.6"
 
 
 def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
     alone = Results(run([cell()]), rounds({cell(): 0.01}))
-    words = [block.words for block in next(answer.sections(alone)).blocks]
-    assert words[0].startswith("Nothing is compared: 1 of 1 cells have a number")
-    assert not any("A/A control" in told for told in words)
+    sentence, times, small = next(answer.sections(alone)).blocks
+    assert sentence.words[0].text.startswith("Nothing is compared: 1 of 1 cells have a number")
+    assert len(times.lines) == 1
+    assert "A/A control" not in small.words
     assert answer.no_answer(Results(run(), [])) == "No cell has a number."
 
 

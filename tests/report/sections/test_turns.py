@@ -7,11 +7,11 @@ import pytest
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
-from harness.report.blocks import Items, Where
+from harness.report.blocks import Alert, Items, Where
 from harness.report.comparisons import lines
 from harness.report.sections import answer, course, measured, scenarios, turns
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
-from tests.report.sections.reading import shown, text, told
+from tests.report.sections.reading import shown, text
 
 MEMBERS = cells()
 OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
@@ -85,11 +85,10 @@ def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
     assert turns.remark(None) == ""
 
 
-def test_the_warning_stands_after_the_control_and_the_checks_with_what_was_measured():
+def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
     made = results(alone={NEW: 1.1})
-    (first, *_) = answer.sections(made)
-    said = told(first, Where.PASTE, notes=True)
-    assert said.index(answer.control(made)) + 1 == said.index(*turns.warnings(made))
+    (alert,) = [block for block in next(answer.sections(made)).blocks if isinstance(block, Alert)]
+    assert alert.blocks[0].words == next(iter(turns.warnings(made)))
     (section,) = measured.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
     assert any(text(each).startswith("Checks of the turns: alone, the ratio of") for each in items.items)

@@ -1,0 +1,145 @@
+"""The table of the first screen: what each scenario's header asks for first, the largest difference first.
+
+It has no more than LINES lines. Of more comparisons it shows those with a difference, and counts the others.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.answers import Answer, Finding
+from harness.analysis.results import Results
+from harness.analysis.statistics import Difference, Estimate
+from harness.analysis.verdicts import Verdict
+from harness.model.scenario import ENVIRONMENT, Cell
+from harness.report import format, names, plots
+from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Text, Where, tabulate
+from harness.report.charts.axes import domain_of_ratios
+from harness.report.comparisons import NO_VERDICT, tally
+from harness.report.format import unit_of
+
+#: The most lines of the table.
+LINES = 10
+
+#: The verdicts of a difference.
+DIFFERENT = (Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    answer: Answer
+    finding: Finding
+
+    @property
+    def cells(self) -> tuple[Cell, Cell]:
+        """The cell of the subject, and that of the base."""
+        compared = self.finding.compared
+        both = (compared.cell, compared.other)
+        return both if self.answer.comparison.along == ENVIRONMENT else (both[1], both[0])
+
+
+def leading(results: Results) -> list[Answer]:
+    """Return the answers to the first question of each table, the tables in the order in which they are answered."""
+    first: dict[int, Answer] = {}
+    for answer in results.answers:
+        first.setdefault(id(answer.table), answer)
+    return [answer for answer in results.answers if answer.comparison == first[id(answer.table)].comparison]
+
+
+def shared(results: Results) -> dict[str, str]:
+    """Return the values of axes that all lines have, if all are of one table; otherwise nothing."""
+    answers = leading(results)
+    if len({id(answer.table) for answer in answers}) != 1:
+        return {}
+    first, *others = [{**answer.context, **answer.common} for answer in answers]
+    return {axis: value for axis, value in first.items() if all(each.get(axis) == value for each in others)}
+
+
+def blocks(results: Results) -> Iterator[Block]:
+    """Return the table, and the sentence that counts what it has no room for; nothing if nothing is compared."""
+    every = [_Line(answer, finding) for answer in leading(results) for finding in answer.findings]
+    if not every:
+        return
+    every.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
+    shown = every
+    if len(every) > LINES:
+        shown = [line for line in every if line.finding.verdict in DIFFERENT][:LINES] or every[:LINES]
+    yield tabulate(
+        "Largest differences" if len(every) > len(shown) else "Comparisons",
+        list(_columns(results, shown)),
+        shown,
+        where=EVERYWHERE,
+        noun="comparison",
+    )
+    others = [line.finding.verdict for line in every if line not in shown]
+    if others:
+        yield Text(f"Not in this table: {tally(others)}.", where=EVERYWHERE ^ Where.DETAILS)
+
+
+def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]]:
+    tables = {id(line.answer.table): line.answer.table for line in shown}
+    pairs, known = {_sides(line.answer) for line in shown}, shared(results)
+    bases = {base for _, base in pairs}
+    (table, *others) = tables.values()
+
+    def label(line: _Line) -> str:
+        of, row = line.answer.table, line.finding.row
+        scenario, place = of.scenario.name if others else "", names.place(of, row, names.varying(of))
+        context = {axis: value for axis, value in line.answer.context.items() if axis not in known}
+        words = [scenario, *names.labels(of.scenario, context), place]
+        subject, base = _sides(line.answer)
+        if len(pairs) > 1 or not any(words):
+            words = [subject if len(bases) == 1 and not others else f"{subject} vs {base}", *words]
+        return ", ".join(filter(None, [row.machine if results.machines else "", *words]))
+
+    entry = shown[0].answer.comparison
+    yield Column(entry.name if not others else "", label, is_label=True)
+    differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
+    if not others:
+        unit, cells = unit_of(table), table.cells()
+        subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
+        base = next(iter(bases)) if len(bases) == 1 else "baseline"
+
+        def time(place: int, line: _Line) -> Entry:
+            cell = line.cells[place]
+            estimate = cells[cell].estimate if cell in cells else None
+            text = format.number(estimate.value * unit.factor) if estimate else ""
+            return Entry(text, cells=[cell], order=estimate.value if estimate else None)
+
+        symbol = f", {unit.symbol}" if unit.symbol else ""
+        yield Column(f"{base}{symbol}", lambda line: time(1, line), is_number=True)
+        yield Column(f"{subject}{symbol}", lambda line: time(0, line), is_number=True)
+    measure = "difference" if differ else f"{names.measure(table)} ratio" if not others else "ratio"
+    yield Column(measure, _ratio, is_number=True)
+    comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
+    if comparable and not differ:
+        drawn = domain_of_ratios(comparable, results.run.plan.margin)
+        ends = f"{format.factor(drawn.low)} to {format.factor(drawn.high)}"
+        yield Column(
+            ends,
+            lambda line: Entry(plots.drawn(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True),
+            where=EVERYWHERE ^ Where.PAGE,
+        )
+    yield Column("verdict", _verdict, is_verdict=True)
+
+
+def _sides(answer: Answer) -> tuple[str, str]:
+    """What the subject and the base are called: `tf2.0 eager`, `tf1.14 graph`."""
+    scenario, along = answer.table.scenario, answer.comparison.along
+    subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
+    return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
+
+
+def _ratio(line: _Line) -> Entry:
+    if not _is_comparable(line):
+        return Entry("")
+    ratio: Estimate = line.finding.ratio
+    return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=line.finding.verdict in DIFFERENT)
+
+
+def _is_comparable(line: _Line) -> bool:
+    return line.finding.verdict is not Verdict.DIFFERENT_WORK
+
+
+def _verdict(line: _Line) -> Entry:
+    verdict = line.finding.verdict
+    return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)
