@@ -454,7 +454,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 
     Last, the names and globs that were typed, a file by its scenario's name.
     """
-    found = find_scenarios(project)
+    found = find_scenarios(project, typed)
     scenarios, broken, chosen = dict(found.scenarios), dict(found.broken), []
     paths = {path.stem: path.resolve() for path in scenario_files(project)}
     for text in typed:

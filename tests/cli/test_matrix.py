@@ -146,6 +146,9 @@ def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Har
     outside = tmp_path / "outside.py"
     outside.write_text(SCENARIO)
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
+    planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
+    assert "must be built first: No Docker Engine answers" in planned.stdout
+    assert "directory. A scenario from outside" in planned.stdout
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
     assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **NOWHERE).returncode == 0
