@@ -25,6 +25,9 @@ REASON_CHARACTERS = 500
 #: Why a cell was not launched that the budget did not reach.
 OUT_OF_BUDGET = "the budget ended"
 
+#: Why a cell of a group that finished a round has no launch.
+CUT_OFF = "launches.jsonl has none of its launches, so the file was truncated"
+
 
 @dataclass(frozen=True, slots=True)
 class Centre:
@@ -159,6 +162,8 @@ def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
     if launch:
         return launch.error[:REASON_CHARACTERS], launch.advice
     stop = found.stops.get(found.groups.get(cell, ""))
+    if stop and stop.rounds:
+        return CUT_OFF, ""
     return OUT_OF_BUDGET if stop and stop.reason is StopReason.BUDGET else "", ""
 
 

@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import shlex
 import signal
 import sys
 import time
@@ -70,6 +71,16 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's rows as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def say_torn(folder: Path) -> None:
+    """Report a file of launches that ends in the middle of a line, and how what is missing is measured."""
+    if session.is_torn(folder):
+        say(
+            f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was truncated. "
+            f"The complete launches are used.\nTo measure the missing ones: harness matrix --resume "
+            f"{shlex.quote(str(folder))}"
+        )
 
 
 def say_problems(problems: Iterable[Problem]) -> None:

@@ -48,6 +48,11 @@ def read(folder: Path) -> Results:
         return Results(run, stored.read_launches(run), registry.by_hand)
 
 
+def is_torn(folder: Path) -> bool:
+    """Whether the run's launches end in the middle of a line, which `read` passes over."""
+    return RunFolder.open(folder).is_torn
+
+
 def report(folder: RunFolder | Path, results: Results | None = None, *, full: bool = False) -> Written:
     """Write a run's reports: report.md, details.md, report.html and charts/; of profiles profile.md and profile.html.
 
