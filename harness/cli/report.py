@@ -33,6 +33,7 @@ def report(
             "--format",
             metavar=f"[{'|'.join(names())}]",
             callback=_known,
+            autocompletion=names,
             help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
     ] = None,

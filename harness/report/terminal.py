@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: The words of a heading over numbers are wrapped into this many columns at least, and those in a table into so many.
 HEADING, READABLE = 12, 20
 
+#: A path that is not wider than this, such as a run's folder, is not torn: it is copied.
+PATH = 40
+
 #: What a column takes beside its width: the space to the next one, of which rich's box is one half; after the last
 #: column, the box's two sides.
 GAP = 2
@@ -179,7 +182,8 @@ def _width(table: Table, at: int) -> tuple[int, int]:
     whole = max(longest, cell_len(plain(head.text)))
     if head.is_number or any(entry.is_code for entry in entries):
         return whole, max([longest, min(HEADING, whole), *words])
-    return whole, min(whole, READABLE)
+    paths = (cell_len(word) for entry in entries for word in plain(entry.text).split() if "/" in word)
+    return whole, min(whole, max([READABLE, *(wide for wide in paths if wide <= PATH)]))
 
 
 def _table(

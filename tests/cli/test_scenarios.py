@@ -105,6 +105,16 @@ def test_check_compiles_with_the_oldest_python_that_a_file_claims(harness: Harne
     assert "scenarios/new.py:29: This is not valid Python 3.7: 'break' outside loop" in done.stderr
 
 
+def test_list_as_json_names_scenarios_and_suites(harness: Harness) -> None:
+    suites = '[few]\ntitle = "Some"\n[[few.select]]\nscenario = "ways"\n'
+    (harness.root / "scenarios" / "suites.toml").write_text(suites)
+    path = str(harness.root / "scenarios" / "ways.py")
+    assert json.loads(harness("scenarios", "list", "--json").stdout) == {
+        "scenarios": [{"name": "ways", "title": "Ways to end", "tags": [], "path": path}],
+        "suites": [{"name": "few", "title": "Some"}],
+    }
+
+
 def test_a_name_of_no_scenario_gets_the_nearest(harness: Harness) -> None:
     for command in ("check", "show"):
         done = harness("scenarios", command, "wasy")
