@@ -56,7 +56,7 @@ def tell(text: object) -> None:
 def fitted(text: str, stream: TextIO) -> str:
     """The text with its lines broken between words where `stream` is a terminal that is not as wide.
 
-    A path, and a command that ends a line, is never broken: it is copied.
+    A path, a command that ends a line, and a line that four spaces begin are never broken: they are copied.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns
@@ -66,7 +66,7 @@ def fitted(text: str, stream: TextIO) -> str:
 
 
 def _broken(line: str, width: int) -> Iterator[str]:
-    if len(line) <= width or not width:
+    if len(line) <= width or not width or line.startswith("    "):
         yield line
         return
     before, command, rest = line.partition(": harness ")
