@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from harness.catalog.project import Project
 from harness.files import cache_dir
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Status
+from harness.model.run import Stop, StopReason
 from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
@@ -55,7 +56,14 @@ def read(folder: Path) -> Results:
     stored = RunFolder.open(folder)
     with uncollected():
         run = stored.read_run()
-        return Results(run, stored.read_launches(run), registry.by_hand)
+        launches = stored.read_launches(run)
+        if stored.is_torn:  # what is missing may be missing because of that
+            run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
+        return Results(run, launches, registry.by_hand)
+
+
+def _unless_budget(stop: Stop) -> Stop:
+    return replace(stop, reason=StopReason.INTERRUPTED) if stop.reason is StopReason.BUDGET else stop
 
 
 def is_torn(folder: Path) -> bool:
