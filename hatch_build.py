@@ -1,10 +1,43 @@
-"""The wheel's package data: the top-level files that the harness reads, as `harness/_data/` (harness/shipped.py)."""
+"""The package's data (the top-level files that the harness reads, as `harness/_data/`), and its readme and addresses.
 
+The address of the repository is that of HARNESS_REPOSITORY, or of the repository whose workflow on GitHub builds.
+"""
+
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 SHIPPED = ("docker-bake.hcl", "images", "requirements.txt", "scenarios", "templates")
+
+#: A link to a file of the repository, or a picture from there.
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
+
+
+def readme(text: str, repository: str) -> str:
+    """README.md for an index's page, which has no files beside it: with whole addresses, or without these links."""
+
+    def link(match: re.Match[str]) -> str:
+        mark, shown, path = match.groups()
+        return f"{mark}[{shown}]({repository}/{'raw' if mark else 'blob'}/HEAD/{path})" if repository else shown
+
+    return _LINK.sub(link, text)
+
+
+class Metadata(MetadataHookInterface):
+    """What depends on where the repository is."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Called for every build."""
+        server, name = (os.environ.get(f"GITHUB_{each}", "") for each in ("SERVER_URL", "REPOSITORY"))
+        repository = os.environ.get("HARNESS_REPOSITORY") or (f"{server}/{name}" if server and name else "")
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": readme(text, repository.rstrip("/"))}
+        pages = {"Source": "", "Documentation": "/tree/HEAD/docs", "Changelog": "/blob/HEAD/CHANGELOG.md"}
+        metadata["urls"] = {page: f"{repository}{path}" for page, path in pages.items() if repository}
 
 
 class PackageData(BuildHookInterface[Any]):

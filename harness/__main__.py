@@ -1,5 +1,21 @@
-"""`python -m harness`."""
+"""The command `harness`, and `python -m harness`."""
 
-from harness.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line. On Windows, whose Python has not all that it imports, say what works there."""
+    if sys.platform == "win32":
+        print(
+            "harness: The harness needs Linux, and this computer runs Windows.\n"
+            "Use WSL 2: in its Linux every command works, and Docker Desktop can run the containers.",
+            file=sys.stderr,
+        )
+        sys.exit(4)  # Exit.CANNOT_RUN_HERE
+    from harness.cli import main as run  # noqa: PLC0415 - what does not work there
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,10 @@
 """The wheel, installed not editable in an environment of its own, works from any folder."""
 
+import email
+import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import __version__
+from harness import DISTRIBUTION, __version__
 from harness.store.folder import RunFolder
 from tests.runs import launch, run
 
 ROOT = Path(__file__).parents[1]
+
+#: A Markdown link to a file.
+LINK = re.compile(r"\]\((?!https?:|#)")
 
 #: What an image's labels and an environment's folder are made from.
 MADE_FROM = """
@@ -99,6 +105,45 @@ def test_it_is_the_wheel_that_is_tried_and_it_says_so(installed: Installed) -> N
     text = installed.printed("--version")
     assert text.startswith(f"harness {__version__} (installed: {installed.programs.parent}")
     assert len(text.splitlines()) == 3
+
+
+def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs: Path) -> None:
+    (path,) = programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
+    told = email.message_from_string(path.read_text())
+    assert told["Name"] == DISTRIBUTION
+    assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier")
+    assert told["Author"]
+    assert told.get_all("Provides-Extra") == ["postgres", "ray"]
+    assert all(">=" in each for each in told.get_all("Requires-Dist"))
+    assert not LINK.search(told.get_payload())
+
+
+@pytest.mark.parametrize("repository", ["", "https://example.org/me/harness"])
+def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it(repository: str) -> None:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    text = (ROOT / "README.md").read_text()
+    shown = hook.readme(text, repository)
+    assert LINK.search(text)
+    assert not LINK.search(shown)
+    for path in ("blob/HEAD/docs/measurement.md#page-faults", "raw/HEAD/docs/examples"):
+        assert (f"]({repository}/{path}" in shown) == bool(repository)
+
+
+def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> None:
+    # a command's words up to what ends it; of `uvx --from . harness` the place
+    command = re.compile(r"\b(?:pipx?3? install|uv tool install|uvx)[ \n]+(?:--from )?([^`\n]+)")
+    names = set()
+    for pattern in ("*.md", "docs/**/*.md", "harness/**/*.py", "templates/**/*", ".github/**/*", "images/*"):
+        for path in filter(Path.is_file, ROOT.glob(pattern)):
+            for words in command.findall(path.read_text(encoding="utf-8")):
+                given = words.split(" harness")[0] if words.startswith(".") else words
+                names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in given.split()}
+    assert {"ray", "psycopg", "uv"} <= names
+    assert not names & {"harness", DISTRIBUTION}
 
 
 def test_everything_that_there_is_to_measure_is_there(installed: Installed) -> None:

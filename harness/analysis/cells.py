@@ -25,6 +25,9 @@ REASON_CHARACTERS = 500
 #: Why a cell was not launched that the budget did not reach.
 OUT_OF_BUDGET = "the budget ended"
 
+#: Why a cell has no launch of a group whose launches are fewer than the run recorded.
+CUT_OFF = "launches.jsonl has none of its launches, so the file was truncated"
+
 
 @dataclass(frozen=True, slots=True)
 class Centre:
@@ -159,7 +162,12 @@ def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
     if launch:
         return launch.error[:REASON_CHARACTERS], launch.advice
     stop = found.stops.get(found.groups.get(cell, ""))
-    return OUT_OF_BUDGET if stop and stop.reason is StopReason.BUDGET else "", ""
+    if stop is None:
+        return "", ""
+    # a budget, but not a number of rounds, leaves out cells of a group that it measures
+    if stop.rounds and (found.rounds_of(cell) < stop.rounds or stop.reason is StopReason.ROUNDS):
+        return CUT_OFF, ""
+    return OUT_OF_BUDGET if stop.reason is StopReason.BUDGET else "", ""
 
 
 def _stderr(cells: Sequence[Cell], found: Lookup) -> str:

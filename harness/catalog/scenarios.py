@@ -1,7 +1,7 @@
 """The project's scenarios, the files that go in with them, and its suites (scenarios/suites.toml)."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,10 +23,10 @@ class Found:
     broken: Mapping[str, FileError]
 
 
-def find_scenarios(project: Project) -> Found:
-    """Every scenario of the project, in the order of the names."""
+def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
+    """Every scenario of the project, in the order of the names; `named` as `scenario_files` has it."""
     scenarios, broken = {}, {}
-    for path in scenario_files(project):
+    for path in scenario_files(project, named):
         try:
             scenarios[path.stem] = load_scenario(path)
         except FileError as error:
@@ -34,18 +34,20 @@ def find_scenarios(project: Project) -> Found:
     return Found(scenarios, broken)
 
 
-def scenario_files(project: Project) -> list[Path]:
+def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
     """The files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
 
-    A user's file without a script's header is another tool's. Raises FileError where one has the name of one of ours,
-    or where two of ours have one name: a suite would measure another program than it says.
+    A user's file without a script's header is another tool's, unless it is one of those `named`. Raises FileError where
+    one has the name of one of ours, or where two of ours have one name: a suite would measure another program than it
+    says.
     """
     files: dict[str, Path] = {}
     taken = []
     for path in (path for folder in project.scenario_folders for path in _modules(folder)):
         if files.setdefault(path.stem, path) != path:
             taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Give the file another name."))
-    own = [path for path in _modules(project.own) if _may_have_header(path)] if project.own else []
+    beside = _modules(project.own) if project.own else []
+    own = [path for path in beside if path.stem in named or _may_have_header(path)]
     for path in (path for path in own if path.stem in files):
         problem = f"The harness has a scenario {path.stem} of its own."
         taken.append(Problem(path, 0, problem, "Give the file another name."))

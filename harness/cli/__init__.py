@@ -42,6 +42,7 @@ app = typer.Typer(
     name="harness",
     cls=advice.CommandGroup,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -49,9 +49,15 @@ class CommandGroup(_Completable, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UsageError.
 
-        A script is reproduced by running it, so `repro script.py` is `run script.py`.
+        `help COMMAND` is `COMMAND --help`. A script is reproduced by running it: `repro script.py` is `run script.py`.
         """
         typed = args[0]
+        if typed == "help":
+            if not args[1:]:
+                print(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
+            typed = args[0]
         if ctx.parent is None and typed == "repro" and any(each.endswith((".py", ".ipynb")) for each in args[1:]):
             return super().resolve_command(ctx, ["run", *args[1:]])
         if self.get_command(ctx, typed) is not None or typed.startswith("-"):

@@ -7,7 +7,7 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import gate_exit
+from harness.cli.messages import gate_exit, say_torn
 from harness.cli.options import FailOn
 from harness.model.errors import Exit
 from harness.session.request import read_share
@@ -30,6 +30,8 @@ def compare(  # noqa: PLR0917 - the command's options
     """Say which cells of RUN_B are faster or slower than in RUN_A, and what else differs."""
     from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 
+    for each in (first, second):
+        say_torn(each)
     pair = session.compare(first, second, margin=read_share(margin, "--margin"), any_host=any_host)
     if json:
         typer.echo(escape.dumps(changes.document(pair)), nl=False)

@@ -102,6 +102,13 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     return [(f"{axis}={value}", "") for value, _ in _further(begun, dict.fromkeys(values.get(axis, ()), ""))]
 
 
+def history_formats() -> list[str]:
+    """The formats of `history export`."""
+    from harness.history.export import FORMATS  # noqa: PLC0415 - nothing but this needs it
+
+    return list(FORMATS)
+
+
 def _further(incomplete: str, known: Mapping[str, str]) -> list[tuple[str, str]]:
     """What the last name of `one,other` can become, with its help: none that the word has already."""
     before, comma, _ = incomplete.rpartition(",")

@@ -1,13 +1,14 @@
 """`--dry-run`: what would be launched, how long that takes and what is built first, in words or as JSON."""
 
 import json as codec
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
 import typer
 
 from harness import session
-from harness.cli.messages import say_refused
+from harness.cli.messages import fitted, say_refused
 from harness.model.errors import Exit
 from harness.model.run import Shard, stood_in
 from harness.model.texts import counted, escaped
@@ -21,7 +22,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     if json:
         typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:
-        typer.echo("\n".join(map(escaped, _lines(planned, outlook))))
+        typer.echo(fitted("\n".join(map(escaped, _lines(planned, outlook))), sys.stdout))
     planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
@@ -127,7 +128,7 @@ def _about(seconds: float) -> str:
 def _first(outlook: "session.Outlook") -> str:
     """What is built or installed before the first launch."""
     if outlook.unprepared is None:
-        return f"It is not known what must be built first: {outlook.unasked}"
+        return f"It is not known what must be built first: {outlook.unasked.replace(chr(10), ' ')}"
     count = len(outlook.unprepared)
     if not count:
         return f"Every {outlook.makes} is ready."

@@ -148,7 +148,10 @@ def report(  # noqa: PLR0917 - the command's options
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="[html|md]", help="A page of all, or what changed; as FILE ends where it is left out."
+            "--format",
+            metavar="[html|md]",
+            autocompletion=lambda: ["html", "md"],
+            help="A page of all, or what changed; as FILE ends where it is left out.",
         ),
     ] = None,
     since: Annotated[
@@ -232,7 +235,9 @@ def confirm(  # noqa: PLR0917 - the command's options
     environments: Environments = None,
     axes: Axes = None,
     all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Whatever is suspected.")] = False,
-    rounds: Annotated[int | None, typer.Option(min=2, help="How often to measure both sides. Default: 10.")] = None,
+    rounds: Annotated[
+        str | None, typer.Option(metavar="N", help="How often to measure both sides. Default: 10.")
+    ] = None,
     budget: Annotated[str, typer.Option(help="Start no round of a run that would end later than this.")] = "",
     backend: Annotated[str, typer.Option(help="What executes the launches: auto, docker or local.")] = "auto",
     warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: the pilot decides.")] = AUTO,
@@ -244,12 +249,12 @@ def confirm(  # noqa: PLR0917 - the command's options
     """Measure both sides of what is suspected again, side by side, and remember what that says."""
     from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
-    from harness.session.request import Request, read_length, read_seconds, read_share  # noqa: PLC0415
+    from harness.session.request import Request, read_length, read_seconds, read_share, read_whole  # noqa: PLC0415
 
     typed = names(scenarios or [], "-s")
     files = [Path(each) for each in typed if each.endswith(".py")]
     usual = Request(
-        rounds=rounds,
+        rounds=read_whole(rounds, "--rounds", least=2) if rounds else None,
         budget=read_seconds(budget, "--budget") if budget else None,
         backend=backend,
         warmup=read_length(warmup, "--warmup", or_none=True),
@@ -307,7 +312,11 @@ def export(  # noqa: PLR0917 - the command's options
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option("--format", help="bencher, benchmark-action (the newest run), openmetrics or otava (every run)."),
+        typer.Option(
+            "--format",
+            autocompletion=completion.history_formats,
+            help="bencher, benchmark-action (the newest run), openmetrics or otava (every run).",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write what --format makes to this file.")

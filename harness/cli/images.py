@@ -16,6 +16,7 @@ from harness.cli.messages import columns, interruptible, say
 from harness.files import write_atomically
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit
+from harness.session.request import read_whole
 
 app = typer.Typer(
     help="List, lock, build, verify and pack the environments' images.", no_args_is_help=True, rich_markup_mode=None
@@ -70,17 +71,20 @@ def build(
     names: Names = None,
     device: OfDevice = Device.CPU,
     push: Annotated[bool, typer.Option("--push", help="Push them to REGISTRY.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="How many at a time. Default: the number of CPUs.")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="How many at a time. Default: the number of CPUs.")
+    ] = None,
 ) -> None:
     """Pull or build the images that are missing or out of date."""
     from harness.cli import display  # noqa: PLC0415 - nothing but this needs it
 
+    count = read_whole(jobs, "--jobs", least=1) if jobs else None
     project, requirements = session.images.locked(names, device)
     backend = registry.image_backend(project.root)
     if push:
         backend.check_push()
     with interruptible(), display.preparing() as progress:
-        made = backend.prepare(requirements, progress, jobs=jobs)
+        made = backend.prepare(requirements, progress, jobs=count)
         if push:
             backend.images.push([each for each in requirements if each.environment.name in made.images], progress)
     for name in (each.environment.name for each in requirements):

@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import shlex
 import signal
 import sys
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from harness import session
 from harness.files import remedy
@@ -34,7 +35,7 @@ NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 def say(line: object) -> None:
     """Print a line, or several, on stderr; what a terminal would do something else with than show it is escaped."""
-    print(escaped(str(line), keep="\n\t"), file=sys.stderr, flush=True)
+    print(fitted(escaped(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def say_not_written(error: OSError) -> None:
@@ -50,6 +51,33 @@ def say_not_written(error: OSError) -> None:
 def tell(text: object) -> None:
     """Print a result, in one line or several, on stdout; escaped as `say` does."""
     print(escaped(str(text), keep="\n\t"), flush=True)
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """The text with its lines broken between words where `stream` is a terminal that is not as wide.
+
+    A path, a command that ends a line, and a line that four spaces begin are never broken: they are copied.
+    """
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return text
+    return "\n".join(line for whole in text.split("\n") for line in _broken(whole, width))
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    if len(line) <= width or not width or line.startswith("    "):
+        yield line
+        return
+    before, command, rest = line.partition(": harness ")
+    begun, *words = f"{before}{command[:1]}".split(" ")
+    for word in [*words, *([f"harness {rest}"] if command else [])]:
+        if begun.strip() and len(begun) + 1 + len(word) > width:
+            yield begun
+            begun = word
+        else:
+            begun = f"{begun} {word}"
+    yield begun
 
 
 def say_defect(error: Exception) -> None:
@@ -70,6 +98,16 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """A table's rows as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def say_torn(folder: Path) -> None:
+    """Report a file of launches that ends in the middle of a line, and how what is missing is measured."""
+    if session.is_torn(folder):
+        say(
+            f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was truncated. "
+            f"The complete launches are used.\nTo measure the missing ones: harness matrix --resume "
+            f"{shlex.quote(str(folder))}"
+        )
 
 
 def say_problems(problems: Iterable[Problem]) -> None:
@@ -125,7 +163,7 @@ def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if c
         told = words(count)
         if told:
             # print may be what is interrupted, and cannot be begun a second time
-            os.write(2, f"\n{told}\n".encode())
+            os.write(2, f"\n{fitted(told, sys.stderr)}\n".encode())
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in SIGNALS}

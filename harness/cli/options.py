@@ -10,7 +10,7 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, LaunchRequest, options
+from harness.session.request import FieldOption, LaunchRequest, options, read_whole
 
 Asked = TypeVar("Asked", bound=LaunchRequest)
 
@@ -62,6 +62,8 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
             asked = {}
             for each in fields:
                 value, read = typed.pop(each.name), each.option.read
+                if _is_whole(each):
+                    read = functools.partial(read_whole, least=each.option.least or 0)
                 if each.name in _TYPES and value is not None:
                     value = str(value)  # the type is the command line's alone
                 if value not in (None, False):
@@ -82,7 +84,11 @@ def _parameter(of: FieldOption) -> inspect.Parameter:
     option, is_switch = of.option, of.type is bool
     told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
     made = typer.Option(
-        *of.flags, help=told, show_default=False, min=option.least, autocompletion=_COMPLETED.get(of.name)
+        *of.flags,
+        help=told,
+        show_default=False,
+        metavar="N" if _is_whole(of) else None,
+        autocompletion=_COMPLETED.get(of.name),
     )
     return inspect.Parameter(
         of.name,
@@ -92,12 +98,16 @@ def _parameter(of: FieldOption) -> inspect.Parameter:
     )
 
 
+def _is_whole(of: FieldOption) -> bool:
+    return of.type is int or int in get_args(of.type)
+
+
 def _text(of: FieldOption) -> Any:
     """What typer makes of the text, before it is read."""
     if get_origin(of.type) in (Sequence, Mapping):
         return list[str]
-    if of.option.read:
+    if of.option.read or _is_whole(of):
         return str
-    # of a number or None, the number
+    # of a value or None, the value
     kinds = [kind for kind in get_args(of.type) if kind is not type(None)] or [of.type]
     return _TYPES.get(of.name, kinds[0])

@@ -9,7 +9,7 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import say
+from harness.cli.messages import say, say_torn
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.report.formats import names
@@ -33,6 +33,7 @@ def report(
             "--format",
             metavar=f"[{'|'.join(names())}]",
             callback=_known,
+            autocompletion=names,
             help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
@@ -51,6 +52,7 @@ def report(
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
+    say_torn(run)
     if not format:
         results = session.read(run)
         show(session.report(run, results, full=full))

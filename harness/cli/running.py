@@ -9,14 +9,17 @@ from pathlib import Path
 from harness import session
 from harness.cli import display, report
 from harness.cli.dryrun import shard_told
-from harness.cli.messages import gate_exit, interruptible, say, say_refused
+from harness.cli.messages import gate_exit, interruptible, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
 from harness.fleet import coordinator, engines, ssh
 from harness.model.backend import Progress
-from harness.model.errors import Exit
+from harness.model.errors import Exit, Problem
 from harness.model.run import Run
-from harness.model.texts import json_escaped
+from harness.model.texts import counted, json_escaped
 from harness.runner.walk import WalkListener
+
+#: How many errors of scenarios are told on the terminal with their place.
+RAISED = 3
 
 
 def run(
@@ -100,6 +103,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     if json:
         sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     report.show(ended.written, tables=not json, only=only)
+    _say_raised(ended)
     if not (ended.interrupted or ended.broken_off):
         return exit_code(ended, fail_on)
     if ended.broken_off:
@@ -110,6 +114,17 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     else:
         say(f"{told}. Go on with: {_again(ended.folder)}")
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
+
+
+def _say_raised(ended: session.Ended) -> None:
+    """Where scenarios raised what they failed of, and the commands that show all of it."""
+    raised = session.raised(ended.results)
+    for each in raised[:RAISED]:
+        say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
+        if each.by_hand:
+            say(f"To run it by hand, in this folder:\n    {each.by_hand}")
+    if raised[RAISED:]:
+        say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
 
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:

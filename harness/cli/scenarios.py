@@ -22,9 +22,18 @@ app = typer.Typer(help="List, show, check and write scenarios.", no_args_is_help
 
 
 @app.command(name="list")
-def list_scenarios() -> None:
+def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
     """List the scenarios and the suites."""
     found, suites = session.scenarios.listed()
+    if json:
+        scenarios = [
+            {"name": each.name, "title": each.title, "tags": list(each.tags), "path": str(each.path)}
+            for each in found.scenarios.values()
+        ]
+        named = [{"name": each.name, "title": each.title} for each in suites.values()]
+        typer.echo(codec.dumps({"scenarios": scenarios, "suites": named}, indent=2))
+        say_broken(found.broken)
+        return
     for scenario in found.scenarios.values():
         typer.echo(escaped(f"{scenario.name}: {scenario.title}"))
     for suite in suites.values():

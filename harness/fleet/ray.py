@@ -105,7 +105,9 @@ class RayCluster:
         try:
             import ray
         except ImportError:
-            raise CannotRunHereError("--on ray needs Ray.", "Install it: pip install harness[ray]") from None
+            raise CannotRunHereError(
+                "--on ray needs Ray.", "Install it into the harness's environment: python -m pip install ray"
+            ) from None
         self._ray: Any = ray
         new: dict[str, Any] = {
             "num_cpus": 0,

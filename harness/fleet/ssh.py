@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import shipped
+from harness import DISTRIBUTION, shipped
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.fleet import merge
@@ -284,7 +284,7 @@ def _packages() -> list[str]:
     from packaging.requirements import Requirement
 
     found: dict[str, str] = {}
-    left = [Requirement(text) for text in metadata.requires("harness") or ()]
+    left = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
     while left:
         each = left.pop()
         if each.name in found or (each.marker and not each.marker.evaluate({"extra": ""})):

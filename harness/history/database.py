@@ -214,7 +214,7 @@ class _Postgres:
         except ImportError:
             raise CannotRunHereError(
                 "A history in PostgreSQL needs psycopg, which is not installed.",
-                "Install it with: python -m pip install 'harness[postgres]'",
+                "Install it into the harness's environment: python -m pip install 'psycopg[binary]'",
             ) from None
         from psycopg import conninfo
 

@@ -10,6 +10,7 @@ import psutil
 
 from harness.machine import sysfs
 from harness.model import gpu
+from harness.model.errors import CannotRunHereError
 
 #: A control group's limit of memory, what it holds, and what of that are files not in use: of version 2 and version 1.
 MEMORY_FILES = (
@@ -22,12 +23,23 @@ def facts() -> dict[str, Any]:
     """CPU model, cores (what this process may use), memory in bytes, kernel, system, and the harness's own Python."""
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",
         "system": _distribution(),
         "harness_python": platform.python_version(),
     }
+
+
+def require_linux() -> None:
+    """Raise CannotRunHereError on a system that can't keep a process on some CPUs, such as macOS."""
+    if not hasattr(os, "sched_getaffinity"):
+        name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
+        raise CannotRunHereError(
+            f"Measuring needs Linux, and this computer runs {name}.",
+            "Measure in a Linux virtual machine with Docker Engine. On this computer, these commands work with "
+            "finished runs: report, compare, history and scenarios.",
+        )
 
 
 def free_memory(root: Path = Path("/")) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.model.errors import UsageError
-from harness.model.texts import nearest
 
 #: What issues of these repositories are called, before the `#`.
 REPOSITORIES = {"T": "tensorflow/tensorflow", "K": "keras-team/keras", "TK": "keras-team/tf-keras"}
@@ -63,9 +62,7 @@ def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
     """The error for an issue that no scenario claims anything of; `known` are those that some does."""
     found = sorted(set(known), key=lambda each: (each.repository, each.number))
     shorts = [each.short for each in found]
-    near = nearest(issue.short, [each.short for each in found if each.repository == issue.repository])
-    hint = f" Did you mean {near}?" if near else ""
     there = f"There are: {', '.join(shorts) or 'none'}."
     if len(shorts) > _LISTED:
         there = f"harness repro list shows the {len(shorts)} that have one."
-    return UsageError(f"No scenario has a claim of {issue.short}.{hint}", f"{there} {HOW_TO_WRITE}")
+    return UsageError(f"No scenario has a claim of {issue.short}.", f"{there} {HOW_TO_WRITE}")

@@ -83,13 +83,13 @@ def nearest(typed: str, names: Iterable[str]) -> str | None:
     """The name that is most like what was typed; None where none is like it."""
     from difflib import SequenceMatcher
 
-    def likeness(name: str) -> tuple[float, bool]:
+    def likeness(name: str) -> tuple[bool, float]:
         ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
-        # of names as like, the one with the same letters: two of them were swapped
-        return ratio, sorted(plain(typed)) == sorted(plain(name))
+        # the same letters in another order are two that were swapped, more often than one too many
+        return ratio >= 0.5 and sorted(plain(typed)) == sorted(plain(name)), ratio
 
     best = max(names, key=likeness, default=None)
-    return best if best is not None and likeness(best)[0] >= 0.5 else None
+    return best if best is not None and likeness(best)[1] >= 0.5 else None
 
 
 def plain(name: str) -> str:

@@ -98,7 +98,12 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         selection.environments or (suite.environments if suite else ["*"]), catalog.environments, "environment"
     )
     parts = suite.parts if suite else [SuitePart(scenario=name, axes={}) for name in scenarios]
-    filters = _filters(selection.axes, [catalog.scenarios[name] for name in scenarios])
+    used = {part.scenario for part in parts}
+    filters = _filters(
+        selection.axes,
+        [catalog.scenarios[name] for name in scenarios if name in used],
+        list(catalog.scenarios.values()),
+    )
 
     points: dict[Point, set[str]] = {}
     for part in parts:
@@ -165,11 +170,14 @@ def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
     return catalog.suites[selection.suite]
 
 
-def _filters(axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]) -> dict[str, list[str]]:
-    """Axis to the real values that the patterns mean, over all the scenarios that have the axis."""
+def _filters(
+    axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], everything: Sequence[Scenario]
+) -> dict[str, list[str]]:
+    """Axis to the real values that the patterns mean, over the selected scenarios that have the axis, or else all."""
     filters = {}
     for axis, patterns in axes.items():
-        values = {value: None for scenario in scenarios for value in scenario.axes.get(axis, ())}
+        having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
+        values = {value: None for scenario in having for value in scenario.axes.get(axis, ())}
         if not values:
             known = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario))}
             raise unknown(axis, list(known), "axis")

@@ -37,6 +37,9 @@ HEADING, READABLE = 8, 20
 #: The colours of verdicts, by the word that they contain.
 COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "unclear": "yellow"}
 
+#: A path that is not wider than this, such as a run's folder, is not torn: it is copied.
+PATH = 40
+
 #: What a column takes beside its width: the space to the next one, of which rich's box is one half; after the last
 #: column, the box's two sides.
 GAP = 2
@@ -189,7 +192,8 @@ def _width(table: Table, at: int) -> tuple[int, int]:
     whole = max(longest, cell_len(plain(head.text)))
     if head.is_number or any(entry.is_code for entry in entries):
         return whole, max([longest, min(HEADING, whole), *words])
-    return whole, min(whole, READABLE)
+    paths = (cell_len(word) for entry in entries for word in plain(entry.text).split() if "/" in word)
+    return whole, min(whole, max([READABLE, *(wide for wide in paths if wide <= PATH)]))
 
 
 def _table(

@@ -17,6 +17,7 @@ from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import Place
 from harness.machine.doctor.diagnosis import listen
 from harness.machine.gpu import chosen
+from harness.machine.host import require_linux
 from harness.machine.lock import machine_to_itself
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
@@ -28,6 +29,7 @@ from harness.session.request import names, read_seconds
 
 def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
     """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
+    require_linux()
     long, allowed, known = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     pinned = choose(cpus, allowed, known)
     place = Place(pinned or tuple(sorted(allowed)), frozenset(allowed), known)

@@ -25,7 +25,7 @@ from harness.catalog.scenarios import (
     read_suites,
     scenario_files,
 )
-from harness.machine import cpus
+from harness.machine import cpus, host
 from harness.machine.gpu import chosen as gpus
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
@@ -171,6 +171,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
     Raises UsageError or NothingSelectedError, FileError where nothing but scenarios with wrong files was selected, and
     CannotRunHereError for a GPU that this machine does not have.
     """
+    host.require_linux()
     project = Project.find()
     limits = _limits(request)
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
@@ -454,7 +455,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 
     Last, the names and globs that were typed, a file by its scenario's name.
     """
-    found = find_scenarios(project)
+    found = find_scenarios(project, typed)
     scenarios, broken, chosen = dict(found.scenarios), dict(found.broken), []
     paths = {path.stem: path.resolve() for path in scenario_files(project)}
     for text in typed:

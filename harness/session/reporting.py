@@ -1,8 +1,10 @@
 """Stored runs: what they hold, their reports, two of them side by side, and what a gate finds in one."""
 
+import re
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -11,10 +13,16 @@ from harness.analysis.results import Results
 from harness.analysis.runs import Pair
 from harness.analysis.verdicts import Verdict
 from harness.backends import registry
+from harness.backends.docker.by_hand import options
+from harness.backends.local.backend import LocalBackend
+from harness.backends.local.environments import Environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
 from harness.files import cache_dir
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Status
-from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Comparison
+from harness.model.run import Stop, StopReason
+from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
 from harness.report import files, profiles, sections
 from harness.report.blocks import Section
 from harness.report.changes import fact
@@ -22,6 +30,9 @@ from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import plain
 from harness.report.formats import render
 from harness.store.folder import RunFolder, uncollected
+
+#: A line of a traceback that says where a frame is.
+_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 class Gate(Enum):
@@ -45,7 +56,67 @@ def read(folder: Path) -> Results:
     stored = RunFolder.open(folder)
     with uncollected():
         run = stored.read_run()
-        return Results(run, stored.read_launches(run), registry.by_hand)
+        launches = stored.read_launches(run)
+        if stored.is_torn:  # what is missing may be missing because of that
+            run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
+        return Results(run, launches, registry.by_hand)
+
+
+def _unless_budget(stop: Stop) -> Stop:
+    return replace(stop, reason=StopReason.INTERRUPTED) if stop.reason is StopReason.BUDGET else stop
+
+
+def is_torn(folder: Path) -> bool:
+    """Whether the run's launches end in the middle of a line, which `read` passes over."""
+    return RunFolder.open(folder).is_torn
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """What a scenario raised: the `path`, `line` and `function` of its last frame, and the error.
+
+    `by_hand` is the command that does the launch's work on this machine; empty if it isn't known.
+    """
+
+    path: Path
+    line: int
+    function: str
+    error: str
+    by_hand: str
+
+
+def raised(results: Results) -> list[Raised]:
+    """What scenarios of a run that was made here raised, each error once, of those whose traceback was kept."""
+    found = []
+    paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
+    for missing in results.missing:
+        cell, launch = missing.cells[0], results.found.culprit(missing.cells[0])
+        if launch is None or launch.status is not Status.FAILED:
+            continue
+        trace = launch.stderr.rpartition("Traceback (most recent call last):")[2]
+        path = paths[cell.scenario]
+        # a launch has its files in another folder
+        frames = [(Path(of), int(line), function) for of, line, function in _FRAME.findall(trace)]
+        own = [(path, line, function) for of, line, function in frames if of.name == path.name]
+        for of, line, function in (own or frames)[-1:]:
+            found.append(Raised(of, line, function, launch.error, _by_hand(results, cell)))
+    return found
+
+
+def _by_hand(results: Results, cell: Cell) -> str:
+    run = results.run
+    told = results.by_hand(run, {cell.environment: cell.anywhere}).cells
+    if told:
+        return told[0]
+    if run.backend.name != LocalBackend.name or cell.scenario in run.scripts:
+        return ""
+    environment = next(each for each in run.environments if each.name == cell.environment)
+    scenario = next(each for each in run.scenarios if each.name == cell.scenario)
+    project = Project.find()
+    python = Environments(project.root).python(load_lock(project, environment, cell.device))
+    variables = {"PYTHONPATH": str(project.scenarios), **{axis: cell.axes.get(axis, "") for axis in scenario.environ}}
+    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items() if value]
+    return " ".join([*words, shlex.quote(str(python)), shlex.quote(str(scenario.path)), *options(run, scenario, cell)])
 
 
 def report(folder: RunFolder | Path, results: Results | None = None, *, full: bool = False) -> Written:

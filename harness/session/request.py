@@ -84,6 +84,15 @@ def _takes_more(before: str, text: str) -> bool:
     return bool(is_requirements) and "+" not in before
 
 
+def read_whole(text: str, option: str, *, least: int = 0) -> int:
+    """`5`: a whole number that is not less than `least`. Raises UsageError."""
+    if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
+        raise UsageError(
+            f"Invalid {option} {text!r}: expected a whole number from {least} up.", f"Example: {option} {max(least, 5)}"
+        )
+    return int(text)
+
+
 def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:
     """`90s`, `10m`, `1.5h`: seconds, more than none unless `or_none`. Raises UsageError."""
     value = _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")

@@ -54,6 +54,7 @@ def earlier(
     It goes on as planned; or until it has so many `rounds` in all, for `budget` seconds from now on. Raises UsageError
     or CannotRunHereError where it would not be the same run, and UsageError for fewer rounds than it has.
     """
+    host.require_linux()
     folder = RunFolder.open(path)
     begun = folder.read_run()
     if begun.merged:

@@ -63,7 +63,7 @@ def listed() -> tuple[Found, dict[str, Suite]]:
 
 def named(pattern: str) -> Found:
     """The project's scenarios of a name or a glob. Raises UsageError where there is none."""
-    found = find_scenarios(Project.find())
+    found = find_scenarios(Project.find(), [pattern])
     names = resolve([pattern], [*found.scenarios, *found.broken], "scenario")
     return Found(
         {name: found.scenarios[name] for name in names if name in found.scenarios},
@@ -78,8 +78,8 @@ def check(typed: Sequence[str]) -> int:
     exist.
     """
     project = Project.find()
-    found = find_scenarios(project)
-    files = {path.stem: path for path in scenario_files(project)}
+    found = find_scenarios(project, typed)
+    files = {path.stem: path for path in scenario_files(project, typed)}
     names = [text for text in typed if not text.endswith(".py")]
     others = []
     for path in (Path(text).resolve() for text in typed if text.endswith(".py")):
@@ -194,7 +194,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
     """Write the skeleton of the scenario `name`, into the project's scenarios/ or another folder.
 
     That of a plain script or notebook, where one is given, whose name stands for an empty one. Raises UsageError for a
-    name that cannot be one, or where the file is there already, FileError for a script that is no Python, and
+    name that cannot be one, or that a file or a scenario has already, FileError for a script that is no Python, and
     CannotRunHereError where it cannot be written.
     """
     if script is not None and not name:
@@ -214,6 +214,11 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
         raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
+    if any((each / path.name).exists() and each != path.parent for each in project.scenario_folders):
+        raise UsageError(
+            f"{name!r} is the name of a scenario that comes with the harness.",
+            f"Choose another name. Example: harness scenarios new my_{name}",
+        )
     title = title or (script.name if script else name.replace("_", " ").capitalize())
     text = _from_script(name, title, script, project) if script else _skeleton(name, title)
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.files import append, is_unfinished, read, remedy, remove_unfinished, write_atomically
+from harness.files import append, is_unfinished, opened, read, remedy, remove_unfinished, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
@@ -172,6 +172,14 @@ class RunFolder:
             with self._writing("launches.jsonl") as path:
                 os.truncate(path, whole)
         return torn
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether launches.jsonl ends in the middle of a line."""
+        with suppress(OSError), os.fdopen(opened(Path(self._launches.name), within=self.path), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            return file.read() not in (b"", b"\n")
+        return False  # what reads it next says why
 
     def _lines(self) -> list[bytes]:
         # the text after the last line feed is a torn line, or nothing

@@ -1,11 +1,13 @@
 """What a run says of each of its cells, and what has no number."""
 
+from dataclasses import replace
+
 import pytest
 
-from harness.analysis.cells import STDERR_CHARACTERS, cell_name, tail
+from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.model.run import Unavailable
+from harness.model.run import Stop, StopReason, Unavailable
 from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example
 
@@ -68,6 +70,22 @@ def test_what_broke_comes_before_what_was_not_available():
     entries = found(run(members, unavailable=[Unavailable(cell("tf2.1"), "why")]), launches)
     assert [entry.status for entry in entries] == [Status.OOM, Status.NOT_AVAILABLE, Status.INTERRUPTED]
     assert (entries[0].reason, entries[0].advice, entries[0].stderr) == ("killed", "Give it memory.", "end")
+
+
+@pytest.mark.parametrize(
+    ("stop", "told"),
+    [
+        (Stop(StopReason.BUDGET, 0), "the budget ended"),
+        (Stop(StopReason.BUDGET, 1), "the budget ended"),  # as the budget leaves out a part of a group
+        (Stop(StopReason.BUDGET, 2), CUT_OFF),
+        (Stop(StopReason.ROUNDS, 1), CUT_OFF),
+        (Stop(StopReason.PRECISION, 1), ""),
+    ],
+)
+def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off(stop, told):
+    of = run([cell(), cell(mode="eager")])
+    (entry,) = found(replace(of, stops={group.name: stop for group in of.plan.groups}), [launch(cell())])
+    assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, told, [cell(mode="eager")])
 
 
 def test_a_number_with_launches_that_broke_is_told_as_partial():

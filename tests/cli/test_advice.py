@@ -21,10 +21,46 @@ from harness.model.errors import UsageError
         (["profile", "-e", "tf1.14", "tf2.0"], "tf2.0 is an environment: type -e tf2.0"),
         (["matrix", "quick"], "quick is a suite: type --suite quick"),
         (["matrix", "something"], "Scenarios are named with -s, environments with -e"),
+        (["help", "matrx"], "Did you mean matrix?"),
         (["report", "one", "two"], "Its options: harness report --help"),
     ],
 )
 def test_what_is_not_there_gets_what_is_meant(typed: list[str], told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        CliRunner().invoke(app, typed, prog_name="harness", catch_exceptions=False)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "usual"),
+    [
+        (["-h"], ["--help"]),
+        (["help"], ["--help"]),
+        (["matrix", "-h"], ["matrix", "--help"]),
+        (["help", "matrix"], ["matrix", "--help"]),
+        (["scenarios", "help"], ["scenarios", "--help"]),
+        (["help", "scenarios", "new"], ["scenarios", "new", "--help"]),
+    ],
+)
+def test_help_is_found_however_it_is_asked_for(typed: list[str], usual: list[str]) -> None:
+    asked, known = (CliRunner().invoke(app, words, prog_name="harness") for words in (typed, usual))
+    assert asked.exit_code == 0
+    assert asked.output == known.output
+    assert asked.output.startswith("Usage: harness")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["matrix", "--rounds", "0"], "Invalid --rounds '0': expected a whole number from 1 up.\nExample: --rounds 5"),
+        (["matrix", "--rounds", "x"], "Invalid --rounds 'x': expected a whole number from 1 up."),
+        (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number from 0 up."),
+        (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number from 1 up."),
+        (["images", "build", "--jobs", "0"], "Invalid --jobs '0': expected a whole number from 1 up."),
+        (["history", "confirm", "--rounds", "1"], "Invalid --rounds '1': expected a whole number from 2 up."),
+    ],
+)
+def test_a_number_that_is_none_or_too_small_is_told_with_an_example(typed: list[str], told: str) -> None:
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, typed, prog_name="harness", catch_exceptions=False)
     assert told in str(refused.value)

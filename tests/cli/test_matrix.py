@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from collections import Counter
 from dataclasses import replace
@@ -146,6 +147,9 @@ def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Har
     outside = tmp_path / "outside.py"
     outside.write_text(SCENARIO)
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
+    planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
+    assert "must be built first: No Docker Engine answers" in planned.stdout
+    assert "directory. A scenario from outside" in planned.stdout
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
     assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **NOWHERE).returncode == 0
@@ -375,7 +379,7 @@ def test_an_environment_without_its_python_is_not_available_and_the_others_run(h
     assert len(harness.launches) == 1
 
 
-def _until(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignore[name-defined]  # noqa: F821
+def _until(process: "subprocess.Popen[str]", start: str) -> None:  # type: ignore[name-defined]
     """Read the process's stderr up to a line that starts so."""
     assert process.stderr is not None
     seen = []
@@ -432,3 +436,19 @@ def test_a_gate_that_judged_nothing_says_so(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--fail-on", "slower")
     assert done.returncode == 3
     assert "nothing was checked for --fail-on" in done.stderr
+
+
+def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows_it_again(harness: Harness) -> None:
+    by_hand = 'if __name__ == "__main__":\n    from kit import main\n\n    main(scenario)\n'
+    (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\n\n{by_hand}")
+    done = harness.matrix("-s", "ways", "-a", "way=raises", "-a", "malloc=keep", "-e", "old", "--rounds", "1")
+    assert done.returncode == 1
+    line = SCENARIO.split("\n").index('        raise ValueError("a | pipe and \\033[31mcolour")') + 1
+    told = rf"scenarios/ways.py:{line}: in scenario: ValueError: a | pipe and \x1b[31mcolour"
+    lines = done.stderr.splitlines()
+    at = lines.index(told)
+    assert lines[at + 1] == "To run it by hand, in this folder:"
+    again = subprocess.run(
+        lines[at + 2].strip(), shell=True, cwd=harness.root, capture_output=True, text=True, check=False
+    )
+    assert again.stderr.splitlines()[-1].startswith("ValueError: a | pipe and")

@@ -1,4 +1,9 @@
+import fcntl
+import os
+import pty
 import signal
+import struct
+import termios
 from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
@@ -101,3 +106,24 @@ def test_a_signal_that_is_told_twice_is_one(capfd: pytest.CaptureFixture[str]) -
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
     assert capfd.readouterr().err.split() == ["number", "1"]
+
+
+def test_on_a_terminal_lines_break_between_words_and_no_path_and_no_command_is_split(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    command = "harness matrix --resume results/2026-11-25T03-31-40Z-37c6 --rounds 8"
+    path = "results/2026-11-25T03-31-40Z-37c6/launches.jsonl"
+    told = f"The run is complete: it has 4 rounds in {path}. To continue it: {command}\n  begun below"
+    with os.fdopen(writer, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        messages.say(told)
+        shown = os.read(reader, 4096).decode().replace("\r\n", "\n")
+    os.close(reader)
+    assert shown == (f"The run is complete: it has 4 rounds in\n{path}.\nTo continue it:\n{command}\n  begun below\n")
+
+
+def test_elsewhere_lines_stay_whole(capfd: pytest.CaptureFixture[str]) -> None:
+    messages.say("word " * 100)
+    assert capfd.readouterr().err == "word " * 100 + "\n"

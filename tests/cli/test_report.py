@@ -85,6 +85,25 @@ def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folde
         assert "Traceback" not in done.stderr
 
 
+def test_launches_that_end_in_the_middle_of_a_line_are_told_and_can_be_measured_again(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--budget", "10m")
+    path, folder = harness.run / "launches.jsonl", harness.run.relative_to(harness.root)
+    path.write_bytes(path.read_bytes()[:-100])
+    done = harness("report", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(
+        f"{folder}/launches.jsonl ends in the middle of a line: its run was killed, or the file was truncated. The "
+        f"complete launches are used.\nTo measure the missing ones: harness matrix --resume {folder}\n"
+    )
+    report = (harness.run / "report.md").read_text()
+    assert "launches.jsonl has none of its launches, so the file was truncated" in report
+    assert "the budget ended" not in report
+    assert "ends in the middle of a line" in harness("compare", str(folder), str(folder)).stderr
+    resumed = harness("matrix", "--resume", str(folder))
+    assert resumed.returncode == 0, resumed.stderr
+    assert "truncated" not in (harness.run / "report.md").read_text()
+
+
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_format_goes_to_stdout_and_nothing_else_does(harness: Harness, folder: Path, format: str) -> None:
     before = sorted(folder.iterdir())

@@ -9,12 +9,15 @@ import pytest
 
 from harness import session
 from harness.analysis.results import Results
+from harness.backends import registry
 from harness.cli.options import FailOn
-from harness.cli.running import Heard, exit_code
+from harness.cli.running import Heard, exit_code, show
 from harness.model.errors import Exit
 from harness.model.launch import Launch, Role, Status
 from tests import factories
 from tests.runs import launch, run
+
+WRITTEN = session.Written([Path("results/run/report.md")], [])
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
@@ -71,3 +74,33 @@ def test_a_run_without_a_number_an_observation_or_a_profile_has_failed(
     nothing_to_judge = fail_on and session.gate(found.results) is session.Gate.NOTHING_JUDGED
     wanted = Exit.NOTHING_SELECTED if nothing_to_judge and code is Exit.OK else code
     assert exit_code(found, fail_on) is wanted
+
+
+def test_in_a_container_the_frame_is_the_scenarios_own_and_the_command_the_containers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    named = replace(factories.scenario(), path=Path("scenarios/step.py"))
+    cell = factories.cell()
+    made = factories.run([cell], scenarios=[named])
+    trace = """
+Traceback (most recent call last):
+  File "/scenarios/kit/worker.py", line 9, in run
+    scenario(bench)
+  File "/scenarios/step.py", line 31, in step
+    model.fit(x)
+  File "/site-packages/keras/fit.py", line 7, in fit
+    raise ValueError("boom")
+ValueError: boom
+"""
+    lost = factories.broken(cell, Status.FAILED, error="ValueError: boom", stderr=f"noise{trace}")
+    results = Results(made, [lost], registry.by_hand)
+    show(session.Ended(Path("results", "run"), results, WRITTEN, False, {}), json=False, fail_on=None)
+    told = capsys.readouterr().err.splitlines()
+    at = told.index("scenarios/step.py:31: in step: ValueError: boom")
+    assert told[at + 2].startswith('    docker run --rm --network none -v "$PWD/scenarios:/scenarios:ro" ')
+    assert "/scenarios/step.py --call fit" in told[at + 2]
+
+
+@pytest.mark.parametrize("launch_", [launch(), launch(status=Status.OOM, samples=[], stderr="Killed")])
+def test_what_raised_nothing_has_no_frame(launch_: Launch) -> None:
+    assert session.raised(ended([launch_]).results) == []

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from harness.cli import app
+from harness.model.errors import UsageError
 from tests.cli.conftest import SCENARIO, Harness
 
 Write = Callable[[str, str], Path]
@@ -100,6 +103,16 @@ def test_check_compiles_with_the_oldest_python_that_a_file_claims(harness: Harne
     done = harness("scenarios", "check", "new")
     assert done.returncode == 2
     assert "scenarios/new.py:29: This is not valid Python 3.7: 'break' outside loop" in done.stderr
+
+
+def test_list_as_json_names_scenarios_and_suites(harness: Harness) -> None:
+    suites = '[few]\ntitle = "Some"\n[[few.select]]\nscenario = "ways"\n'
+    (harness.root / "scenarios" / "suites.toml").write_text(suites)
+    path = str(harness.root / "scenarios" / "ways.py")
+    assert json.loads(harness("scenarios", "list", "--json").stdout) == {
+        "scenarios": [{"name": "ways", "title": "Ways to end", "tags": [], "path": path}],
+        "suites": [{"name": "few", "title": "Some"}],
+    }
 
 
 def test_a_name_of_no_scenario_gets_the_nearest(harness: Harness) -> None:
@@ -201,6 +214,45 @@ def test_new_refuses_what_cannot_be_one(harness: Harness, name: str, told: str) 
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr.replace("\n", " ")
     assert (harness.root / "scenarios" / "ways.py").read_text() == before
+
+
+@pytest.fixture
+def elsewhere(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of a user, for whom the project is what came with the harness."""
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+    monkeypatch.setattr("harness.shipped.FOLDER", harness.root)
+    folder = tmp_path / "elsewhere"
+    (folder / "scenarios").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("where", [(), ("--directory", ".")])
+def test_new_refuses_the_name_of_a_scenario_that_came_with_the_harness(elsewhere: Path, where: tuple[str]) -> None:
+    with pytest.raises(UsageError) as refused:
+        CliRunner().invoke(app, ["scenarios", "new", "ways", *where], catch_exceptions=False)
+    assert str(refused.value) == (
+        "'ways' is the name of a scenario that comes with the harness.\n"
+        "Choose another name. Example: harness scenarios new my_ways"
+    )
+    assert not list(elsewhere.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("matrix", "-e", "old", "--dry-run", "-s", "plain"),
+        ("scenarios", "show", "plain"),
+        ("scenarios", "check", "plain"),
+    ],
+)
+def test_a_file_without_a_header_is_told_as_that(elsewhere: Path, command: tuple[str]) -> None:
+    (elsewhere / "scenarios" / "plain.py").write_text("print('nothing of ours')\n")
+    assert "plain" not in CliRunner().invoke(app, ["scenarios", "list"]).output
+    ended = CliRunner().invoke(app, command)
+    told = f"{ended.output}{ended.exception}"
+    assert "plain.py:1: This file has no `# /// script` header (PEP 723)." in told
+    assert ended.exit_code == 2 or isinstance(ended.exception, UsageError)
 
 
 def test_new_writes_into_another_folder_and_says_how_it_is_run_there(harness: Harness, tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from harness.fleet import ssh
 from harness.fleet.ssh import Host, hosts
 from harness.model.errors import UsageError
 from harness.plan.shards import placed
@@ -128,3 +130,11 @@ def test_where_no_host_answers_nothing_is_left(harness: Harness, serve: Serve) -
     assert done.returncode == 4
     assert "No host has a run." in done.stderr
     assert not (harness.root / "results").exists()
+
+
+def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
+    packages = ssh._packages()
+    assert f"pydantic=={version('pydantic')}" in packages
+    # and what that needs, but no tool of the tests
+    assert f"pydantic-core=={version('pydantic-core')}" in packages
+    assert not [each for each in packages if each.startswith("pytest==")]

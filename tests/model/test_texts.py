@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.texts import cpu_list, json_escaped, ordinal, parse_cpus
+from harness.model.texts import cpu_list, json_escaped, nearest, ordinal, parse_cpus
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,11 @@ def test_what_is_no_list_is_refused(text: str) -> None:
 )
 def test_the_place_of_a_number(number: int, text: str) -> None:
     assert ordinal(number) == text
+
+
+def test_of_near_names_the_one_with_the_same_letters_is_meant() -> None:
+    assert nearest("modle", ["mode", "model", "module"]) == "model"
+    assert nearest("mod", ["mode", "model"]) == "mode"
 
 
 @given(st.sets(st.integers(0, 300)))

@@ -76,6 +76,8 @@ def test_an_axis_leaves_out_scenarios_that_lack_it() -> None:
         ({"scenarios": ["stepp"]}, "Did you mean step?"),
         ({"suite": "qick"}, "no suite 'qick'. Did you mean quick?"),
         ({"axes": {"mod": ["graph"]}}, "no axis 'mod'. Did you mean mode?"),
+        ({"axes": {"dtpye": ["1"]}, "scenarios": ["step"]}, "Did you mean dtype?\nThere are: call, mode, dtype, "),
+        ({"axes": {"szie": ["1"]}, "suite": "quick"}, "no axis 'szie'.\nThere are: call, mode, dtype, "),
         ({"axes": {"mode": ["grph"]}}, "no value 'grph' of the axis mode. Did you mean graph?"),
     ],
 )

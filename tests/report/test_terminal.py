@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import REPORT, Block, Entry, Head, Line, Section, Table, Text
+from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, Text, tabulate
 from harness.report.terminal import cut, fit, show
 from tests.factories import cells, rounds, run
 from tests.report.handmade import compared, everything
@@ -131,3 +131,10 @@ def test_words_between_spans_keep_their_spaces_and_a_paragraph_is_not_cut() -> N
     assert "- two and three\n" in squeezed(printed(everything(cells()))).replace(" harness", "\n")
     long = "word " * 300 + "end."
     assert squeezed(only(Text(long, where=REPORT), 80)).endswith("end.")
+
+
+def test_a_path_in_a_narrow_column_is_not_torn() -> None:
+    folder = "results/2026-11-25T03-31-40Z-37c6"
+    why = "The run ended before a launch that counts."
+    columns = [Column("why", lambda _: why, is_label=True), Column("what to do", lambda _: f"Continue: {folder}")]
+    assert folder in only(tabulate("No number", columns, [0], where=REPORT), 60)

@@ -1,9 +1,14 @@
-"""What a gate finds in a run's verdicts."""
+"""What a gate finds in a run's verdicts, and how a run is read."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.analysis.results import Results
-from harness.session import Gate, gate
+from harness.model.run import Stop, StopReason
+from harness.session import Gate, gate, is_torn, read
+from harness.store.folder import RunFolder
 from tests.factories import cell, cells, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 
@@ -42,3 +47,13 @@ def test_a_run_of_one_environment_judges_nothing():
 @pytest.mark.parametrize(("quantity", "found"), [("first call", Gate.SLOWER), ("peak memory", Gate.PASSED)])
 def test_a_phase_that_takes_longer_is_slower_and_more_memory_is_not(quantity, found):
     assert gate(Results(quantified_run(quantity), quantified())) is found
+
+
+def test_what_a_truncated_file_lacks_is_not_left_out_by_the_budget(tmp_path: Path):
+    made = run()
+    folder = RunFolder.create(tmp_path, made.id)
+    folder.write_run(replace(made, stops={group.name: Stop(StopReason.BUDGET, 0) for group in made.plan.groups}))
+    assert {each.reason for each in read(folder.path).missing} == {"the budget ended"}
+    (folder.path / "launches.jsonl").write_text('{"group": "torn')
+    assert is_torn(folder.path)
+    assert "the budget ended" not in {each.reason for each in read(folder.path).missing}

@@ -79,7 +79,9 @@ def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: Run
     folder.append(launch(round=1))
     path = folder.path / "launches.jsonl"
     whole = path.read_bytes()
+    assert not folder.is_torn
     path.write_bytes(whole + whole[: len(whole) // 2])
+    assert folder.is_torn
     assert len(folder.read_launches()) == 1
     assert folder.repair()
     assert path.read_bytes() == whole

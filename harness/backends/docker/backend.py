@@ -135,7 +135,8 @@ class DockerBackend(ImageBackend):
         try:
             facts = self.engine.facts
         except CannotRunHereError as error:
-            return [surroundings.docker("", error=error.message.rstrip("."), wanted=bool(wanted)), builder]
+            told = error.message.rstrip(".")
+            return [surroundings.docker("", error=told, mend=error.advice, wanted=bool(wanted)), builder]
         engine = surroundings.docker(self.engine.version, api=facts.api, where=facts.where)
         found = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:

@@ -54,19 +54,19 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
     image = reference(run.backend.registry, environment, _device(run))
     script = f"/scenario/{name}" if outside else f"/{_folder(scenario)}/{name}"
-    return " ".join([*words, shlex.quote(image), "python", shlex.quote(script), *_options(run, scenario, cell)])
+    return " ".join([*words, shlex.quote(image), "python", shlex.quote(script), *options(run, scenario, cell)])
 
 
-def _options(run: Run, scenario: Scenario, cell: Cell) -> list[str]:
+def options(run: Run, scenario: Scenario, cell: Cell) -> list[str]:
     """The cell's axes, and how it was measured, as a scenario run by hand takes them."""
     unset = [axis for axis in scenario.settings if cell.axes.get(axis) == AS_IT_COMES]
     axes = [(f"--{axis}", value) for axis, value in cell.axes.items() if axis not in (*scenario.environ, *unset)]
-    options = [word for pair in axes for word in pair]
+    words = [word for pair in axes for word in pair]
     if run.plan.limits.gpus:
-        options += ["--device", Device.GPU.value]
+        words += ["--device", Device.GPU.value]
     if run.plan.sampling.protocol is Protocol.DOCUMENT:
-        options += ["--sampling", Protocol.DOCUMENT.value]
-    return [shlex.quote(option) for option in options]
+        words += ["--sampling", Protocol.DOCUMENT.value]
+    return [shlex.quote(word) for word in words]
 
 
 def _outside(run: Run, scenario: Scenario) -> str:

@@ -101,7 +101,7 @@ def connect() -> Engine:
         engine = Engine(docker.from_env(timeout=answer_seconds()).api, found)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
-        advice = "Start it: `sudo systemctl start docker`, or Docker Desktop."
+        advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_root(error), PermissionError):
             advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
         raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None

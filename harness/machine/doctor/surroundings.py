@@ -20,8 +20,13 @@ VOLTA = (7, 0)
 SPARE_BYTES = 2 * 10**9
 
 
-def docker(version: str, *, api: str = "", where: str = "", error: str = "", wanted: bool = False) -> CheckResult:
-    """The engine's version, or the `error` with which none answered; that is bad where containers are `wanted`."""
+def docker(
+    version: str, *, api: str = "", where: str = "", error: str = "", mend: str = "", wanted: bool = False
+) -> CheckResult:
+    """The engine's version, or the `error` with which none answered, which is bad where containers are `wanted`.
+
+    `mend` is the advice of that error.
+    """
     old = _is_older(version, OLDEST_DOCKER)
     level = Level.WARN if old else Level.GOOD
     told = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
@@ -29,7 +34,7 @@ def docker(version: str, *, api: str = "", where: str = "", error: str = "", wan
     if error:
         level = Level.BAD if wanted else Level.WARN
         told = [error]
-        advice = "Start or install Docker. Without it launches run in local environments, on the CPU only."
+        advice = f"{mend} Without Docker, launches run in local environments, on the CPU only.".lstrip()
     facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
     return checked("Docker", level, ", ".join(filter(None, told)), facts, advice=advice)
 

@@ -164,6 +164,14 @@ def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: Doc
     assert (missing.level, missing.value) == ("good", "containers may get GPUs by the runtime nvidia" + untried[30:])
 
 
+def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> None:
+    def refused(_: object) -> None:
+        raise CannotRunHereError("Permission denied.", "Let your user talk to it.")
+
+    backend.engine = type("Refusing", (), {"facts": property(refused)})()
+    assert backend.findings([], [])[0].advice.startswith("Let your user talk to it. Without Docker, ")
+
+
 def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:
     labels = {RUN_LABEL: "run", OWNER_LABEL: owner()}
     with run_to_itself("run"):
