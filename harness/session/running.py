@@ -77,7 +77,7 @@ class Listener:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes, as the pilots tell, and again after the first round."""
+        """How long the run takes, as the pilots tell, and again after each round."""
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
