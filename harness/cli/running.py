@@ -143,7 +143,7 @@ class Heard(session.Listener):
         """Shows the launches."""
         self._run, self._is_launching = run, True
         try:
-            with display.launching(run.plan, run.slots) as shown:
+            with display.launching(run) as shown:
                 yield shown
         finally:
             self._is_launching = False
