@@ -1,4 +1,11 @@
+import codecs
 import io
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -400,3 +407,50 @@ def test_a_launch_without_a_number_is_told_with_its_error() -> None:
     assert describe(replace(launch(), status=Status.INTERRUPTED)) == "interrupted"
     assert describe(replace(launch(), samples=[], observations={"traces": 3})) == "1 observation"
     assert describe(replace(launch(), samples=[], observations={"traces": 3, "loop": "fit"})) == "2 observations"
+
+
+def screens(harness, arguments, columns, lines, resized):
+    """What a terminal shows while a command runs; when there is progress, it is `resized` once."""
+    terminal, seen, is_resized = Terminal(columns, lines), [], False
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (lines, columns))
+    environ = {name: value for name, value in harness.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    environ["TERM"] = "xterm-256color"
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    command = harness.command(*arguments)
+    with subprocess.Popen(
+        command, cwd=harness.root, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        while True:
+            if not select.select([ours], [], [], 0.1)[0]:  # nothing is half drawn
+                seen.append(terminal.shown)
+                if not is_resized and sum("so far" in "".join(screen) for screen in seen) > 2:
+                    is_resized = True
+                    terminal.narrow(resized)
+                    termios.tcsetwinsize(ours, (lines, resized))
+                continue
+            try:
+                terminal.write(decode(os.read(ours, 65536)))
+            except OSError:  # the other end is closed
+                break
+        os.close(ours)
+    assert is_resized
+    assert process.returncode == 0
+    return seen
+
+
+def test_a_run_on_a_terminal_shows_how_far_it_is_all_the_time_and_can_be_resized(harness):
+    lengths = ("--rounds", "2", "--warmup", "1ms", "--measure", "600ms")
+    command = ["matrix", "-s", "ways", "-a", "way=fine", *lengths, "--backend", "local"]
+    taken = screens(harness, command, 80, 24, resized=60)
+    shown = [screen for screen in taken if len(screen) > 1 and "so far" in screen[-2]]
+    for *_, bar, now in shown:
+        # before the first launch has ended, nothing tells how long the others take
+        assert re.match(r"[━─]{6,}  (0/\d+|\d+/\d+  (\d+ min )?\d+ s left)  [\d.]+ s so far$", bar), bar
+        assert re.match(r"(pilot|round \d of 2): ", now), now
+    *_, last = shown
+    assert max(map(len, last)) <= 60
+    assert sum("so far" in line for line in last) == 1
+    assert sum(line.startswith("cell ") for line in last) == 1
+    assert any(re.match(r"old .* [mµ]s .* baseline +\d$", line) for line in last)
