@@ -99,8 +99,9 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     """Print what a run found. Returns the exit code."""
     if json:
         sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
-    report.show(ended.written, tables=not json, only=only)
-    if not (ended.interrupted or ended.broken_off):
+    is_whole = not (ended.interrupted or ended.broken_off)
+    report.show(ended.written, ended.results, tables=not json, only=only, end=is_whole)
+    if is_whole:
         return exit_code(ended, fail_on)
     if ended.broken_off:
         say(f"harness: {ended.broken_off}")

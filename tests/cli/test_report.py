@@ -26,6 +26,18 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     assert "TensorFlow 2.0.0 takes " in done.stdout
 
 
+def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "2s", "--rounds", "90")
+    for said in (done.stderr, harness("report", str(harness.run)).stderr):
+        early, path = said.splitlines()[-2:]
+        assert re.match(
+            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\. To ", early
+        )
+        assert re.search(r"To continue it: harness matrix --resume \S+ --rounds \d+$", early)
+        assert path.startswith("Report: ")
+    assert "The budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
+
+
 def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
     texts = ((harness.run / name).read_text() for name in ("report.md", "details.md"))

@@ -19,9 +19,9 @@ from harness.model.run import RULES, Run, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, REPORT, Block, Code, Section, Text
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Code, Section, Text
 from harness.report.comparisons import NO_VERDICT, lines, why_withheld
-from harness.report.sections import claims, course, machines, on_device, scripts, settings, statements, turns
+from harness.report.sections import claims, course, machines, measured, on_device, scripts, settings, statements, turns
 from harness.report.sentences import changed_packages, environments, in_clock, moved
 
 #: How many sentences the answer has at most.
@@ -46,6 +46,7 @@ def sections(results: Results) -> Iterator[Section]:
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):
         blocks.append(Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=REPORT))
+    blocks += early_end(results)
     blocks += settle(results)
     beside = [
         *machines.told(results, lambda each: [conditions(each)]),
@@ -309,7 +310,7 @@ def settle(results: Results) -> Iterator[Block]:
         each = "it" if len(unclear) == 1 else "each"
         yield Text(f"{told}: {MOST_ROUNDS} rounds settle {each} with {chances}.", where=REPORT)
         return
-    rounds = totals[(len(totals) - 1) // 2]
+    rounds = _middle(totals)
     enough = sum(each <= rounds for each in totals)
     which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
     found, cell, _ = unclear[0]
@@ -323,6 +324,26 @@ def settle(results: Results) -> Iterator[Block]:
     yield Text(f"{told}:", where=REPORT)
     folder = results.run.shown_folder
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
+
+
+def early_end(results: Results) -> list[Block]:
+    """What ended the run before all planned rounds, with the command that continues it; a terminal shows it last."""
+    sentence = measured.describe_early_end(results.run)
+    command = measured.command_to_continue(results.run, rounds_to_settle(results))
+    if not sentence or not command or rounds_to_settle(results):  # `settle` has the command
+        return [Text(sentence, where=FILES)] if sentence else []
+    return [Text(f"{sentence} To continue it:", where=FILES), Code(command, where=FILES)]
+
+
+def rounds_to_settle(results: Results) -> int | None:
+    """Return the rounds in all that `settle` suggests; None if it suggests none."""
+    every = _claimed(results) if results.claims else _compared(results)
+    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in every if each and each.is_likely)
+    return _middle(totals) if totals and not results.machines else None
+
+
+def _middle(totals: Sequence[int]) -> int:
+    return totals[(len(totals) - 1) // 2]
 
 
 def _compared(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
