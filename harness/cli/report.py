@@ -27,7 +27,14 @@ def _known(format: str | None) -> str | None:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A run's folder, under results/. Default: the newest there.",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -52,6 +59,9 @@ def report(
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
+    if run is None:
+        (run,) = session.newest()
+        say(f"The newest run: {run}")
     if not format:
         results = session.read(run)
         show(session.report(run, results, full=full), results)

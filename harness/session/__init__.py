@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, versions
     from harness.session.forecast import Outlook, outlook
     from harness.session.planning import Planned, plan
-    from harness.session.reporting import Gate, Written, compare, export, gate, has_numbers, read, report
+    from harness.session.reporting import Gate, Written, compare, export, gate, has_numbers, newest, read, report
     from harness.session.request import ProfileRequest, Request
     from harness.session.resuming import Earlier, earlier
     from harness.session.running import Ended, Listener, resume, run
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "forecast": ("Outlook", "outlook"),
     "planning": ("Planned", "plan"),
-    "reporting": ("Gate", "Written", "compare", "export", "gate", "has_numbers", "read", "report"),
+    "reporting": ("Gate", "Written", "compare", "export", "gate", "has_numbers", "newest", "read", "report"),
     "request": ("ProfileRequest", "Request"),
     "resuming": ("Earlier", "earlier"),
     "running": ("Ended", "Listener", "resume", "run"),
