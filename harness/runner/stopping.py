@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import first_look
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
@@ -63,14 +64,15 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
 def rounds_needed(plan: Plan, group: Group, ledger: Ledger) -> int:
     """Return after how many rounds a group is expected to end: an interval's width falls with the root of the rounds.
 
-    Before its intervals may be looked at, that is the round after which they are looked at first.
+    Before they may be looked at, that is the round of the first look at verdicts, and after it that at widths.
     """
     rounds = ledger.rounds(group)
     width = ledger.widths.get((group.name, rounds), math.inf)
     if not plan.ends_early:
         return plan.rounds
     if math.isinf(width):
-        return min(plan.rounds, max(first_look(plan), rounds + 1))
+        look = first_look(plan)
+        return min(plan.rounds, max(look if rounds < look else FIRST_LOOK, rounds + 1))
     return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / narrow(plan)) ** 2)))
 
 

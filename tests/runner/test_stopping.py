@@ -121,8 +121,14 @@ def test_widths_after_a_round_are_asked_for_once() -> None:
 
 @pytest.mark.parametrize(
     ("made", "width", "needed"),
-    [(1, math.inf, 3), (4, 0.0399, 16), (4, 0.4, 100), (4, 0.01, 5)],
-    ids=["before the first look", "twice as wide", "at most those planned", "one more at least"],
+    [
+        pytest.param(1, math.inf, 3, id="before verdicts are looked at"),
+        pytest.param(3, math.inf, 6, id="before widths are"),
+        pytest.param(7, math.inf, 8, id="one that has no interval"),
+        pytest.param(4, 0.0399, 16, id="twice as wide"),
+        pytest.param(4, 0.4, 100, id="at most those planned"),
+        pytest.param(4, 0.01, 5, id="one more at least"),
+    ],
 )
 def test_a_group_is_expected_to_end_when_its_interval_is_narrow(made: int, width: float, needed: int) -> None:
     planned = replace(plan(rounds=100), precision=math.expm1(0.02))
