@@ -1,7 +1,7 @@
 """Everything that a run's launches tell, computed in one place: each part once, when it is first asked for."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from harness.analysis.agreement import Agreement, agreements
@@ -33,15 +33,26 @@ class Results:
 
     Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
     `launches` are as they are judged, by the plan's clock. `by_hand` says what can be typed without the harness: the
-    backends' registry knows.
+    backends' registry knows. `to_html` draws the comparisons for a notebook, as reports do.
     """
 
-    def __init__(self, run: Run, launches: Sequence[Launch], by_hand: AskByHand = nothing_by_hand) -> None:
+    def __init__(
+        self,
+        run: Run,
+        launches: Sequence[Launch],
+        by_hand: AskByHand = nothing_by_hand,
+        to_html: "Callable[[Results], str] | None" = None,
+    ) -> None:
         self.run = run
         self.launches = by_clock(run.plan.clock, launches)
         self._stored = launches
         self._found: dict[str, Lookup] = {}
         self.by_hand = by_hand
+        self._to_html = to_html
+
+    def _repr_html_(self) -> str | None:
+        """Return the tables of comparisons as HTML: what a notebook shows."""
+        return self._to_html(self) if self._to_html else None
 
     @cached_property
     def machines(self) -> "Mapping[str, Results]":

@@ -7,19 +7,31 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import gate_exit, say_torn
+from harness.cli.messages import gate_exit, say, say_torn
 from harness.cli.options import FailOn
-from harness.model.errors import Exit
+from harness.model.errors import Exit, UsageError
 from harness.session.request import read_share
 
 
 def compare(  # noqa: PLR0917 - the command's options
     first: Annotated[
-        Path, typer.Argument(metavar="RUN_A", help="A run's folder, under results/.", autocompletion=completion.runs)
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="RUN_A",
+            help="A run's folder, under results/. Default: the newest two there.",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
     second: Annotated[
-        Path, typer.Argument(metavar="RUN_B", help="The run that is compared with it.", autocompletion=completion.runs)
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="RUN_B",
+            help="The run that is compared with it.",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
     margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
     fail_on: Annotated[
         FailOn | None, typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if one failed.")
@@ -30,6 +42,13 @@ def compare(  # noqa: PLR0917 - the command's options
     """Say which cells of RUN_B are faster or slower than in RUN_A, and what else differs."""
     from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 
+    if first is None:
+        first, second = session.newest(2)
+        say(f"The newest two runs: {first} and {second}")
+    if second is None:
+        raise UsageError(
+            f"{first} is one run, and a comparison needs two.", "Pass another run's folder, or none at all."
+        )
     for each in (first, second):
         say_torn(each)
     pair = session.compare(first, second, margin=read_share(margin, "--margin"), any_host=any_host)

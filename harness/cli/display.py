@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
+from rich.control import Control
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn
+from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,10 +21,10 @@ from harness.cli.messages import say
 from harness.model import backend
 from harness.model.backend import Stage, Step
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
-from harness.model.run import Plan
+from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escaped
-from harness.report import format
+from harness.report import format, names
 from harness.runner.schedule import RunEstimate
 from harness.runner.walk import WalkListener, pilot_sampling
 
@@ -42,14 +44,14 @@ def preparing() -> Iterator[backend.Progress]:
 
 
 @contextmanager
-def launching(plan: Plan, slots: int = 1) -> Iterator[WalkListener]:
-    """Gives what hears of the launches, of which so many `slots` go on at once."""
+def launching(run: Run) -> Iterator[WalkListener]:
+    """Gives what hears of the launches."""
     if sys.stderr.isatty():
-        shown = LiveLaunches(plan, slots=slots)
+        shown = LiveLaunches(run)
         with shown.live:
             yield shown
     else:
-        yield PlainLaunches(plan, slots=slots)
+        yield PlainLaunches(run)
 
 
 class LivePreparation:
@@ -101,18 +103,22 @@ class LivePreparation:
 
 
 def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
-    """What came of a launch, in a few words."""
+    """Return what came of a launch, in a few words."""
     (launch,) = by_clock(clock, [launch])
     if launch.status is not Status.OK:
-        told = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
+        words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
         return (
-            f"{told}; TensorFlow's profiler ran, so it is made again without" if launch.ended_under_profiler else told
+            f"{words}; TensorFlow's profiler ran, so it is made again without" if launch.ended_under_profiler else words
         )
     if launch.samples:
-        unit = "CPU ms" if clock is Clock.CPU else "ms"
-        shown = launch.centre * 1e3
-        return f"{shown:{'.3g' if shown < 999.5 else ',.0f'}} {unit} a step"
+        return f"{format_step(launch.centre, clock)} per step"
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
+
+
+def format_step(seconds: float, clock: Clock) -> str:
+    """Return a time per step in the unit that suits it: `0.375 µs`, `12.3 CPU ms`, `72.3 s`."""
+    unit = format.unit([seconds], clock)
+    return f"{format.number(seconds * unit.factor)} {unit.symbol}"
 
 
 def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
@@ -131,19 +137,23 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
 
 
 class Count(WalkListener):
-    """How many launches are done, and how long the rest will take in so many slots. `clock` gives seconds."""
+    """How many launches have ended, how many are expected, and how long these will take. `clock` gives seconds."""
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic, slots: int = 1) -> None:
-        self._plan = plan
-        self.total = plan.all_launches
+    def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
+        self._plan = plan = run.plan
+        self._slots, self._clock, self._measured = run.slots, clock, plan.clock
+        known = names.apart(plan.cells, run.scenarios)
+        self._names = {cell: " ".join(words) for cell, words in known.items()}
         self.done = 0
+        self._most = plan.all_launches  # with those that have ended
+        self._skipped = 0
+        self._expected: int | None = None  # with those that have ended, as the last estimate tells
         self._pilots = plan.launches(0)
+        sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
+        self._least = self._pilots + sure * plan.launches(1)  # whatever the budget is
         self._longer = _longer(plan.sampling, pilot_sampling(plan))
-        self._budget, self._slots = plan.budget_seconds, slots
         self._spent = 0.0
-        self._at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
-        self._clock = clock
-        self._measured = plan.clock
+        self._round = 0
         self._begun = 0.0
         self._open = 0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
@@ -159,54 +169,87 @@ class Count(WalkListener):
         self.done += not launch.ended_under_profiler
         self._open -= 1
         self._begun = self._clock()
+        self._round = max(self._round, launch.round)
         self._spent += launch.seconds
         self._seconds[launch.round == 0].append(launch.seconds)
 
+    def name(self, cell: Cell) -> str:
+        """Return what tells a cell apart from the others of the run."""
+        return self._names.get(cell) or str(cell)
+
     def described(self, launch: Launch) -> str:
         """What came of a launch; an error that another cell had before is not told again."""
-        first = self._errors.setdefault(launch.error, str(launch.cell)) if launch.error else ""
-        again = first not in ("", str(launch.cell))
+        name = self.name(launch.cell)
+        first = self._errors.setdefault(launch.error, name) if launch.error else ""
+        again = first not in ("", name)
         return f"{launch.status.value} as {first} did" if again else describe(launch, self._measured)
 
     def skip(self, launches: int) -> None:
         """Some will not be done."""
-        self.done += launches
+        self._most -= launches
+        self._skipped += launches
 
     def turn(self, number: int, turns: int) -> None:
         """Launches take a turn."""
 
     def again(self, number: int, launches: int) -> None:
         """Some more will be done."""
-        self.total += launches
+        self._most += launches
+        if self._expected is not None:
+            self._expected += launches
         self.tell(f"Round {number} is repeated, as other processes disturbed it: {launches} more launches.")
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Print how long the run takes."""
-        if self._plan.budget_is_wish:  # a slow machine exceeds it, until every comparison can have a verdict
-            self._budget = max(self._budget or 0.0, estimate.seconds)
-        self.tell(describe_estimate(estimate, self._plan))
+        """Expect what the estimate says; print how long the run takes, after the pilots and after the first round."""
+        if self._expected is None or self._round == 1:
+            self.tell(describe_estimate(estimate, self._plan))
+        self._expected = self.done + estimate.launches
 
     def tell(self, line: str) -> None:
         """Print a line."""
         say(line)
 
-    def left(self) -> str:
-        """The time left by now, from the launches so far; empty before the first has ended."""
+    @property
+    def total(self) -> int:
+        """How many launches are expected, with those that have ended."""
+        return self.done + self._ahead()
+
+    def _ahead(self) -> int:
+        """How many launches are expected that have not ended: those of the estimate, before it what the budget holds.
+
+        Whatever the budget is, the pilots are launched, and the rounds that a suite always makes.
+        """
+        ahead = self._most - self.done
+        if self._expected is not None:
+            ahead = min(ahead, self._expected - self.done)
+        elif self._plan.budget_seconds is not None:
+            _, each = self._means()
+            held = (self._plan.budget_seconds * self._slots - self._spent) / each if each else 0.0
+            ahead = min(ahead, max(math.ceil(held), self._least - self.done - self._skipped))
+        return max(ahead, self._open)
+
+    def _means(self) -> tuple[float, float]:
+        """How many seconds a pilot takes, and another launch; 0 before the first has ended."""
         pilots, others = self._seconds[True], self._seconds[False]
         if not pilots and not others:
-            return ""
-        each = statistics.fmean(others) if others else statistics.fmean(pilots) + self._longer
+            return 0.0, 0.0
         pilot = statistics.fmean(pilots or others)
-        to_pilot = max(0, self._pilots - self.done)
-        rest = (self.total - self.done - to_pilot) * each + to_pilot * pilot
+        return pilot, statistics.fmean(others) if others else pilot + self._longer
+
+    def left(self) -> str:
+        """The time left by now, from the launches so far; empty before the first has ended."""
+        pilot, each = self._means()
+        if not each:
+            return ""
+        ahead = self._ahead()
+        to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
+        rest = (ahead - to_pilot) * each + to_pilot * pilot
         running = self._clock() - self._begun if self._open else 0.0
         # one that takes longer than usual has no time left, and takes none from those after it
         rest -= min(running, self._open * (pilot if to_pilot else each))
-        rest /= self._slots
-        if self._budget is not None:
-            rest = min(rest, max(0.0, self._budget - self._spent / self._slots - running))
-        minutes, seconds = divmod(round(max(0.0, rest)), 60)
-        return self._at_most + (f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left")
+        at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
+        minutes, seconds = divmod(round(max(0.0, rest) / self._slots), 60)
+        return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
 
 
 def _longer(planned: Sampling, pilot: Sampling) -> float:
@@ -223,70 +266,163 @@ class PlainLaunches(Count):
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
         super().end(launch)
-        name = f"round {launch.round}" if launch.round else launch.role.value
-        told = f"{name}: {launch.cell}: {self.described(launch)}"
-        say(escaped(f"[{self.done}/{self.total}] {told} ({self.left()})"))
+        stage = f"round {launch.round}" if launch.round else launch.role.value
+        words = f"{stage}: {self.name(launch.cell)}: {self.described(launch)}"
+        say(escaped(f"[{self.done}/{self.total}] {words} ({self.left()})"))
+
+
+class _Cell:
+    """What a terminal shows of a cell: what its last launch gave, in text, and its seconds per step by round."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.seconds: dict[int, float] = {}
+
+    @property
+    def mean(self) -> float:
+        """The geometric mean over its rounds, as a report has it."""
+        return statistics.geometric_mean(self.seconds.values())
+
+    def ratio(self, base: "_Cell") -> str:
+        """How many times as long it takes as another cell, in the rounds that both have; empty without any."""
+        both = [self.seconds[each] / base.seconds[each] for each in self.seconds if each in base.seconds]
+        return f"{format.number(statistics.geometric_mean(both))}×" if both else ""
 
 
 class LiveLaunches(Count):
-    """What runs now, how many are done, time left; a launch without a number leaves a line above.
+    """The cells that have ended a launch, with their times so far; below them how far the run is, and what runs now.
 
-    It is shown as long as `live` is open.
+    A launch without a number leaves a line above. It is shown as long as `live` is open.
     """
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic, slots: int = 1) -> None:
-        super().__init__(plan, clock, slots)
-        left = self.left
-
-        class Left(ProgressColumn):
-            """The time left, which goes on while a launch runs."""
-
-            def render(self, task: object) -> Text:
-                return Text(left())
-
-        self._rounds = plan.rounds
-        self._name = ""
-        self._first = Role.PROFILE if plan.profile_calls else Role.PILOT
-        self.live = Progress(
-            SpinnerColumn(),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            Left(),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
-            # drawing takes CPU from what is measured: no more often than a reader needs
-            refresh_per_second=2,
-            transient=True,
-        )
-        self._task = self.live.add_task("", total=self.total)
+    def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic, console: Console | None = None) -> None:
+        super().__init__(run, clock)
+        self._started = clock()
+        self._rounds = 0 if self._plan.ends_early or self._plan.budget_seconds else self._plan.rounds
+        self._stage = self._now = ""
+        self._first = Role.PROFILE if self._plan.profile_calls else Role.PILOT
+        self._cells: dict[Cell, _Cell] = {}  # the last that ended a launch is last
+        self._bases = {cell: group.control or group.cells[0] for group in self._plan.groups for cell in group.cells}
+        self._places = {cell: place for place, cell in enumerate(self._plan.cells)}
+        #: How wide the lines are that are on the screen.
+        self.widths: list[int] = []
+        # drawing takes CPU from what is measured: no more often than a reader needs
+        self.live = _Live(self, console or Console(stderr=True))
 
     def begin(self, cell: Cell, number: int) -> None:
         """A launch begins."""
         super().begin(cell, number)
-        self._name = f"round {number} of {self._rounds}" if number else self._first.value
-        self.live.update(self._task, description=escaped(f"{self._name}: {cell}"))
+        of = f" of {self._rounds}" if self._rounds >= number else ""
+        self._stage = f"round {number}{of}" if number else self._first.value
+        self._now = self.name(cell)
 
     def turn(self, number: int, turns: int) -> None:
         """Launches take a turn."""
-        self.live.update(self._task, description=f"{self._name}: turn {number} of {turns}")
+        self._now = f"turn {number} of {turns}"
 
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
         super().end(launch)
-        self.live.update(self._task, completed=self.done)
+        if launch.role in (Role.PILOT, Role.MEASURE):
+            self._add(launch)
         if launch.status is not Status.OK:
-            self.tell(f"{launch.cell}: {self.described(launch)}")
+            self.tell(f"{self.name(launch.cell)}: {self.described(launch)}")
 
-    def skip(self, launches: int) -> None:
-        """Some launches will not be done."""
-        super().skip(launches)
-        self.live.update(self._task, completed=self.done)
+    def _add(self, launch: Launch) -> None:
+        """Count a launch in its line of the table."""
+        cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
+        (judged,) = by_clock(self._measured, [launch])
+        cell.last = "" if judged.status is Status.OK else judged.status.value
+        if judged.samples:
+            cell.last = cell.last or format_step(judged.centre, self._measured)
+            if launch.round:
+                # replaced, as another thread draws
+                cell.seconds = {**cell.seconds, launch.round: judged.centre}
 
-    def again(self, number: int, launches: int) -> None:
-        """A round is repeated."""
-        super().again(number, launches)
-        self.live.update(self._task, total=self.total)
+    def estimate(self, estimate: RunEstimate) -> None:
+        """Expect what the estimate says."""
+        super().estimate(estimate)
+        self._rounds = estimate.rounds
 
     def tell(self, line: str) -> None:
         """Print a line above."""
         self.live.console.print(Text(escaped(line)))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # the last column stays empty: a line that fills it is wrapped by some terminals
+        width = max(1, options.max_width - 1)
+        lines = [*self._table(width, options.size.height - 4), self._progress(width), self._running(width)]
+        for line in lines:
+            line.truncate(width)
+        self.widths = [line.cell_len for line in lines]
+        yield from lines
+
+    def _table(self, width: int, room: int) -> list[Text]:
+        """A line for each cell, in the plan's order; of more than there is `room` for, those that ended a launch last.
+
+        Of a group's first cell, or the one that the others are compared with, the ratio is 1.
+        """
+        # another thread draws while launches end
+        latest = list(self._cells.items())
+        shown = sorted(latest[-room:] if room > 0 else (), key=lambda each: self._places.get(each[0], 0))
+        if not shown:
+            return []
+        rows = [(self.name(cell), *self._values(cell, of)) for cell, of in shown]
+        some = f" ({len(rows)} of {len(self._plan.cells)})" if len(rows) < len(latest) else ""
+        table = [(f"cell{some}", "last", "mean", "ratio", "rounds"), *rows]
+        _, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
+        first = min(max(cell_len(row[0]) for row in table), max(8, width - sum(widths) - 2 * len(widths)))
+        lines = []
+        for row, style in zip(table, ["dim", *[""] * len(rows)], strict=True):
+            numbers = "".join(f"  {text:>{wide}}" for text, wide in zip(row[1:], widths, strict=True))
+            lines.append(Text(set_cell_size(shorten(row[0], first), first) + numbers, style, no_wrap=True))
+        return lines
+
+    def _values(self, cell: Cell, of: _Cell) -> tuple[str, str, str, str]:
+        """The last time of a cell and the mean, the ratio, and how many rounds these are of."""
+        base = self._bases.get(cell, cell)
+        if not of.seconds:
+            return of.last or "ok", "", "", "pilot"
+        ratio = "baseline" if base == cell else of.ratio(self._cells.get(base, _Cell()))
+        return of.last, format_step(of.mean, self._measured), ratio, str(len(of.seconds))
+
+    def _progress(self, width: int) -> Text:
+        """A bar, how many launches have ended, how long the others will take, and how long it took so far."""
+        total, left = self.total, self.left()
+        spent = f"{format.duration(self._clock() - self._started)} so far"
+        words = "".join(f"  {each}" for each in (f"{self.done}/{total}", left, spent) if each)
+        bar = max(6, min(24, width - len(words)))
+        filled = round(bar * self.done / total) if total else 0
+        return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
+
+    def _running(self, width: int) -> Text:
+        """What runs now: the round, and the cell or the turn."""
+        stage = f"{self._stage}: " if self._stage else ""
+        return Text(stage + shorten(self._now, width - len(stage)), no_wrap=True)
+
+
+class _Live(Live):
+    """What is drawn on a terminal: also after the terminal was made narrower, it is drawn in its old place.
+
+    A terminal that is made narrower wraps the lines that it shows, so the old ones take more lines than were drawn.
+    """
+
+    def __init__(self, drawn: LiveLaunches, console: Console) -> None:
+        self._drawn = drawn
+        super().__init__(drawn, console=console, refresh_per_second=2, transient=True)
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Clear the further lines first."""
+        width = max(1, self.console.width)
+        more = sum(max(0, math.ceil(each / width) - 1) for each in self._drawn.widths)
+        up = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * more
+        return [*up, *super().process_renderables(renderables)]
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text that fits into so many columns: of a longer one, the middle is left out."""
+    text = escaped(text)
+    if cell_len(text) <= width:
+        return text
+    end = max(0, width - 1) // 2
+    return set_cell_size(text, max(0, width - 1 - end)) + "…" + set_cell_size(text[::-1], end)[::-1]

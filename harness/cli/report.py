@@ -15,6 +15,7 @@ from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.report.formats import names
 
 if TYPE_CHECKING:
+    from harness.analysis.results import Results
     from harness.session import Written
 
 
@@ -26,7 +27,14 @@ def _known(format: str | None) -> str | None:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A run's folder, under results/. Default: the newest there.",
+            show_default=False,
+            autocompletion=completion.runs,
+        ),
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(
@@ -52,10 +60,13 @@ def report(
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
+    if run is None:
+        (run,) = session.newest()
+        say(f"The newest run: {run}")
     say_torn(run)
     if not format:
         results = session.read(run)
-        show(session.report(run, results, full=full))
+        show(session.report(run, results, full=full), results)
         if not session.has_numbers(results):
             raise typer.Exit(Exit.CELLS_FAILED)
     elif output:
@@ -65,15 +76,26 @@ def report(
         sys.stdout.flush()
 
 
-def show(written: "Written", *, tables: bool = True, only: Collection[str] = ()) -> None:
-    """Print a report's tables, or the sections of `only` these anchors, on stdout; on stderr where the reports are."""
-    from harness.report import terminal  # noqa: PLC0415 - nothing but this needs it
+def show(
+    written: "Written", results: "Results", *, tables: bool = True, only: Collection[str] = (), end: bool = True
+) -> None:
+    """Print a report's tables, or the sections of `only` these anchors, on stdout.
+
+    On stderr follow where the reports are, and before that, with `end`, what ended the run early and what continues it.
+    """
+    # nothing but this needs them
+    from harness.report import terminal  # noqa: PLC0415
+    from harness.report.sections import answer, measured  # noqa: PLC0415
 
     if tables:
         shown = [each for each in written.sections if not only or each.anchor in only]
         # what is printed last is what stays on the screen
         terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
         sys.stdout.flush()
+    early = measured.describe_early_end(results.run)
+    if early and end:
+        command = measured.command_to_continue(results.run, answer.rounds_to_settle(results))
+        say(f"{early} To continue it: {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(each.name for each in others)})" if others else ""
     say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")

@@ -102,9 +102,10 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     """Print what a run found. Returns the exit code."""
     if json:
         sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
-    report.show(ended.written, tables=not json, only=only)
+    is_whole = not (ended.interrupted or ended.broken_off)
+    report.show(ended.written, ended.results, tables=not json, only=only, end=is_whole)
     _say_raised(ended)
-    if not (ended.interrupted or ended.broken_off):
+    if is_whole:
         return exit_code(ended, fail_on)
     if ended.broken_off:
         say(f"harness: {ended.broken_off}")
@@ -158,7 +159,7 @@ class Heard(session.Listener):
         """Shows the launches."""
         self._run, self._is_launching = run, True
         try:
-            with display.launching(run.plan, run.slots) as shown:
+            with display.launching(run) as shown:
                 yield shown
         finally:
             self._is_launching = False

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.analysis import sizing
-from harness.analysis.results import Results
-from harness.backends import registry
 from harness.files import write_atomically
 from harness.fleet.merge import together
 from harness.fleet.unit import Message, Unit, packed
@@ -33,7 +31,7 @@ from harness.runner.spending import Errand, Spending
 from harness.runner.stopping import stops
 from harness.runner.walk import WalkListener
 from harness.session.planning import Planned
-from harness.session.reporting import report
+from harness.session.reporting import report, results_of
 from harness.session.request import Request
 from harness.session.resuming import Earlier, changed
 from harness.session.running import Ended, Listener, new_id, report_again, to_itself, without
@@ -188,7 +186,7 @@ class _Coordinator:
         if len({run.machine for run in self._runs.values()}) > 1:
             ended, launches = self._by_machine(folder, ended, launches)
         folder.write_run(ended, signed=True)
-        results = Results(ended, launches, registry.by_hand)
+        results = results_of(ended, launches)
         return Ended(folder.path, results, report(folder, results), interrupted, self._planned.refused)
 
     def _prepare(self) -> None:

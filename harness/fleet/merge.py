@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.results import Results
-from harness.backends import registry
 from harness.files import read
 from harness.machine.lock import is_held
 from harness.model.errors import UsageError
@@ -19,7 +17,7 @@ from harness.model.scenario import MACHINE, Cell, Scenario
 from harness.model.texts import counted, escaped, joined
 from harness.plan import shards
 from harness.plan.groups import name_of
-from harness.session.reporting import report
+from harness.session.reporting import report, results_of
 from harness.session.running import Ended
 from harness.store.folder import RunFolder, uncollected
 
@@ -100,7 +98,7 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
         folder.append(launch)
     # last: what is half merged is no run, and a history would take one in the place of its parts
     folder.write_run(merged)
-    made = Results(merged, launches, registry.by_hand)
+    made = results_of(merged, launches)
     ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
     return Merged(ended, left_out, _unfinished(parts), missing)
 

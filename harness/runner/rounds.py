@@ -22,8 +22,8 @@ class Ledger:
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
         self._plan = plan
         self.launches: list[Launch] = []
-        #: By group and number of rounds, whether it was known well enough then (runner/stopping.py).
-        self.known: dict[tuple[str, int], bool] = {}
+        #: By group and number of rounds, how wide its widest interval was then (runner/stopping.py).
+        self.widths: dict[tuple[str, int], float] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)
         self._warm: set[str] = set()

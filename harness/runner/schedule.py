@@ -19,7 +19,7 @@ from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.runner.rounds import Ledger
-from harness.runner.stopping import Widths, open_groups
+from harness.runner.stopping import Widths, open_groups, rounds_needed
 
 #: A budget may be exceeded by this share if that completes what a verdict needs.
 TOLERANCE = 0.1
@@ -50,6 +50,7 @@ class RunEstimate:
     One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last: then every
     group that is measured has at least `rounds` rounds. If a budget that was passed does not hold what a verdict of
     every comparison needs, `needed` is the budget that does, and `left_out` are the cells that are not measured.
+    `launches` more are expected; with a precision, as the widths of the intervals so far tell.
     """
 
     round_seconds: float
@@ -57,6 +58,7 @@ class RunEstimate:
     seconds: float
     needed: float | None = None
     left_out: Collection[Cell] = ()
+    launches: int = 0
 
 
 class Schedule:
@@ -82,6 +84,9 @@ class Schedule:
         """Return how long the run takes and what it reaches, from what its launches have taken so far."""
         plan, budget = self._plan, self._plan.budget_seconds
         able = [group for group in plan.groups if self._can_go_on(group)]
+        if plan.ends_early:
+            names = open_groups(plan, self._ledger, 2, self._widths)
+            able = [group for group in able if group.name in names]
         done = min((self._rounds(group) for group in able), default=self._fewest)
         each, spent = sum(map(self._round_seconds, able)), self._spent()
         if budget is None:
@@ -90,9 +95,17 @@ class Schedule:
             holds = done + int(max(0.0, budget - spent) / each) if each else plan.rounds
             rounds = min(plan.rounds, max(self._fewest, holds))
         seconds = spent + sum((rounds - self._rounds(group)) * self._round_seconds(group) for group in able)
+        ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
+        launches = sum(max(0, ends[group.name] - self._rounds(group)) * self._launches(group) for group in able)
+        rounds = max(ends.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= budget * (1.0 + TOLERANCE):
-            return RunEstimate(each, rounds, seconds)
-        return RunEstimate(each, rounds, budget, needed=seconds)
+            return RunEstimate(each, rounds, seconds, launches=launches)
+        held = max(0.0, budget - spent) / (seconds - spent)
+        return RunEstimate(each, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
+
+    def _launches(self, group: Group) -> int:
+        """How many launches the next round of a group makes."""
+        return len(self._ledger.slots(group, self._rounds(group) + 1))
 
     def _can_go_on(self, group: Group) -> bool:
         rounds = self._rounds(group)

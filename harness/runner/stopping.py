@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from harness.analysis.looks import FIRST_LOOK
+from harness.analysis.sizing import first_look
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
@@ -52,11 +54,26 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
     if plan.is_spent_by_group:
         return frozenset(group.name for group in plan.groups if is_known(plan, group, ledger, widths))
     at = {group.name: rounds for group in plan.groups if (rounds := ledger.rounds(group))}
-    for rounds in {rounds for name, rounds in at.items() if (name, rounds) not in ledger.known}:
+    for rounds in {rounds for name, rounds in at.items() if (name, rounds) not in ledger.widths}:
         then = widths([launch for launch in ledger.launches if launch.round <= rounds])
-        known = {(name, rounds): then.get(name, math.inf) <= narrow(plan) for name in at if at[name] == rounds}
-        ledger.known = known | ledger.known
-    return frozenset(name for name, rounds in at.items() if ledger.known[name, rounds])
+        found = {(name, rounds): then.get(name, math.inf) for name in at if at[name] == rounds}
+        ledger.widths = found | ledger.widths
+    return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= narrow(plan))
+
+
+def rounds_needed(plan: Plan, group: Group, ledger: Ledger) -> int:
+    """Return after how many rounds a group is expected to end: an interval's width falls with the root of the rounds.
+
+    Before they may be looked at, that is the round of the first look at verdicts, and after it that at widths.
+    """
+    rounds = ledger.rounds(group)
+    width = ledger.widths.get((group.name, rounds), math.inf)
+    if not plan.ends_early:
+        return plan.rounds
+    if math.isinf(width):
+        look = first_look(plan)
+        return min(plan.rounds, max(look if rounds < look else FIRST_LOOK, rounds + 1))
+    return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / narrow(plan)) ** 2)))
 
 
 def is_known(plan: Plan, group: Group, ledger: Ledger, widths: Widths) -> bool:

@@ -77,7 +77,7 @@ class WalkListener(Protocol):
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes, as the pilots tell, and again after the first round."""
+        """How long the run takes, as the pilots tell, and again after each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,7 @@ class Walk:
             for group in order(plan.seed, "", step.number, plan.groups):
                 if group in step.groups:
                     walk._measure(group, step.number, ledger, samplings[group.name], spent)
-            if step.number == 1:
-                self._estimate(plan, ledger, schedule)
+            self._estimate(plan, ledger, schedule)
         self._skip(plan, lambda group, number: number > ledger.rounds(group))
         return ledger.launches
 
@@ -159,13 +158,11 @@ class Walk:
     def _estimate(self, plan: Plan, ledger: Ledger, schedule: Schedule) -> None:
         """Tell the listener how long the run takes, once something has told."""
         estimate = schedule.estimate()
-        if plan is not self.plan:
-            kept = {*plan.cells}
-            estimate = replace(
-                estimate,
-                needed=needed_budget(self.plan, Ledger(self.plan, ledger.launches)),
-                left_out=[cell for cell in self.plan.cells if cell not in kept],
-            )
+        kept = {*plan.cells}
+        left_out = [cell for cell in self.plan.cells if cell not in kept]
+        if left_out:
+            needed = needed_budget(self.plan, Ledger(self.plan, ledger.launches))
+            estimate = replace(estimate, needed=needed, left_out=left_out)
         if estimate.round_seconds:
             self.listener.estimate(estimate)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         gate,
         has_numbers,
         is_torn,
+        newest,
         raised,
         read,
         report,
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 _NAMES = {
     "forecast": ("Outlook", "outlook"),
     "planning": ("Planned", "plan"),
-    "reporting": ("Gate", "Written", "compare", "export", "gate", "has_numbers", "is_torn", "raised", "read", "report"),
+    "reporting": (
+        *("Gate", "Written", "compare", "export", "gate", "has_numbers", "is_torn", "newest", "raised", "read"),
+        "report",
+    ),
     "request": ("ProfileRequest", "Request"),
     "resuming": ("Earlier", "earlier"),
     "running": ("Ended", "Listener", "resume", "run"),

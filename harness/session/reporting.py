@@ -20,15 +20,17 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.files import cache_dir
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.launch import Status
-from harness.model.run import Stop, StopReason
+from harness.model.launch import Launch, Status
+from harness.model.run import Run, Stop, StopReason
 from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
-from harness.report import files, profiles, sections
-from harness.report.blocks import Section
+from harness.model.texts import counted
+from harness.report import escape, files, profiles, sections
+from harness.report.blocks import Section, Table, Where
 from harness.report.changes import fact
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import plain
 from harness.report.formats import render
+from harness.report.sections import answer
 from harness.store.folder import RunFolder, uncollected
 
 #: A line of a traceback that says where a frame is.
@@ -51,7 +53,7 @@ class Written:
     sections: Sequence[Section]
 
 
-def read(folder: Path) -> Results:
+def read(folder: Path | str) -> Results:
     """A run as its folder holds it, and what follows from it. Raises UsageError for none, or a damaged one."""
     stored = RunFolder.open(folder)
     with uncollected():
@@ -59,7 +61,7 @@ def read(folder: Path) -> Results:
         launches = stored.read_launches(run)
         if stored.is_torn:  # what is missing may be missing because of that
             run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
-        return Results(run, launches, registry.by_hand)
+        return results_of(run, launches)
 
 
 def _unless_budget(stop: Stop) -> Stop:
@@ -119,7 +121,37 @@ def _by_hand(results: Results, cell: Cell) -> str:
     return " ".join([*words, shlex.quote(str(python)), shlex.quote(str(scenario.path)), *options(run, scenario, cell)])
 
 
-def report(folder: RunFolder | Path, results: Results | None = None, *, full: bool = False) -> Written:
+def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
+    """Return the folders of the runs that were measured last, the older first. Raises UsageError for too few runs."""
+    found = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
+    if len(found) < count:
+        raise UsageError(
+            f"The folder {results} has {counted(len(found), 'run') if found else 'no run'}, and this needs {count}.",
+            "Pass the folder of a run, or measure one: harness matrix",
+        )
+    return [path.parent for path in found[-count:]]
+
+
+def results_of(run: Run, launches: Sequence[Launch]) -> Results:
+    """Return what follows from a run's launches, with what is asked of backends and of reports."""
+    return Results(run, launches, registry.by_hand, _to_html)
+
+
+def _to_html(results: Results) -> str:
+    """Return the table of the report's first screen as HTML, in its words."""
+    blocks = [block for block in answer.first_screen(results) if isinstance(block, Table)]
+    return "".join(map(_table_html, blocks)) or f"<p>{escape.html(answer.no_answer(results))}</p>"
+
+
+def _table_html(table: Table) -> str:
+    shown = table.shown(Where.PAGE)
+    heads = "".join(f"<th>{escape.html(head.text)}</th>" for head in shown.heads)
+    rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in shown.lines]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><caption>{escape.html(shown.caption)}</caption><tr>{heads}</tr>{body}</table>"
+
+
+def report(folder: RunFolder | Path | str, results: Results | None = None, *, full: bool = False) -> Written:
     """Write a run's reports: report.md, details.md, report.html and charts/; of profiles profile.md and profile.html.
 
     `full`: report.md holds everything, however long.
@@ -146,7 +178,7 @@ def has_numbers(results: Results) -> bool:
     return bool(results.found.series or results.found.observed)
 
 
-def export(folder: Path, format: str) -> bytes:
+def export(folder: Path | str, format: str) -> bytes:
     """A run's report in another tool's format. Raises UsageError for profiles, which have none."""
     results = read(folder)
     if results.run.plan.profile_calls:
@@ -159,7 +191,7 @@ def export(folder: Path, format: str) -> bytes:
     return text.encode()
 
 
-def compare(first: Path, second: Path, *, margin: float = 0.03, any_host: bool = False) -> Pair:
+def compare(first: Path | str, second: Path | str, *, margin: float = 0.03, any_host: bool = False) -> Pair:
     """Both runs; `margin` is a share.
 
     Raises UsageError for a folder that is no run's, for one and the same run, for runs of which one measured time and

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.backends import registry
 from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
@@ -126,9 +125,10 @@ def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: fl
     made = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(made.values(), default=0)
     if rounds is not None and rounds < most:
+        more = measured.suggest_rounds(most)
         raise UsageError(
             f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
-            f"Use --rounds {_more(most)} for {_more(most) - most} more.",
+            f"Use --rounds {more} for {more - most} more.",
         )
     usual = max(run.plan.rounds, MOST_OF_CLAIMS if run.plan.claims else MOST_ROUNDS)
     # launches of several slots take their time at once
@@ -154,7 +154,7 @@ def _over(run: Run, ledger: Ledger, path: Path) -> str:
     what = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
     return (
         f"{what}: it has {counted(most, 'round')}. To continue it: harness matrix --resume {shlex.quote(str(path))} "
-        f"--rounds {_more(most)}"
+        f"--rounds {measured.suggest_rounds(most)}"
     )
 
 
@@ -162,11 +162,6 @@ def _has_ended(run: Run) -> bool:
     """Whether all of its groups have ended, and none because the run was interrupted."""
     stops = [run.stops.get(group.name) for group in run.plan.groups]
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
-
-
-def _more(rounds: int) -> int:
-    """How many rounds in all to suggest for a run that has some."""
-    return max(FEWEST_ROUNDS, 2 * rounds)
 
 
 def _gpus_of_slots(begun: Run) -> Sequence[str]:

@@ -40,7 +40,7 @@ from harness.runner.walk import Walk, WalkListener
 from harness.session.jobs import JobMaker
 from harness.session.meanwhile import Pilots
 from harness.session.planning import Planned, next_in_place
-from harness.session.reporting import Written, report
+from harness.session.reporting import Written, report, results_of
 from harness.session.resuming import Earlier, changed, earlier, machine_facts
 from harness.store.folder import RunFolder
 
@@ -77,7 +77,7 @@ class Listener:
         """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes, as the pilots tell, and again after the first round."""
+        """How long the run takes, as the pilots tell, and again after each round."""
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
@@ -218,7 +218,7 @@ def report_again(found: Earlier, listener: Listener) -> Ended:
     listener.say(found.over)
     with to_itself(found.folder):
         found.folder.repair()  # it may have been killed while it reported
-        results = Results(found.run, found.folder.read_launches(found.run), registry.by_hand)
+        results = results_of(found.run, found.folder.read_launches(found.run))
         written = report(found.folder, results)
     return Ended(found.folder.path, results, written, interrupted=False, refused={})
 
@@ -354,7 +354,7 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
     folder = ready.folder
     with to_itself(folder):
         ended, launches, end = _launched(ready, listener)
-        results = Results(ended, launches, registry.by_hand)
+        results = results_of(ended, launches)
         written = report(folder, results)
     if isinstance(end, CannotRunHereError):
         return Ended(folder.path, results, written, interrupted=False, refused=refused, broken_off=end)

@@ -76,8 +76,9 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> "RunFolder":
+    def open(cls, path: Path | str) -> "RunFolder":
         """The folder of a run that exists. Raises UsageError where there is none."""
+        path = Path(path)
         launches = path / "launches.jsonl"
         if not (path / "run.json").exists() and launches.is_file() and launches.stat().st_size:
             raise UsageError(

@@ -1,6 +1,7 @@
 """`harness compare`."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,22 @@ def test_the_table_says_what_changed(compare: Compare) -> None:
     done = compare(first(), second(all_but(ONE, 1.3)))
     assert done.exit_code == 0
     assert "B vs A: 1 slower, 5 same." in done.stdout
+
+
+def test_without_runs_the_newest_two_are_compared(harness: Harness) -> None:
+    for number, each in enumerate((first(), second(all_but(ONE, 1.3)), second(all_but(ONE, 0.7)))):
+        path = stored(harness.root / "results", replace(each[0], id=f"run{number}"), each[1])
+        os.utime(path / "run.json", (number, number))
+    done = harness("compare")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == ["The newest two runs: results/run1 and results/run2"]
+    assert "B vs A: 1 faster, 5 same." in done.stdout
+    alone = harness("compare", "results/run1")
+    assert alone.returncode == 2
+    assert (
+        "results/run1 is one run, and a comparison needs two.\nPass another run's folder, or none at all."
+        in alone.stderr
+    )
 
 
 def test_json_is_on_stdout_alone(compare: Compare) -> None:

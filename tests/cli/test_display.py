@@ -1,14 +1,23 @@
+import codecs
 import io
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pyte
 import pytest
 from rich.console import Console
 
 from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, preparing
 from harness.model.backend import Stage, Step
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
-from tests.runs import CELLS, launch, plan
+from harness.runner.schedule import RunEstimate
+from tests.runs import CELLS, launch, plan, run
 
 
 def steps(count):
@@ -65,6 +74,202 @@ def test_markup_in_a_step_is_shown_as_it_is():
     assert lines == ["tf0  31 s  [red]x[/red] [uv 1/2]"]
 
 
+def planned(rounds=2, *, slots=1, groups=1, **changes):
+    """A run of two cells in each of its groups, whose plan has these changes."""
+    return replace(run(), plan=replace(plan(rounds, groups), **changes), slots=slots)
+
+
+class Terminal(pyte.Screen):
+    """A terminal, to be written to. Made narrower, it wraps its lines, as most terminals do."""
+
+    def __init__(self, columns, lines):
+        super().__init__(columns, lines)
+        self.set_mode(pyte.modes.LNM)
+        self._stream = pyte.Stream(self)
+
+    def write(self, text):
+        self._stream.feed(text)
+
+    def flush(self): ...
+
+    @property
+    def shown(self):
+        """Its lines, without empty ones at the end."""
+        return "\n".join(line.rstrip() for line in self.display).rstrip().splitlines()
+
+    def narrow(self, columns):
+        wrapped = [line[at : at + columns] for line in self.shown for at in range(0, len(line) or 1, columns)]
+        self.reset()
+        self.set_mode(pyte.modes.LNM)
+        self.resize(self.lines, columns)
+        self.write("\n".join(wrapped))
+
+
+def watched(of, columns=80, lines=24, now=lambda: 0.0):
+    """The progress of a run on a terminal of this size, and that terminal."""
+    terminal = Terminal(columns, lines)
+    console = Console(file=terminal, width=columns, height=lines, force_terminal=True, color_system=None)
+    return LiveLaunches(of, now, console), terminal
+
+
+def screen_of(progress, columns=80, lines=24):
+    """What it draws on a terminal of this size, line by line."""
+    console = Console(width=columns, height=lines)
+    with console.capture() as capture:
+        console.print(progress)
+    return capture.get().rstrip().splitlines()
+
+
+def measured(progress, of, rounds=1, seconds=0.01):
+    """The pilot and rounds of all cells; each takes 1 % longer than the one before it."""
+    for number in range(rounds + 1):
+        for group in of.plan.groups:
+            for place, cell in enumerate(group.cells):
+                progress.begin(cell, number)
+                role = Role.MEASURE if number else Role.PILOT
+                samples = [Sample(seconds * 1.01**place, 1)]
+                progress.end(launch(cell=cell, group=group.name, round=number, role=role, samples=samples, seconds=5.0))
+
+
+LONG = ["a_value_that_is_long_enough_to_fill_a_line", "another_value_that_is_as_long_as_the_first_one"]
+
+
+def long_names():
+    """A run of two cells in each of four groups, whose names are longer than a narrow terminal is wide."""
+    groups = [
+        replace(group, cells=[replace(cell, axes={"mode": str(place), "way": LONG[place % 2]}) for cell in CELLS])
+        for place, group in enumerate(plan(groups=4).groups)
+    ]
+    return replace(run(), plan=replace(plan(3), groups=groups))
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(60, 20), (80, 24), (120, 40)])
+def test_a_terminal_shows_bar_count_time_left_and_what_runs_on_two_lines(columns, lines):
+    of, seconds = long_names(), iter(range(0, 1000, 5))
+    progress, terminal = watched(of, columns, lines, lambda: next(seconds))
+    with progress.live:
+        measured(progress, of, rounds=1)
+        progress.begin(of.plan.groups[3].cells[1], 2)
+        progress.live.refresh()
+        *_, bar, now = terminal.shown
+        assert bar.startswith("━━━━━━")
+        assert " 16/32  1 min " in bar
+        assert bar.endswith(" so far")
+        assert now.startswith("round 2 of 3: new mode 3 ")
+        assert now.endswith("first_one")
+        assert ("…" in now) == (columns < 80)
+        assert max(map(len, terminal.shown)) < columns
+
+
+def test_above_it_each_cell_has_its_last_time_its_mean_and_the_ratio_to_the_first_of_its_group():
+    of = planned(groups=2)
+    progress, terminal = watched(of)
+    with progress.live:
+        measured(progress, of, rounds=2)
+        old, new = of.plan.groups[0].cells
+        progress.begin(old, 3)
+        progress.end(launch(cell=old, round=3, samples=[Sample(0.02, 1)]))
+        progress.begin(new, 3)
+        progress.end(launch(cell=new, round=3, samples=[], status=Status.FAILED, error="gone"))
+        progress.live.refresh()
+        lines = [line.split() for line in terminal.shown]
+        assert lines[:6] == [
+            ["new", "mode", "0:", "failed:", "gone"],
+            ["cell", "last", "mean", "ratio", "rounds"],
+            ["old", "mode", "0", "20.0", "ms", "12.6", "ms", "baseline", "3"],
+            ["new", "mode", "0", "failed", "10.1", "ms", "1.01×", "2"],
+            ["old", "mode", "1", "10.0", "ms", "10.0", "ms", "baseline", "2"],
+            ["new", "mode", "1", "10.1", "ms", "10.1", "ms", "1.01×", "2"],
+        ]
+    # the report follows
+    assert terminal.shown == ["new mode 0: failed: gone"]
+
+
+def test_a_cell_that_has_its_pilot_alone_has_that_time_and_no_mean():
+    of = planned()
+    progress, _ = watched(of)
+    measured(progress, of, rounds=0)
+    assert [line.split() for line in screen_of(progress)[1:3]] == [
+        ["old", "10.0", "ms", "pilot"],
+        ["new", "10.1", "ms", "pilot"],
+    ]
+
+
+def test_of_more_cells_than_there_are_lines_the_most_recent_are_shown():
+    of = planned(groups=20)
+    progress, terminal = watched(of, 60, 20)
+    with progress.live:
+        measured(progress, of)
+        progress.live.refresh()
+        assert len(terminal.shown) <= 20
+        head, *rows = terminal.shown[:-2]
+        assert head.startswith("cell (16 of 40) ")
+        assert [row.split()[:3] for row in rows[-2:]] == [["old", "mode", "19"], ["new", "mode", "19"]]
+
+
+@pytest.mark.parametrize("lines", range(1, 7))
+def test_a_terminal_of_a_few_lines_has_the_two_before_any_cell(lines):
+    progress, _ = watched(planned())
+    measured(progress, planned())
+    assert len(screen_of(progress, 60, lines)) <= max(2, lines)
+
+
+def test_a_terminal_that_is_made_narrower_keeps_no_line_of_what_it_showed():
+    of = long_names()
+    progress, terminal = watched(of, 120, 40)
+    with progress.live:
+        progress.tell("A line above.")
+        measured(progress, of)
+        progress.live.refresh()
+        before = terminal.shown
+        terminal.narrow(60)
+        assert len(terminal.shown) > len(before)
+        progress.live.console.size = (60, 40)
+        progress.live.refresh()
+        assert len(terminal.shown) == len(before)
+        assert [line[:13] for line in terminal.shown[:2]] == ["A line above.", "cell         "]
+        assert sum("━" in line for line in terminal.shown) == 1
+
+
+def test_the_count_is_of_what_the_estimate_expects_and_skipped_launches_are_not_counted(capsys):
+    of = planned(rounds=100, budget_seconds=300.0)
+    progress = PlainLaunches(of, lambda: 0.0)
+    old, new = of.plan.groups[0].cells
+    for cell in (old, new):
+        progress.begin(cell, 0)
+        progress.end(launch(cell=cell, round=0, role=Role.PILOT, seconds=10.0))
+    # of the budget are left 280 s, and a launch is estimated to take 11.3 s
+    assert progress.total == 2 + 25
+    progress.estimate(RunEstimate(22.6, 4, 110.4, launches=8))
+    assert progress.total == 10
+    assert progress.left() == "1 min 30 s left"
+    progress.begin(old, 1)
+    progress.end(launch(cell=old, round=1, seconds=10.0))
+    assert capsys.readouterr().err.splitlines()[-1] == "[3/10] round 1: old: 10.0 ms per step (1 min 10 s left)"
+    progress.skip(196)
+    assert progress.total == 6
+
+
+def test_with_a_budget_that_is_spent_the_time_left_is_that_of_what_is_launched_all_the_same():
+    # a suite makes three rounds on a slow machine too
+    count = Count(planned(rounds=8, budget_seconds=10.0, budget_is_wish=True), lambda: 0.0)
+    for _ in range(2):
+        count.begin(CELLS[0], 0)
+        count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
+    assert (count.done, count.total) == (2, 8)
+    assert count.left() == "at most 1 min 08 s left"
+
+
+def test_how_long_a_run_takes_is_said_after_its_pilots_and_after_the_first_round_alone(capsys):
+    progress = PlainLaunches(planned(rounds=3), lambda: 0.0)
+    for number in range(4):
+        progress.begin(CELLS[0], number)
+        progress.end(launch(round=number, role=Role.MEASURE if number else Role.PILOT))
+        progress.estimate(RunEstimate(10.0, 3, 40.0, launches=3 - number))
+    printed = capsys.readouterr().err.splitlines()
+    assert [line[:5] for line in printed] == ["[1/8]", "A rou", "[2/4]", "A rou", "[3/4]", "[4/4]"]
+
+
 def clock() -> Iterator[float]:
     """Seconds: every launch takes ten."""
     now = 0.0
@@ -75,7 +280,7 @@ def clock() -> Iterator[float]:
 
 def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
     times = clock()
-    count = Count(plan(rounds=2), lambda: next(times))
+    count = Count(planned(rounds=2), lambda: next(times))
     assert count.left() == ""
     count.begin(CELLS[0], 0)
     count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
@@ -85,7 +290,7 @@ def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
 
 def test_the_time_left_moves_while_a_launch_runs() -> None:
     now = 0.0
-    count = Count(plan(rounds=2), lambda: now)
+    count = Count(planned(rounds=2), lambda: now)
     count.begin(CELLS[0], 0)
     now = 10.0
     count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
@@ -98,14 +303,13 @@ def test_the_time_left_moves_while_a_launch_runs() -> None:
 
 
 def test_two_slots_halve_the_time_left_and_have_the_budget_each() -> None:
-    planned = replace(plan(rounds=2), budget_seconds=100.0, piloted=False)
     for slots, left in ((1, 30), (2, 15)):
-        count = Count(planned, lambda: 0.0, slots)
+        count = Count(planned(rounds=2, slots=slots, budget_seconds=100.0, piloted=False), lambda: 0.0)
         count.begin(CELLS[0], 1)
         count.end(launch(seconds=10.0, round=1))
         told = count.left()
         assert told == f"at most {left} s left"
-    count = Count(replace(planned, rounds=50), lambda: 0.0, 2)
+    count = Count(planned(rounds=50, slots=2, budget_seconds=100.0, piloted=False), lambda: 0.0)
     count.begin(CELLS[0], 1)
     count.end(launch(seconds=10.0, round=1))
     assert count.left() == "at most 1 min 35 s left"
@@ -113,7 +317,7 @@ def test_two_slots_halve_the_time_left_and_have_the_budget_each() -> None:
 
 def test_launches_that_take_turns_run_together() -> None:
     now = 0.0
-    count = Count(plan(rounds=2), lambda: now)
+    count = Count(planned(rounds=2), lambda: now)
     for number in (0, 0):
         count.begin(CELLS[0], number)
         count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
@@ -127,14 +331,14 @@ def test_launches_that_take_turns_run_together() -> None:
 
 
 def test_a_terminal_shows_which_turn_is_taken() -> None:
-    progress = LiveLaunches(plan(rounds=3), lambda: 0.0)
+    progress = LiveLaunches(planned(rounds=3), lambda: 0.0)
     progress.begin(CELLS[0], 1)
     progress.turn(4, 20)
-    assert progress.live.tasks[0].description == "round 1 of 3: turn 4 of 20"
+    assert screen_of(progress)[-1] == "round 1 of 3: turn 4 of 20"
 
 
 def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = PlainLaunches(plan(rounds=1), lambda: 0.0)
+    progress = PlainLaunches(planned(rounds=1), lambda: 0.0)
     progress.again(3, 2)
     progress.begin(CELLS[0], 3)
     progress.end(launch(round=3))
@@ -144,7 +348,7 @@ def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFix
 
 
 def test_a_terminal_shows_the_time_left_and_says_why_the_total_grows(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LiveLaunches(plan(rounds=1), lambda: 0.0)
+    progress = LiveLaunches(planned(rounds=1), lambda: 0.0)
     with progress.live:
         progress.begin(CELLS[0], 1)
         progress.end(launch(round=1))
@@ -156,7 +360,7 @@ def test_a_terminal_shows_the_time_left_and_says_why_the_total_grows(capsys: pyt
 
 def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
     times = clock()
-    count = Count(plan(rounds=7), lambda: next(times))
+    count = Count(planned(rounds=7), lambda: next(times))
     for number in (0, 0, 1):
         count.begin(CELLS[0], 0)
         count.end(launch(round=number, seconds=10.0))
@@ -167,14 +371,15 @@ def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
 
 def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -> None:
     times = clock()
-    progress = PlainLaunches(plan(rounds=1), lambda: next(times))
-    progress.begin(CELLS[0], 1)
-    progress.end(launch(round=1, seconds=10.0))
-    assert capsys.readouterr().err == "[1/4] round 1: step old graph: 10 ms a step (30 s left)\n"
+    progress = PlainLaunches(planned(rounds=1), lambda: next(times))
+    cell = replace(CELLS[0], axes={"mode": "0"})
+    progress.begin(cell, 1)
+    progress.end(launch(cell=cell, round=1, seconds=10.0))
+    assert capsys.readouterr().err == "[1/4] round 1: old: 10.0 ms per step (30 s left)\n"
 
 
 def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_counted(capsys):
-    progress = PlainLaunches(plan(rounds=1), lambda: 0.0)
+    progress = PlainLaunches(planned(rounds=1), lambda: 0.0)
     progress.end(launch(status=Status.FAILED, round=0, error="exit code 142", observations={ON_DEVICE: UNDER_WAY}))
     progress.end(launch(round=0))
     first, second = capsys.readouterr().err.splitlines()
@@ -184,16 +389,16 @@ def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_c
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0.01234, "12.3 ms a step"), (0.9994, "999 ms a step"), (72.345, "72,345 ms a step")]
+    ("seconds", "told"), [(3.75e-7, "0.375 µs"), (0.01234, "12.3 ms"), (0.9994, "999 ms"), (72.345, "72.3 s")]
 )
-def test_a_long_step_is_told_without_an_exponent(seconds, told):
-    assert describe(launch(samples=[Sample(seconds, 1)])) == told
+def test_a_step_is_told_in_the_unit_that_suits_it(seconds, told):
+    assert describe(launch(samples=[Sample(seconds, 1)])) == f"{told} per step"
 
 
 def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
     told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
-    PlainLaunches(replace(plan(), clock=Clock.CPU)).end(told)
-    assert ": 12.5 CPU ms a step (" in capsys.readouterr().err
+    PlainLaunches(planned(clock=Clock.CPU)).end(told)
+    assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
     assert describe(launch(), Clock.CPU) == "failed: It did not tell what its samples used of CPUs."
 
 
@@ -202,3 +407,50 @@ def test_a_launch_without_a_number_is_told_with_its_error() -> None:
     assert describe(replace(launch(), status=Status.INTERRUPTED)) == "interrupted"
     assert describe(replace(launch(), samples=[], observations={"traces": 3})) == "1 observation"
     assert describe(replace(launch(), samples=[], observations={"traces": 3, "loop": "fit"})) == "2 observations"
+
+
+def screens(harness, arguments, columns, lines, resized):
+    """What a terminal shows while a command runs; when there is progress, it is `resized` once."""
+    terminal, seen, is_resized = Terminal(columns, lines), [], False
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (lines, columns))
+    environ = {name: value for name, value in harness.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    environ["TERM"] = "xterm-256color"
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    command = harness.command(*arguments)
+    with subprocess.Popen(
+        command, cwd=harness.root, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        while True:
+            if not select.select([ours], [], [], 0.1)[0]:  # nothing is half drawn
+                seen.append(terminal.shown)
+                if not is_resized and sum("so far" in "".join(screen) for screen in seen) > 2:
+                    is_resized = True
+                    terminal.narrow(resized)
+                    termios.tcsetwinsize(ours, (lines, resized))
+                continue
+            try:
+                terminal.write(decode(os.read(ours, 65536)))
+            except OSError:  # the other end is closed
+                break
+        os.close(ours)
+    assert is_resized
+    assert process.returncode == 0
+    return seen
+
+
+def test_a_run_on_a_terminal_shows_how_far_it_is_all_the_time_and_can_be_resized(harness):
+    lengths = ("--rounds", "2", "--warmup", "1ms", "--measure", "600ms")
+    command = ["matrix", "-s", "ways", "-a", "way=fine", *lengths, "--backend", "local"]
+    taken = screens(harness, command, 80, 24, resized=60)
+    shown = [screen for screen in taken if len(screen) > 1 and "so far" in screen[-2]]
+    for *_, bar, now in shown:
+        # before the first launch has ended, nothing tells how long the others take
+        assert re.match(r"[━─]{6,}  (0/\d+|\d+/\d+  (\d+ min )?\d+ s left)  [\d.]+ s so far$", bar), bar
+        assert re.match(r"(pilot|round \d of 2): ", now), now
+    *_, last = shown
+    assert max(map(len, last)) <= 60
+    assert sum("so far" in line for line in last) == 1
+    assert sum(line.startswith("cell ") for line in last) == 1
+    assert any(re.match(r"old .* [mµ]s .* baseline +\d$", line) for line in last)

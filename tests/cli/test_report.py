@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,32 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     assert path.read_text() == first
     assert "TensorFlow 2.0.0 takes " in done.stdout
+
+
+def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:
+    none = harness("report")
+    assert (none.returncode, none.stdout) == (2, "")
+    assert "The folder results has no run, and this needs 1.\nPass the folder of a run, or measure one" in none.stderr
+    run, launches = example()
+    for name in ("b", "a"):
+        stored(harness.root / "results", replace(run, id=name), launches)
+    done = harness("report")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0] == "The newest run: results/a"
+    assert (harness.root / "results" / "a" / "report.md").is_file()
+    assert not (harness.root / "results" / "b" / "report.md").exists()
+
+
+def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "2s", "--rounds", "90")
+    for said in (done.stderr, harness("report", str(harness.run)).stderr):
+        early, path = said.splitlines()[-2:]
+        assert re.match(
+            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\. To ", early
+        )
+        assert re.search(r"To continue it: harness matrix --resume \S+ --rounds \d+$", early)
+        assert path.startswith("Report: ")
+    assert "The budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
 
 
 def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:

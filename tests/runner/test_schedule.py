@@ -98,7 +98,7 @@ def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_w
 ) -> None:
     ended = Machine(start, dear).run(folder, plan(120.0, is_wish=True))
     assert min(ended.rounds) >= 3
-    _, second = ended.listener.estimates
+    _, second, *_ = ended.listener.estimates
     assert ended.seconds == pytest.approx(second.seconds, rel=0.2)
     assert second.rounds == min(ended.rounds)
     assert second.needed is None
@@ -108,6 +108,25 @@ def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_w
 def test_where_groups_cost_alike_the_pilots_tell_already_how_long_it_takes(folder: RunFolder, start: float) -> None:
     ended = Machine(start).run(folder, plan(120.0, is_wish=True))
     assert ended.seconds == pytest.approx(ended.listener.estimates[0].seconds, rel=0.2)
+
+
+def test_a_budget_that_was_passed_and_holds_all_is_not_said_to_be_too_short(folder: RunFolder) -> None:
+    ended = Machine(MACHINES["fast"]).run(folder, plan(300.0, is_wish=False))
+    assert min(ended.rounds) >= 3
+    assert {(estimate.needed, *estimate.left_out) for estimate in ended.listener.estimates} == {(None,)}
+
+
+@pytest.mark.parametrize("budget", [None, 170.0])
+def test_estimates_tell_how_many_launches_follow(folder: RunFolder, budget: float | None) -> None:
+    ended = Machine(MACHINES["fast"]).run(folder, plan(budget, is_wish=True))
+    for after, estimate in enumerate(ended.listener.estimates):
+        assert estimate.launches == sum(launch.round > after for launch in ended.launches)
+
+
+def test_a_budget_that_does_not_hold_them_all_is_not_expected_to(folder: RunFolder) -> None:
+    ended = Machine(MACHINES["slow"]).run(folder, plan(60.0, is_wish=False))
+    made = sum(launch.round > 0 for launch in ended.launches)
+    assert ended.listener.estimates[0].launches == pytest.approx(made, abs=2)
 
 
 def test_a_budget_that_holds_them_gives_all_groups_equally_many_rounds(folder: RunFolder) -> None:

@@ -10,7 +10,7 @@ import pytest
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
-from harness.runner.stopping import open_groups, stops
+from harness.runner.stopping import open_groups, rounds_needed, stops
 from tests.runs import launch, plan
 
 WIDE: Mapping[str, float] = {"step 0": 1.0}
@@ -117,3 +117,23 @@ def test_widths_after_a_round_are_asked_for_once() -> None:
     for number in (8, 8):
         assert open_groups(planned, ledger, number, widths) == {"step 0"}
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "width", "needed"),
+    [
+        pytest.param(1, math.inf, 3, id="before verdicts are looked at"),
+        pytest.param(3, math.inf, 6, id="before widths are"),
+        pytest.param(7, math.inf, 8, id="one that has no interval"),
+        pytest.param(4, 0.0399, 16, id="twice as wide"),
+        pytest.param(4, 0.4, 100, id="at most those planned"),
+        pytest.param(4, 0.01, 5, id="one more at least"),
+    ],
+)
+def test_a_group_is_expected_to_end_when_its_interval_is_narrow(made: int, width: float, needed: int) -> None:
+    planned = replace(plan(rounds=100), precision=math.expm1(0.02))
+    ledger = rounds(planned, made)
+    (group,) = planned.groups
+    open_groups(planned, ledger, made + 1, lambda _: {group.name: width})
+    assert rounds_needed(planned, group, ledger) == needed
+    assert rounds_needed(replace(planned, precision=None), group, ledger) == 100

@@ -1,12 +1,15 @@
 """docs/api.md, as it stands there, in a small project."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from harness import session
-from tests.cli.conftest import Harness
+from tests.cli.conftest import Harness, stored
+from tests.report.formats.examples import example, nothing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -36,6 +39,27 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     again = "harness matrix --suite quick --backend local --seed 1 --rounds 4"
     assert again in (ended.folder / "report.md").read_text()
     assert {"report.md", "report.html"} <= {path.name for path in ended.written.files}
+
+
+def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None:
+    run, launches = example()
+    paths = [str(stored(tmp_path, replace(run, id=name), launches)) for name in ("a", "b")]
+    assert session.read(paths[0]).run.id == "a"
+    assert session.report(paths[0]).files
+    assert session.export(paths[0], "md")
+    assert [results.run.id for results in (session.compare(*paths).first, session.compare(*paths).second)] == ["a", "b"]
+    assert session.newest(2, str(tmp_path)) == [tmp_path / "a", tmp_path / "b"]
+
+
+def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
+    shown = session.read(stored(tmp_path, *example()))._repr_html_()
+    assert shown is not None
+    ElementTree.fromstring(f"<div>{shown}</div>")
+    assert "<table><caption>Comparisons, " in shown
+    assert "<th>time ratio</th>" in shown
+    assert re.search(r"<td>(faster|slower|same|unclear)</td>", shown)
+    nothing_compared = session.read(stored(tmp_path / "other", *nothing()))._repr_html_()
+    assert nothing_compared == "<p>No cell has a number.</p>"
 
 
 def test_the_page_names_all_that_there_is() -> None:

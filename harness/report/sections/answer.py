@@ -28,6 +28,7 @@ from harness.report.sections import (
     course,
     headline,
     machines,
+    measured,
     on_device,
     scenarios,
     scripts,
@@ -116,7 +117,7 @@ def _alerts(results: Results) -> Iterator[Alert]:
         *machines.told(results, turns.warnings),
         *on_device.warnings(results),
     ]
-    blocks = [*(Text(each, where=REPORT) for each in told), *settle(results)]
+    blocks = [*early_end(results), *(Text(each, where=REPORT) for each in told), *settle(results)]
     if blocks:
         yield Alert(blocks, where=REPORT)
 
@@ -381,8 +382,7 @@ def settle(results: Results) -> Iterator[Block]:
 
     The rounds are those that settle half of the ones that any number is likely to settle; remarks have each one's.
     """
-    compared = [(found, cell, each.settling) for found, cell, each in _judged(results)]
-    every, noun = (_claimed(results), "claim") if results.claims else (compared, "comparison")
+    every, noun = _settlings(results), "claim" if results.claims else "comparison"
     unclear = [(found, cell, settling) for found, cell, settling in every if settling]
     if not unclear:
         return
@@ -395,7 +395,7 @@ def settle(results: Results) -> Iterator[Block]:
         each = "it" if len(unclear) == 1 else "each"
         yield Text(f"{told}: {MOST_ROUNDS} rounds settle {each} with {chances}.", where=REPORT)
         return
-    rounds = totals[(len(totals) - 1) // 2]
+    rounds = _middle(totals)
     enough = sum(each <= rounds for each in totals)
     which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
     found, cell, _ = unclear[0]
@@ -409,6 +409,35 @@ def settle(results: Results) -> Iterator[Block]:
     yield Text(f"{told}:", where=REPORT)
     folder = results.run.shown_folder
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
+
+
+def early_end(results: Results) -> Iterator[Block]:
+    """What ended the run before all planned rounds, with the command that continues it; a terminal shows it last."""
+    sentence = measured.describe_early_end(results.run)
+    command = measured.command_to_continue(results.run, rounds_to_settle(results))
+    if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
+        yield Text(f"{sentence} To continue it:", where=FILES)
+        yield Code(command, where=FILES)
+    elif sentence:
+        yield Text(sentence, where=FILES)
+
+
+def rounds_to_settle(results: Results) -> int | None:
+    """Return the rounds in all that `settle` suggests; None if it suggests none."""
+    every = _settlings(results)
+    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in every if each and each.is_likely)
+    return _middle(totals) if totals and not results.machines else None
+
+
+def _middle(totals: Sequence[int]) -> int:
+    return totals[(len(totals) - 1) // 2]
+
+
+def _settlings(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
+    """The claims, or the comparisons, with what settles each that is unclear."""
+    if results.claims:
+        return _claimed(results)
+    return [(found, cell, each.settling) for found, cell, each in _judged(results)]
 
 
 def _judged(results: Results) -> list[tuple[Lookup, Cell, Compared]]:

@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.analysis.results import Results
+from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.gpu import BASE_CLOCK, described
 from harness.model.launch import Clock
-from harness.model.run import Run
+from harness.model.run import Run, StopReason
 from harness.model.scenario import Scenario
 from harness.model.texts import counted
 from harness.report.blocks import (
@@ -27,7 +29,7 @@ from harness.report.blocks import (
     Table,
     Words,
 )
-from harness.report.format import bytes_
+from harness.report.format import bytes_, duration, share
 from harness.report.sections import course, turns
 from harness.report.sentences import remarks
 
@@ -73,6 +75,48 @@ def _blocks(results: Results) -> Iterator[Block]:
         yield Folded(
             "The machine and the backend, in full", [Table("The machine and the backend", heads, lines, "fact")]
         )
+
+
+def describe_early_end(run: Run) -> str:
+    """Return what ended groups before all planned rounds: a budget, a precision or an interruption; empty if nothing.
+
+    The command that continues the run is `command_to_continue`.
+    """
+    plan, groups = run.plan, len(run.plan.groups)
+    wish = " that the suite asks for" if plan.budget_is_wish else ""
+    causes = {
+        StopReason.BUDGET: f"The budget of {duration(plan.budget_seconds)}{wish}" if plan.budget_seconds else "",
+        StopReason.PRECISION: f"A settled verdict or ±{share(plan.precision)}" if plan.precision else "",
+        StopReason.INTERRUPTED: "An interruption",
+    }
+    sentences = []
+    for reason, cause in causes.items():
+        rounds = [stop.rounds for stop in run.stops.values() if stop.reason is reason]
+        if cause and rounds:
+            which = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
+            after = course.after(sorted({*rounds}))
+            sentences.append(f"{cause} ended {which} {after} (planned: {course.planned(plan)}).")
+    return " ".join(sentences)
+
+
+def command_to_continue(run: Run, rounds: int | None = None) -> str:
+    """Return the command that continues a run that a budget or an interruption ended, for `rounds` in all if given.
+
+    It is empty if there is nothing to continue, or if the run was merged.
+    """
+    reasons = {stop.reason for stop in run.stops.values()}
+    command = ["harness", "matrix", "--resume", run.shown_folder]
+    if run.merged or not reasons & {StopReason.BUDGET, StopReason.INTERRUPTED}:
+        return ""
+    if StopReason.INTERRUPTED in reasons:
+        return shlex.join(command)
+    more = suggest_rounds(max(stop.rounds for stop in run.stops.values()))
+    return shlex.join([*command, "--rounds", str(rounds or min(more, run.plan.rounds))])
+
+
+def suggest_rounds(rounds: int) -> int:
+    """Return how many rounds in all to suggest for a run that has some."""
+    return max(FEWEST_ROUNDS, 2 * rounds)
 
 
 def subject(results: Results, scenario: Scenario) -> Words:

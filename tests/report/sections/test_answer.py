@@ -8,7 +8,7 @@ import pytest
 from harness.analysis.answers import Finding
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
-from harness.model.run import StandIn
+from harness.model.run import StandIn, Stop, StopReason
 from harness.report import format
 from harness.report.blocks import REPORT, Alert, Table, Text, within
 from harness.report.formats import render
@@ -408,3 +408,24 @@ def test_a_scenario_that_times_no_step_is_answered_by_its_phases():
     told = {name: render(name, results) for name in ("md", "html", "json", "junit")}["md"]
     assert "Nothing was timed" not in told
     assert "A/A control: two identical cells differed by" in told
+
+
+def test_what_ended_the_run_early_is_in_the_first_block_with_one_command():
+    def ended_by_its_budget(found):
+        stops = {group.name: Stop(StopReason.BUDGET, 5) for group in found.run.plan.groups}
+        plan = replace(found.run.plan, budget_seconds=60.0, rounds=100)
+        return Results(replace(found.run, stops=stops, plan=plan), found.launches)
+
+    clear = ended_by_its_budget(results())
+    told, command = answer.early_end(clear)
+    (section,) = answer.sections(clear)
+    assert [each in section.blocks for each in (told, command)] == [True, True]
+    sentence = "The budget of 60 s ended the run after 5 rounds (planned: at most 100 rounds)."
+    assert told.words == f"{sentence} To continue it:"
+    assert command.text == f"harness matrix --resume results/{clear.run.id} --rounds 10"
+    # what settles the unclear comparisons has a command of its own
+    unclear = ended_by_its_budget(unsettled(0.0112, 0.03))
+    (told,) = answer.early_end(unclear)
+    assert told.words == sentence
+    _, command = answer.settle(unclear)
+    assert command.text.endswith(f"--rounds {answer.rounds_to_settle(unclear)}")

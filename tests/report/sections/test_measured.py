@@ -11,11 +11,20 @@ from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
 from harness.model.launch import Limits
+from harness.model.run import Stop, StopReason
 from harness.report.blocks import Code, Items, Link, Where
 from harness.report.markdown import LIMIT, files
 from harness.report.sections import answer
-from harness.report.sections.measured import SCRIPT_CHARACTERS, facts, machine, pairs, sections
-from tests.factories import cell, cells, launch, rounds, run, scenario
+from harness.report.sections.measured import (
+    SCRIPT_CHARACTERS,
+    command_to_continue,
+    describe_early_end,
+    facts,
+    machine,
+    pairs,
+    sections,
+)
+from tests.factories import cell, cells, groups, launch, rounds, run, scenario
 from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
 
 TIMES = dict.fromkeys(cells(), 0.01)
@@ -246,3 +255,49 @@ def test_many_scenarios_leave_the_report_below_its_limit():
 def test_two_devices_are_both_named():
     members = [cell(), cell(device=Device.GPU)]
     assert ": 2 cells on cpu and gpu, 0 with a number." in items(run(members))["One training step"]
+
+
+def ended(*stops, **asked):
+    """A run whose groups ended so, one after the other."""
+    members = cells(calls=["fit", "train_on_batch"][: len(stops)])
+    named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
+    return run(members, stops=named, folder="results/a run", asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("stops", "asked", "sentence", "command"),
+    [
+        ([Stop(StopReason.ROUNDS, 5)] * 2, {}, "", ""),
+        (
+            [Stop(StopReason.BUDGET, 2)] * 2,
+            {"budget_seconds": 90.0, "rounds": 100},
+            "The budget of 90 s ended the run after 2 rounds (planned: at most 100 rounds).",
+            "harness matrix --resume 'results/a run' --rounds 4",
+        ),
+        (
+            [Stop(StopReason.BUDGET, 3), Stop(StopReason.ROUNDS, 5)],
+            {"budget_seconds": 230.0, "budget_is_wish": True},
+            "The budget of 3.8 min that the suite asks for ended 1 of 2 groups after 3 rounds "
+            "(planned: at most 5 rounds).",
+            "harness matrix --resume 'results/a run' --rounds 5",
+        ),
+        (
+            [Stop(StopReason.PRECISION, 3), Stop(StopReason.PRECISION, 8)],
+            {"precision": 0.02, "rounds": 100},
+            "A settled verdict or ±2 % ended the run after 3 and 8 rounds (planned: at most 100 rounds).",
+            "",
+        ),
+        (
+            [Stop(StopReason.INTERRUPTED, 1)] * 2,
+            {},
+            "An interruption ended the run after 1 round (planned: 5 rounds).",
+            "harness matrix --resume 'results/a run'",
+        ),
+    ],
+    ids=["as planned", "a budget", "a suite's budget, of one group", "a precision", "an interruption"],
+)
+def test_what_ended_a_run_before_its_rounds_is_said_with_the_command_that_continues_it(stops, asked, sentence, command):
+    asked_for = ended(*stops, **asked)
+    assert describe_early_end(asked_for) == sentence
+    assert command_to_continue(asked_for) == command
+    assert command_to_continue(replace(asked_for, merged=["one", "other"])) == ""
