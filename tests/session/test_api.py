@@ -55,7 +55,7 @@ def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
     shown = session.read(stored(tmp_path, *example()))._repr_html_()
     assert shown is not None
     ElementTree.fromstring(f"<div>{shown}</div>")
-    assert "<table><caption>Comparisons, " in shown
+    assert "<table><caption>Comparisons</caption>" in shown
     assert "<th>time ratio</th>" in shown
     assert re.search(r"<td>(faster|slower|same|unclear)</td>", shown)
     nothing_compared = session.read(stored(tmp_path / "other", *nothing()))._repr_html_()
