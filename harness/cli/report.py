@@ -95,7 +95,8 @@ def show(
     early = measured.describe_early_end(results.run)
     if early and end:
         command = measured.command_to_continue(results.run, answer.rounds_to_settle(results))
-        say(f"{early} To continue it: {command}" if command else early)
+        # on a line of its own, to be copied
+        say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(each.name for each in others)})" if others else ""
     say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")

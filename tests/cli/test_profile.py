@@ -14,7 +14,7 @@ def test_one_command_profiles_and_reports(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     assert [launch["role"] for launch in harness.launches] == ["profile", "profile"]
     assert not any(launch["samples"] for launch in harness.launches)
-    assert "profile: ways" in done.stderr
+    assert "profile: old: ok" in done.stderr
     assert f"{harness.run.relative_to(harness.root)}/profile.md" in done.stderr
     report = (harness.run / "profile.md").read_text()
     assert "# Where the time goes: Ways to end" in report

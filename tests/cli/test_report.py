@@ -44,11 +44,10 @@ def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None
 def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "2s", "--rounds", "90")
     for said in (done.stderr, harness("report", str(harness.run)).stderr):
-        early, path = said.splitlines()[-2:]
-        assert re.match(
-            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\. To ", early
-        )
-        assert re.search(r"To continue it: harness matrix --resume \S+ --rounds \d+$", early)
+        early, command, path = said.splitlines()[-3:]
+        assert re.match(r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\. ", early)
+        assert early.endswith(" To continue it:")
+        assert re.match(r"    harness matrix --resume \S+ --rounds \d+$", command)
         assert path.startswith("Report: ")
     assert "The budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
 
