@@ -70,7 +70,7 @@ def _unless_budget(stop: Stop) -> Stop:
 
 def is_torn(folder: Path) -> bool:
     """Whether the run's launches end in the middle of a line, which `read` passes over."""
-    return RunFolder.open(folder).is_torn
+    return RunFolder(folder).is_torn
 
 
 @dataclass(frozen=True, slots=True)
