@@ -1,6 +1,6 @@
 """What a registered backend does other than launch: check this machine, verify, clean, and so on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -41,6 +41,13 @@ class RegisteredBackend(Backend, Protocol):
 
         It may need an environment that is made ready; nothing is done where there is none, or where it was done.
         Raises CannotRunHereError where no way works.
+        """
+        return []
+
+    def give_priority(self, cpus: Collection[int]) -> list[str]:
+        """Have later launches on these CPUs go before all other work there, if this machine allows it.
+
+        Called once the environments are prepared. Returns what to tell the user: sentences.
         """
         return []
 

@@ -42,8 +42,8 @@ class BackendFacts:
     `name` is the registry's, `why` says why it was taken. `engine` is what launched, with its version; `where` is
     HERE or REMOTE, and `system` to `memory_bytes` are of its machine. `registry` is where images are pulled from, with
     a slash at its end; `gpus_by` is the way in which containers get GPUs, and `gpu_groups` are the groups of the system
-    (numbers) that they are put into for it. `more` are facts that only a reader looks at, by names of the backend's
-    own; on the disk they stand beside the others.
+    (numbers) that they are put into for it. `priority` is by what launches get their CPUs before other work. `more` are
+    facts that only a reader looks at, by names of the backend's own; on the disk they stand beside the others.
     """
 
     name: str
@@ -63,6 +63,7 @@ class BackendFacts:
     registry: str = ""
     gpus_by: str = ""
     gpu_groups: Sequence[Count] = ()
+    priority: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property

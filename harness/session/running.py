@@ -259,6 +259,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
+        _give_priority(backend, limits, listener)
         facts = backend.facts()
         begun = Run(
             id=named,
@@ -336,6 +337,8 @@ def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     made = _prepared(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
+    if begun.backend.priority:  # launches go on as they began
+        _give_priority(backend, limits, listener)
     moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
     if moved:
         raise changed(path, f"the image of {', '.join(moved)}")
@@ -444,6 +447,13 @@ def _is_second(interruption: BaseException) -> bool:
 def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
     for sentence in backend.try_gpus(needed):
         listener.say(sentence)
+
+
+def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listener) -> None:
+    """Have pinned launches go before other work on their CPUs; on all CPUs, nothing would be left to other work."""
+    if limits.cpus:
+        for sentence in backend.give_priority(limits.cpus):
+            listener.say(sentence)
 
 
 def _prepared(

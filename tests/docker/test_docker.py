@@ -3,12 +3,16 @@
 import dataclasses
 import os
 import resource
+import subprocess
+import sys
 
 import pytest
 
 from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker.priority import find_priority
+from harness.machine.cpus import running_on
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits, Status
 from tests.backends.conftest import requirement_of
@@ -25,6 +29,7 @@ from tests.backends.workers import (
     job,
     kill_between_turns,
 )
+from tests.lacking import lacking
 
 pytestmark = pytest.mark.docker
 
@@ -82,6 +87,52 @@ def test_there_is_no_network(docker, requirement):
 def test_a_launch_is_pinned(docker, requirement):
     source = "say('observation', name='cpus', value=sorted(os.sched_getaffinity(0)))"
     assert observed(docker, requirement, source)["cpus"] == [0]
+
+
+#: Says which share of a core it gets, by its CPU time, in two seconds.
+SHARE = """
+begun, used = time.monotonic(), time.process_time()
+while time.monotonic() < begun + 2: pass
+say("observation", name="share", value=(time.process_time() - used) / (time.monotonic() - begun))
+say("end", status="ok")
+"""
+
+
+@pytest.fixture
+def beside_a_loop():
+    """An endless loop on the measured core."""
+    with running_on([0]):
+        loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    yield
+    loop.kill()
+    loop.wait()
+
+
+@pytest.fixture
+def first(docker, requirement):
+    """The backend, whose launches have priority on the measured core."""
+    docker.prepare([requirement], lambda _: None)
+    if not docker.can_move() or find_priority(docker.engine, [0]) is None:
+        lacking("the engine gives no priority on a CPU of this machine")
+    assert docker.give_priority([0]) == []
+    return docker
+
+
+@pytest.mark.usefixtures("beside_a_loop")
+def test_a_launch_gets_its_core_before_other_work(first, requirement):
+    assert observed(first, requirement, SHARE)["share"] > 0.8
+
+
+@pytest.mark.usefixtures("beside_a_loop")
+def test_a_launch_that_is_moved_to_the_measured_core_gets_it_before_other_work(first, engine, requirement):
+    made = in_turns(job(f"say('turn', samples=[]); word()\n{SHARE}"))
+    with first.hold(requirement, dataclasses.replace(made, limits=Limits(cpus=(1,), seconds=60.0))) as held:
+        assert held.go_on()
+        (name,) = engine.api.containers(quiet=True, filters={"label": f"{RUN_LABEL}={first._run}"})
+        assert engine.api.inspect_container(name)["HostConfig"]["CpuShares"] == 0  # the usual weight
+        held.move([0])
+        assert not held.go_on("measure")
+        assert held.outcome().observations["share"] > 0.8
 
 
 def test_only_what_is_needed_is_in_the_environment(docker, requirement, monkeypatch):

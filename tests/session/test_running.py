@@ -17,7 +17,7 @@ from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
 from harness.machine.gpu import chosen as gpus
 from harness.machine.lock import machine_to_itself
-from harness.model.backend import Preparation
+from harness.model.backend import BackendFacts, Preparation
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Card, GpuHost, Settings
@@ -78,6 +78,28 @@ def test_a_run_without_a_warm_up_measures(request_: dict, capsys: pytest.Capture
     assert not ended.broken
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "")
+
+
+def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[int]] = []
+    told = BackendFacts("local", priority="magic")
+
+    def give_priority(_: LocalBackend, cpus: Sequence[int]) -> list[str]:
+        asked.append(cpus)
+        return ["They have it."]
+
+    monkeypatch.setattr(LocalBackend, "give_priority", give_priority)
+    session.run(session.plan(session.Request(**request_, cpus="all")))
+    assert not asked
+    for facts, times in ((told, 2), (replace(told, priority=""), 1)):
+        monkeypatch.setattr(LocalBackend, "facts", lambda _, facts=facts: facts)
+        ears = Ears(interrupt_after=1)
+        ended = session.run(session.plan(session.Request(**request_)), ears)
+        session.resume(ended.folder, ears)
+        assert ears.said.count("They have it.") == times
+        assert ended.results.run.backend.priority == facts.priority
 
 
 def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from harness.backends.docker.container import (
 from harness.backends.docker.cuda import check_cuda
 from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
 from harness.backends.docker.images import Images, check_registry
+from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.text import Tail
@@ -37,12 +38,12 @@ from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Meanwhi
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuCode, GpuHost
-from harness.model.launch import Job, Outcome, Status
+from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.run import ByHand, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 
-#: How long listing an image's packages may take, in seconds.
+#: How long listing an image's packages may take, and a container that does nothing, in seconds.
 _VERIFY_SECONDS = 60.0
 
 
@@ -62,6 +63,7 @@ class DockerBackend(ImageBackend):
         self._ids: dict[str, str] = {}
         self._wanted: Sequence[str] = ()
         self._untried: Sequence[gpus.GpuAccess] = ()
+        self._priority: Priority | None = None
         self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
 
     @cached_property
@@ -162,9 +164,42 @@ class DockerBackend(ImageBackend):
         except CannotRunHereError as error:
             return surroundings.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
 
+    def give_priority(self, cpus: Collection[int]) -> list[str]:
+        """Give launches on these CPUs the most weight there is, once a container has started with it.
+
+        Needs an image that was prepared; without one, nothing is launched either.
+        """
+        from docker.errors import APIError
+
+        priority, image = find_priority(self.engine, cpus), next(iter(self._ids.values()), "")
+        if priority is None or not image:
+            return []
+        trial = Specification(
+            image=image,
+            command=("python", "-c", ""),
+            environ={},
+            labels={RUN_LABEL: self._run, CELL_LABEL: "priority"},
+            limits=Limits(tuple(cpus), seconds=_VERIFY_SECONDS),
+            priority=priority,
+        )
+        try:
+            with created(self.engine, trial) as container:
+                container.run(Tail().feed, Tail().feed)
+        except CannotRunHereError as error:
+            if not isinstance(error.__cause__, APIError):
+                raise
+            return [
+                f"Launches share their CPUs with other work, because they get no priority: {error.message.rstrip('.')}."
+                " Other work on these CPUs makes launches longer and intervals wider."
+            ]
+        self._priority = priority
+        return []
+
     def facts(self) -> BackendFacts:
-        """What run.json says of the engine, and by what it is asked for images and GPUs."""
+        """What run.json says of the engine, and by what it is asked for images, priority and GPUs."""
         facts = replace(self.engine.facts, registry=recipe.registry())
+        if self._priority:
+            facts = replace(facts, priority=f"{SHARES} CPU shares in the control group {self._priority.parent}")
         if not self._wanted:
             return facts
         return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.groups(self.engine))
@@ -286,6 +321,7 @@ class DockerBackend(ImageBackend):
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
             limits=job.limits,
             takes_words=worker.takes_turns(job),
+            priority=self._priority if job.limits.cpus else None,
         )
         return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.backends.artifacts import Artifacts, from_archive
 from harness.backends.docker.engine import Engine, answer_seconds, is_late, sentences
+from harness.backends.docker.priority import Priority
 from harness.backends.text import Tail
 from harness.backends.worker import Ending, Read
 from harness.model.errors import CannotRunHereError
@@ -71,7 +72,8 @@ class Specification:
 
     `devices` are the SDK's requests for devices, `runtime` is the engine's name for another than its usual runtime, and
     `groups` are those that the process is in besides its user's. `volumes` are the engine's own, by name, and where
-    they are mounted. A process that `takes_words` reads them from its standard input; others have none.
+    they are mounted. A process that `takes_words` reads them from its standard input; others have none. Without
+    `priority` it shares its CPUs with other work.
     """
 
     image: str
@@ -84,6 +86,7 @@ class Specification:
     groups: Sequence[int] = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
     takes_words: bool = False
+    priority: Priority | None = None
 
 
 class Container:
@@ -92,11 +95,12 @@ class Container:
     `asked` is the instant at which it was asked to start, in seconds since 1970.
     """
 
-    def __init__(self, api: "APIClient", name: str, limits: Limits, *, takes_words: bool) -> None:
+    def __init__(self, api: "APIClient", name: str, specification: Specification) -> None:
         self._api = api
         self._name = name
-        self._seconds = limits.seconds
-        self._takes_words = takes_words
+        self._seconds = specification.limits.seconds
+        self._takes_words = specification.takes_words
+        self._priority = specification.priority
         self._stream: Any = None
         self._socket: Any = None
         self._frames = Frames()
@@ -132,9 +136,10 @@ class Container:
         """Have all of its threads run on these CPUs: the kernel moves each when their cgroup's set changes."""
         from docker.errors import APIError
 
+        shares = self._priority.get_shares(cpus) if self._priority else None
         with sentences("move a container to other CPUs (not needed with --interleave launches)"):
             try:
-                self._api.update_container(self._name, cpuset_cpus=_listed(cpus))
+                self._api.update_container(self._name, cpuset_cpus=_listed(cpus), cpu_shares=shares)
             except APIError:
                 if self._api.inspect_container(self._name)["State"]["Running"]:
                     raise
@@ -394,9 +399,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         raise
     patience = REMOVAL_SECONDS
     try:
-        with closing(
-            Container(engine.api, name, specification.limits, takes_words=specification.takes_words)
-        ) as container:
+        with closing(Container(engine.api, name, specification)) as container:
             yield container
     except (KeyboardInterrupt, CannotRunHereError):
         patience = INTERRUPTED_SECONDS
@@ -408,7 +411,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
 def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
     from docker.types import LogConfig, Mount
 
-    limits = specification.limits
+    limits, priority = specification.limits, specification.priority
     host = engine.api.create_host_config(
         init=True,
         network_mode="none",
@@ -419,6 +422,8 @@ def _options(engine: Engine, specification: Specification) -> dict[str, Any]:
         mem_limit=limits.memory_bytes,
         memswap_limit=limits.memory_bytes,
         cpuset_cpus=None if limits.cpus is None else _listed(limits.cpus),
+        cgroup_parent=priority.parent if priority else None,
+        cpu_shares=priority.get_shares(limits.cpus) if priority else None,
         # 100 MB of stderr would leave 258 MB of log on the engine's disk
         log_config=LogConfig(type="none"),
         device_requests=list(specification.devices) or None,

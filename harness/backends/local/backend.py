@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.backends.text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
+from harness.machine import niceness
 from harness.machine.lock import is_held, run_lock
 from harness.model.backend import BackendFacts, GpuWay, Held, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
@@ -39,6 +40,7 @@ class LocalBackend(RegisteredBackend):
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
         self._run = run
+        self._prior: Collection[int] = ()
 
     @cached_property
     def environments(self) -> Environments:
@@ -60,10 +62,17 @@ class LocalBackend(RegisteredBackend):
             f"Leave --backend {self.name} out.",
         )
 
+    def give_priority(self, cpus: Collection[int]) -> list[str]:
+        """Give launches on these CPUs the lowest nice value, if this process may and other CPUs are left."""
+        if len(cpus) < (os.cpu_count() or 1) and niceness.can_lower():
+            self._prior = tuple(cpus)
+        return []
+
     def facts(self) -> BackendFacts:
         """What run.json says: there is no engine, and what is not enforced."""
         more = {"pinning": "CPU affinity", "memory limit": "not enforced"}
-        return BackendFacts(self.name, engine="none: virtual environments", more=more)
+        priority = f"nice value {niceness.LOWEST}" if self._prior else ""
+        return BackendFacts(self.name, engine="none: virtual environments", priority=priority, more=more)
 
     def prepare(
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
@@ -95,7 +104,9 @@ class LocalBackend(RegisteredBackend):
                 image = requirement.lock.sha256
                 return worker.outcome(events, ending, stderr, image=image, artifacts=from_folder(artifacts))
 
-            process = LocalProcess(command, folder, variables, job.limits, takes_words=worker.takes_turns(job))
+            process = LocalProcess(
+                command, folder, variables, job.limits, takes_words=worker.takes_turns(job), prior=self._prior
+            )
             with closing(process):
                 yield worker.HeldLaunch(process, job, job.limits.seconds, conclude)
 

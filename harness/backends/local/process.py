@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from harness.backends.worker import Ending, Read
+from harness.machine import niceness
 from harness.machine.cpus import running_on
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
@@ -95,16 +96,27 @@ def _end_orphans() -> None:
 
 
 class LocalProcess:
-    """A command to run in `folder`, which reads words from its standard input where it `takes_words`, else nothing."""
+    """A command to run in `folder`, which reads words from its standard input where it `takes_words`, else nothing.
+
+    On the CPUs `prior` it has the lowest nice value.
+    """
 
     def __init__(
-        self, command: Sequence[str], folder: Path, variables: Mapping[str, str], limits: Limits, *, takes_words: bool
+        self,
+        command: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str],
+        limits: Limits,
+        *,
+        takes_words: bool,
+        prior: Collection[int] = (),
     ) -> None:
         self._command = command
         self._folder = folder
         self._variables = dict(variables)
         self._limits = limits
         self._takes_words = takes_words
+        self._prior = set(prior)
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[tuple[int, Read]] = []
         self._passed = False
@@ -119,6 +131,8 @@ class LocalProcess:
                 stack.enter_context(running_on(self._limits.cpus or ()))
             except OSError as error:
                 raise _refused(self._limits.cpus or (), error) from None
+            if self._is_prior(self._limits.cpus or ()):
+                stack.enter_context(niceness.running_at(niceness.LOWEST))
             self._process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
@@ -138,10 +152,11 @@ class LocalProcess:
 
         A new thread has the CPUs of the thread that starts it, so none is left once all that are found are there.
         """
+        nice = niceness.LOWEST if self._is_prior(cpus) else None
         try:
             for _ in range(_MOVES):
                 root = psutil.Process(self._started.pid)
-                if not sum(_moved(each.pid, set(cpus)) for each in (root, *root.children(recursive=True))):
+                if not sum(_moved(each.pid, set(cpus), nice) for each in (root, *root.children(recursive=True))):
                     return
         except psutil.NoSuchProcess:
             return
@@ -210,6 +225,9 @@ class LocalProcess:
         if self._process is not None:
             self.end()
 
+    def _is_prior(self, cpus: Collection[int]) -> bool:
+        return bool(cpus) and set(cpus) <= self._prior
+
     @property
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -217,12 +235,17 @@ class LocalProcess:
         return self._process
 
 
-def _moved(pid: int, cpus: set[int]) -> int:
-    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError where they may not."""
+def _moved(pid: int, cpus: set[int], nice: int | None) -> int:
+    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError where they may not.
+
+    They get the value `nice`, if there is one.
+    """
     moved = 0
     with contextlib.suppress(FileNotFoundError):  # the process has ended
         for thread in [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]:
             with contextlib.suppress(ProcessLookupError):  # the thread has
+                if nice is not None:
+                    os.setpriority(os.PRIO_PROCESS, thread, nice)
                 if os.sched_getaffinity(thread) != cpus:
                     os.sched_setaffinity(thread, cpus)
                     moved += 1

@@ -50,12 +50,12 @@ def _blocks(results: Results) -> Iterator[Block]:
     subjects = [subject(results, each) for each in run.scenarios if results.found.cells_of(each.name)]
     told = {
         "Rounds": course.told(results),
-        "Sampling": f"{course.sampling(results)}{f'; {course.pinning(run)}' if not run.machines else ''}",
+        "Sampling": f"{course.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
         "Checks of the turns": turns.checks(results),
         "Machine": "" if run.machines else machine(run),
         **{
-            f"Machine {name}": f"{machine(each.run)}; launches {course.pinning(each.run)}"
+            f"Machine {name}": f"{machine(each.run)}; launches {placement(each.run)}"
             for name, each in results.machines.items()
         },
         "GPUs used": used_gpus(results),
@@ -117,6 +117,11 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
 def suggest_rounds(rounds: int) -> int:
     """Return how many rounds in all to suggest for a run that has some."""
     return max(FEWEST_ROUNDS, 2 * rounds)
+
+
+def placement(run: Run) -> str:
+    """Return which cores launches had, and whether they had priority there."""
+    return f"{course.pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
 
 
 def subject(results: Results, scenario: Scenario) -> Words:

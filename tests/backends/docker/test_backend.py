@@ -1,17 +1,23 @@
 """What a report is told of the engine, and by which of its ways; launches need a real one (tests/docker)."""
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import APIError
 
 from harness.backends.docker import backend as code
 from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
-from harness.backends.docker.container import OWNER_LABEL, RUN_LABEL, owner
+from harness.backends.docker.container import OWNER_LABEL, RUN_LABEL, Specification, owner
+from harness.backends.docker.engine import sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
+from harness.backends.docker.priority import Priority
 from harness.machine.lock import run_to_itself
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device
@@ -53,6 +59,68 @@ def test_launches_are_moved_between_the_cpus_of_this_machine_alone(
     ):
         backend.engine = SimpleNamespace(info=info, is_here=is_here)  # type: ignore[assignment]
         assert backend.can_move() is can
+
+
+@pytest.fixture
+def containers(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> list[Specification]:
+    """The containers that were made, by an engine that can give priority; one image is prepared."""
+    made: list[Specification] = []
+
+    @contextmanager
+    def created(_: object, specification: Specification) -> Iterator[Any]:
+        made.append(specification)
+        yield SimpleNamespace(run=lambda *_: None)
+
+    monkeypatch.setattr(code, "created", created)
+    vars(backend.engine)["info"] = {"CgroupDriver": "systemd", "NCPU": 4}
+    vars(backend)["_ids"] = {"harness/test:cpu": "sha256:1"}
+    return made
+
+
+def test_launches_have_priority_once_a_container_has_started_with_it(
+    backend: DockerBackend, containers: list[Specification]
+) -> None:
+    assert backend.facts().priority == ""
+    assert backend.give_priority([3]) == []
+    assert [(each.image, each.priority) for each in containers] == [("sha256:1", Priority("-.slice", (3,)))]
+    assert backend.facts().priority == "262144 CPU shares in the control group -.slice"
+
+
+def test_nothing_is_tried_without_an_image_or_on_all_cpus(
+    backend: DockerBackend, containers: list[Specification]
+) -> None:
+    assert backend.give_priority([0, 1, 2, 3]) == []
+    vars(backend)["_ids"] = {}
+    assert backend.give_priority([3]) == []
+    assert (containers, backend.facts().priority) == ([], "")
+
+
+def test_an_engine_that_refuses_priority_is_a_sentence_and_launches_go_on_without(
+    backend: DockerBackend, containers: list[Specification], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        with sentences("run a container"):
+            raise APIError("500", explanation="unable to apply cgroup configuration")
+
+    monkeypatch.setattr(code, "created", refused)
+    assert backend.give_priority([3]) == [
+        "Launches share their CPUs with other work, because they get no priority: The Docker Engine would not run a "
+        "container: unable to apply cgroup configuration. Other work on these CPUs makes launches longer and intervals "
+        "wider."
+    ]
+    assert backend.facts().priority == ""
+
+
+def test_an_engine_that_stops_answering_ends_the_run_as_ever(
+    backend: DockerBackend, containers: list[Specification], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object) -> None:
+        with sentences("run a container"):
+            raise OSError(errno.ECONNRESET, "Connection reset by peer")
+
+    monkeypatch.setattr(code, "created", silent)
+    with pytest.raises(CannotRunHereError, match="stopped answering"):
+        backend.give_priority([3])
 
 
 #: Environments whose image is there, and is not.

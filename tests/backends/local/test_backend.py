@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harness.machine import niceness
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Limits, Status
 from tests.backends.workers import (
@@ -194,6 +195,14 @@ def test_the_environment_is_like_its_lock(local, requirement):
 
 def test_facts_are_json(local):
     assert "not enforced" in json.dumps(local.facts().told())
+
+
+@pytest.mark.parametrize(("cpus", "can", "told"), [(1, True, "nice value -20"), (1, False, ""), (4, True, "")])
+def test_launches_have_priority_if_that_is_allowed_and_leaves_cpus_to_others(local, monkeypatch, cpus, can, told):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(niceness, "can_lower", lambda: can)
+    assert local.give_priority(range(cpus)) == []
+    assert local.facts().priority == told
 
 
 def test_gpus_are_for_containers(local):

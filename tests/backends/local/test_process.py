@@ -1,3 +1,4 @@
+import os
 import sys
 from contextlib import closing
 
@@ -7,14 +8,20 @@ from harness.backends.local import process
 from harness.backends.local.process import LocalProcess
 from harness.backends.text import Tail
 from harness.backends.worker import Ending
+from harness.machine import niceness
 from harness.model.launch import Limits
+from tests.lacking import ALL, lacking
 
 
-def ran(source, folder, seconds=30.0):
+def ran(source, folder, seconds=30.0, cpus=None, move=(), **options):
     stdout, stderr = Tail(), Tail()
     command = [sys.executable, "-I", "-c", source]
-    with closing(LocalProcess(command, folder, {}, Limits(seconds=seconds), takes_words=False)) as started:
+    limits = Limits(cpus, seconds=seconds)
+    with closing(LocalProcess(command, folder, {}, limits, takes_words=bool(move), **options)) as started:
         started.start(stdout.feed, stderr.feed)
+        if move:
+            started.move(move)
+            started.tell("moved")
         started.follow(seconds)
         ending = started.end()
     return ending, stdout.text(), stderr.text()
@@ -45,3 +52,17 @@ def test_the_deadline_ends_it(tmp_path):
 
 def test_standard_input_is_empty(tmp_path):
     assert ran("import sys; print(repr(sys.stdin.read()))", tmp_path)[1] == "''\n"
+
+
+@pytest.mark.parametrize(("cpus", "move", "has"), [((0,), (), True), (None, (), False), (None, (0,), True)])
+def test_on_its_prior_cpus_it_has_the_lowest_nice_value_and_the_harness_keeps_its_own(tmp_path, cpus, move, has):
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        with niceness.running_at(niceness.LOWEST):
+            pass
+    except PermissionError:
+        lacking("this user may not lower nice values", ALL)
+    source = "import os; __import__('sys').stdin.read(1); print(os.getpriority(os.PRIO_PROCESS, 0))"
+    told = ran(source, tmp_path, cpus=cpus, move=move, prior=(0,))[1]
+    assert int(told) == (niceness.LOWEST if has else before)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -201,6 +201,11 @@ def test_every_fact_says_whose_it_is():
     ]
 
 
+def test_launches_with_priority_say_so():
+    told = items(run(backend=BackendFacts("docker", priority="262144 CPU shares")))["Sampling:"]
+    assert told.endswith("; pinned to 1 core (CPU 0), with priority over other work.")
+
+
 def test_launches_on_all_cores_say_so():
     told = items(run(asked={"limits": Limits()}))["Sampling:"]
     assert told.endswith("; on all cores of the machine.")
