@@ -24,6 +24,9 @@ LADDERS: Sequence[Sequence[float]] = (
     *(tuple(10.0 ** (step * count) for count in range(-4, 5) if count) for step in (1, 2, 5, 10, 20, 50, 75)),
 )
 
+#: An axis of ratios has no mark beyond its last one by more than this factor.
+BARE = 2.5
+
 #: The expression that labels a mark of an axis of ratios.
 RATIO = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e4 ? '.3~g' : ',.3~r') + '×'"
 
@@ -71,14 +74,17 @@ def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
 def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
     """What is marked on a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides of it.
 
-    Marks lie `apart` pixels apart at least.
+    Marks lie `apart` pixels apart at least, and the outermost ones, if there is room, within a factor of BARE of the
+    ends.
     """
     scale = width / math.log(shown.high / shown.low)
+    found = []
     for ladder in LADDERS:
         marks = sorted(mark for mark in (1.0, *ladder) if mark in shown)
         if len(marks) > 1 and all(scale * math.log(after / before) >= apart for before, after in pairwise(marks)):
-            return marks
-    return [1.0]
+            found.append(marks)
+    covering = (marks for marks in found if marks[0] <= shown.low * BARE and marks[-1] * BARE >= shown.high)
+    return next(covering, found[0] if found else [1.0])
 
 
 def time_marks(shown: Interval) -> list[float]:
