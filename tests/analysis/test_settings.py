@@ -69,10 +69,10 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
     ]
 
 
-def test_the_sentence_stands_with_the_answer_and_in_the_report_as_data() -> None:
+def test_the_sentence_follows_the_first_screen_and_is_in_the_report_as_data() -> None:
     made = by_release(OFF, OPTIMIZER)
     (sentence,) = settings.sentences(made)
-    (section,) = answer.sections(made)
+    _, section = answer.sections(made)
     assert any(getattr(block, "words", "") == sentence for block in section.blocks)
     (hidden,) = json_.build(made).settings
     assert hidden.text[0].lower() + hidden.text[1:] == sentence[0].lower() + sentence[1:]

@@ -133,7 +133,7 @@ def test_comparisons_are_sorted_by_ratio(opened: Opener) -> None:
 def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
     page = drawn(opened(small()))
     # a comparison's number has two cells
-    number = page.locator("td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
+    number = page.locator(".sections td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
     told = number.inner_text()
     number.click()
     dialog = page.get_by_role("dialog")
@@ -218,7 +218,7 @@ def test_contents_lead_to_every_section(opened: Opener) -> None:
 def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
     page = drawn(opened(small(), viewport={"width": 360, "height": 640}))
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    page.locator("td[data-cells]").first.get_by_role("button").click()
+    page.locator(".sections td[data-cells]").first.get_by_role("button").click()
     expect(page.locator("dialog .plot svg")).to_have_count(4)
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
 
