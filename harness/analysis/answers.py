@@ -9,7 +9,7 @@ from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import ENVIRONMENT, Comparison
+from harness.model.scenario import ENVIRONMENT, SIDE, Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,14 @@ def answers(table: ScenarioTable) -> list[Answer]:
     return sorted(found, key=lambda each: (not each.is_decided, entries.index(each.comparison), -each.distance))
 
 
+def describes_cell(entry: Comparison) -> bool:
+    """Return whether an answer's subject is the comparison's own cell; otherwise it is what that is compared with.
+
+    A newer release or version is the subject, whichever of two is faster.
+    """
+    return entry.along in (ENVIRONMENT, SIDE)
+
+
 def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     """The answers of several tables: the first of each, then the second of each; in a turn, the decided ones first."""
     turns = ([each for each in turn if each is not None] for turn in zip_longest(*answered))
@@ -90,16 +98,16 @@ def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
 
 def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
-    along_environments = entry.along == ENVIRONMENT
+    is_about_cell = describes_cell(entry)
     findings = []
     for row in (each for each in table.rows if each.machine == machine):
         compared = row.values[index].compared
-        # a column holds time(other) / time(side): along the environments the sentence is about `side`
-        if compared and along_environments:
+        # a column holds time(other) / time(side)
+        if compared and is_about_cell:
             findings.append(Finding(row, compared.takes, compared.verdict, compared))
         elif compared:
             findings.append(Finding(row, compared.estimate, compared.verdict and compared.verdict.turned, compared))
-    sides = (head.side, head.other) if along_environments else (head.other, head.side)
+    sides = (head.side, head.other) if is_about_cell else (head.other, head.side)
     subject, base = (side.values for side in sides)
     differing = [axis for axis in subject if subject[axis] != base[axis]]
     return Answer(

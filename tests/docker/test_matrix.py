@@ -77,10 +77,10 @@ def test_the_report_answers_the_famous_question(run) -> None:
     report = (folder / "report.md").read_text()
     assert "TensorFlow 2.0.0 (eager)" in report.splitlines()[2]
     assert "In every row: model small, data small, call train_on_batch, inputs numpy." in report
-    assert "| tf.keras |" in report
+    assert "tf.keras" in report
     assert "The package keras makes placeholders" in report
     assert "Docker Engine" in report
-    assert "graph vs" in done.stdout
+    assert "each release as it comes" in " ".join(done.stdout.split())
 
 
 def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
@@ -141,6 +141,6 @@ def test_a_cell_that_returns_at_once_and_trains_nothing_did_different_work(engin
     proofs = {launch["cell"]["axes"]["mode"]: launch["fingerprint"] for launch in stored}
     assert proofs["eager"]["steps_counted"] == proofs["eager"]["steps_called"]
     assert proofs["graph"]["steps_counted"] is None
-    (line,) = [text for text in (folder / "report.md").read_text().splitlines() if "| different work |" in text]
+    *_, line = [text for text in (folder / "report.md").read_text().splitlines() if "| different work |" in text]
     assert "graph vs eager" in line
     assert "the framework counted none that could be read" in line

@@ -35,7 +35,7 @@ def test_a_confirmation_says_what_the_series_was_before() -> None:
     before = judged(of)
     after = judged(of, [decided(before, confirmed=True)])
     assert [each.state for each in after.findings] == [State.CONFIRMED]
-    text = changes.render([before], [after], entries(16)[-1], entries(16), [])
+    text = changes.render([before], [after], entries(16)[-1], entries(16), []).replace("\u00a0", " ")
     assert "| confirmed | suspected |" in text
     # what both sides showed stands beside what nights do
     assert re.search(r"\| \+1[01]\.\d % \(.*\) \| \+8\.9 % \(\+8\.0 to \+9\.8\) \|", text)
@@ -45,7 +45,7 @@ def test_a_refutation_says_what_was_measured() -> None:
     of = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
     before = judged(of)
     after = judged(of, [decided(before, confirmed=False)])
-    text = changes.render([before], [after], entries(16)[-1], entries(16), [])
+    text = changes.render([before], [after], entries(16)[-1], entries(16), []).replace("\u00a0", " ")
     assert "| +0.1 % (-0.1 to +0.3) |" in text
 
 

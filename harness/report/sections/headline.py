@@ -6,11 +6,11 @@ It has no more than LINES lines. Of more comparisons it shows those with a diffe
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.answers import Answer, Finding
+from harness.analysis.answers import Answer, Finding, describes_cell
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import ENVIRONMENT, Cell
+from harness.model.scenario import Cell
 from harness.report import format, names, plots
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Text, Where, tabulate
 from harness.report.charts.axes import domain_of_ratios
@@ -34,7 +34,7 @@ class _Line:
         """The cell of the subject, and that of the base."""
         compared = self.finding.compared
         both = (compared.cell, compared.other)
-        return both if self.answer.comparison.along == ENVIRONMENT else (both[1], both[0])
+        return both if describes_cell(self.answer.comparison) else (both[1], both[0])
 
 
 def leading(results: Results) -> list[Answer]:
