@@ -368,7 +368,7 @@ def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(ni
     assert ran.result == "failure", ran.log
     # the base against the head, and the other scenario, which is as it was, left out
     assert "scenarios/ways.py is the same in HEAD^1 and HEAD: left out." in ran.log
-    assert re.search(r"\| head vs base, new \| [345]\.\d+× .* \| slower +\|", ran.summary), ran.summary
+    assert re.search(r"\| head vs base, new \| [345]\.\d+×\s.* \| slower +\|", ran.summary), ran.summary
     # it has the token of a stranger: no comment, no issue, nothing pushed
     assert (stub.issues, stub.comments, stub.writes) == ([], [], [])
     assert git(remote, "for-each-ref") == before

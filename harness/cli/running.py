@@ -122,7 +122,8 @@ def _say_raised(ended: session.Ended) -> None:
     raised = session.raised(ended.results)
     for each in raised[:RAISED]:
         say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
-        if each.by_hand:
+        # a line break in a value would begin a line of its own
+        if each.by_hand and each.by_hand.isprintable():
             say(f"To run it by hand, in this folder:\n    {each.by_hand}")
     if raised[RAISED:]:
         say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
