@@ -24,6 +24,7 @@ from unittest import mock
 from harness import session
 from harness.backends.docker.backend import DockerBackend
 from harness.model.launch import Launch
+from harness.report.comparisons import lines
 from harness.runner.schedule import RunEstimate
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -83,10 +84,7 @@ def measure(name: str, request: session.Request) -> float:
     with LOADS[name](planned.plan.limits.cpus or os.sched_getaffinity(0)):
         ended = session.run(planned, progress)
     wall = time.monotonic() - began
-    values = [value for table in ended.results.tables for row in table.rows for value in row.values]
-    said = Counter(
-        each.compared.verdict.value if each.compared and each.compared.verdict else "none" for each in values
-    )
+    said = Counter(line.verdict for table in ended.results.tables for line in lines(table))
     rounds = sorted({stop.rounds for stop in ended.results.run.stops.values()})
     announced = [f"{seconds:.0f} s" for seconds in progress.announced] + ["", ""]
     cells = [
