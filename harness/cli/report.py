@@ -94,7 +94,9 @@ def show(
         sys.stdout.flush()
     early = measured.describe_early_end(results.run)
     if early and end:
-        command = measured.command_to_continue(results.run, answer.rounds_to_settle(results))
+        # what settles the unclear comparisons has its command right above
+        is_above = tables and answer.rounds_to_settle(results) is not None
+        command = "" if is_above else measured.command_to_continue(results.run)
         # on a line of its own, to be copied
         say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]

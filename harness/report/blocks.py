@@ -172,7 +172,7 @@ class Heading(Block):
 
 @dataclass(frozen=True, slots=True)
 class Alert(Block):
-    """Blocks that a reader must see before believing the rest; their own `where` is ignored."""
+    """Blocks that a reader must see before believing the rest, each where it is shown itself."""
 
     blocks: Sequence[Block]
 
@@ -195,8 +195,20 @@ class Section:
 
     def shown(self, where: Where) -> "Section | None":
         """The section as it is shown there: None of one that has nothing but headings."""
-        shown = list(_filled([block for block in self.blocks if block.where & where]))
+        shown = list(_filled(_shown(self.blocks, where)))
         return replace(self, blocks=shown) if shown else None
+
+
+def _shown(blocks: Sequence[Block], where: Where) -> list[Block]:
+    """Return the blocks that are shown there, without alerts of which nothing is."""
+    shown: list[Block] = []
+    for block in blocks:
+        if block.where & where and isinstance(block, Alert):
+            inside = _shown(block.blocks, where)
+            shown += [replace(block, blocks=inside)] if inside else []
+        elif block.where & where:
+            shown.append(block)
+    return shown
 
 
 def _filled(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -12,7 +12,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Sample, Status
 from harness.model.run import Run
-from harness.report import changes, sections, terminal
+from harness.report import changes, markdown, sections
 from harness.report.blocks import Section
 from harness.report.formats import names, render
 from harness.report.html import data
@@ -110,10 +110,9 @@ def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
     ]
 
 
-def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time(capsys) -> None:
+def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time() -> None:
     answer = sections.build(Results(*by_cpu(example())))[0]
-    terminal.show([answer])
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(markdown.full([answer]).split())
     assert re.search(r"TensorFlow 2\.0\.0 takes \S+ as much CPU time as TensorFlow 1\.14\.0", shown)
     assert "CPU time, not time by the clock, was measured in 5 rounds of fresh processes" in shown
     assert re.search(r"two identical cells differed by .* in CPU time, over", shown)

@@ -61,15 +61,17 @@ def sections(results: Results) -> Iterator[Section]:
 def first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """Return one sentence with the answer, one table, one sentence on the cause, warnings, and the small print.
 
-    Claims of upstream issues come before all of it. Without `table` the table is left out.
+    Claims of upstream issues come before all of it. Without `table` the table is left out. A terminal has neither the
+    cause nor the small print, so that all of it fits 24 lines.
     """
     return [
         *claims.head(results),
         *(Text([Strong(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
         *(_table(results) if table else ()),
-        *(Text(each, where=EVERYWHERE) for each in [*attribution.causes(results), *machines.sentences(results)]),
+        *(Text(each, where=EVERYWHERE) for each in machines.sentences(results)),
+        *(Text(each, where=FILES) for each in attribution.causes(results)),
         *_alerts(results),
-        Text(" ".join(_conditions(results)), is_small=True, where=REPORT),
+        Text(" ".join(_conditions(results)), is_small=True, where=FILES),
     ]
 
 
@@ -82,7 +84,7 @@ def _answers(results: Results) -> list[str]:
 
 
 def _apart(results: Results) -> str:
-    """What tells the first answer's rows apart from the others of the table on the first screen."""
+    """Return the values that distinguish the first answer's rows from the other rows on the first screen."""
     answer, known = results.answers[0], headline.shared(results)
     facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in known}
     several = len({id(each.table) for each in headline.leading(results)}) > 1

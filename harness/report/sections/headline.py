@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.analysis.answers import Answer, Finding, describes_cell
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate
+from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import Cell
 from harness.report import format, names, plots
@@ -46,7 +47,7 @@ def leading(results: Results) -> list[Answer]:
 
 
 def shared(results: Results) -> dict[str, str]:
-    """Return the values of axes that all lines have, if all are of one table; otherwise nothing."""
+    """Return the axis values that all lines share; empty if the lines are of several tables."""
     answers = leading(results)
     if len({id(answer.table) for answer in answers}) != 1:
         return {}
@@ -55,7 +56,7 @@ def shared(results: Results) -> dict[str, str]:
 
 
 def blocks(results: Results) -> Iterator[Block]:
-    """Return the table, and the sentence that counts what it has no room for; nothing if nothing is compared."""
+    """Return the table and a sentence that counts the other comparisons; empty if nothing is compared."""
     every = [_Line(answer, finding) for answer in leading(results) for finding in answer.findings]
     if not every:
         return
@@ -77,14 +78,14 @@ def blocks(results: Results) -> Iterator[Block]:
 
 def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]]:
     tables = {id(line.answer.table): line.answer.table for line in shown}
-    pairs, known = {_sides(line.answer) for line in shown}, shared(results)
+    pairs, common = {_sides(line.answer) for line in shown}, shared(results)
     bases = {base for _, base in pairs}
     (table, *others) = tables.values()
 
     def label(line: _Line) -> str:
         of, row = line.answer.table, line.finding.row
         scenario, place = of.scenario.name if others else "", names.place(of, row, names.varying(of))
-        context = {axis: value for axis, value in line.answer.context.items() if axis not in known}
+        context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
         words = [scenario, *names.labels(of.scenario, context), place]
         subject, base = _sides(line.answer)
         if len(pairs) > 1 or not any(words):
@@ -95,19 +96,8 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     yield Column(entry.name if not others else "", label, is_label=True)
     differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
     if not others:
-        unit, cells = unit_of(table), table.cells()
         subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
-        base = next(iter(bases)) if len(bases) == 1 else "baseline"
-
-        def time(place: int, line: _Line) -> Entry:
-            cell = line.cells[place]
-            estimate = cells[cell].estimate if cell in cells else None
-            text = format.number(estimate.value * unit.factor) if estimate else ""
-            return Entry(text, cells=[cell], order=estimate.value if estimate else None)
-
-        symbol = f", {unit.symbol}" if unit.symbol else ""
-        yield Column(f"{base}{symbol}", lambda line: time(1, line), is_number=True)
-        yield Column(f"{subject}{symbol}", lambda line: time(0, line), is_number=True)
+        yield from _times(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
     measure = "difference" if differ else f"{names.measure(table)} ratio" if not others else "ratio"
     yield Column(measure, _ratio, is_number=True)
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
@@ -122,8 +112,22 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     yield Column("verdict", _verdict, is_verdict=True)
 
 
+def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_Line]]:
+    """The columns with what the base and the subject take, under these names."""
+    unit, cells = unit_of(table), table.cells()
+    symbol = f", {unit.symbol}" if unit.symbol else ""
+
+    def time(cell: Cell) -> Entry:
+        estimate = cells[cell].estimate if cell in cells else None
+        text = format.number(estimate.value * unit.factor) if estimate else ""
+        return Entry(text, cells=[cell], order=estimate.value if estimate else None)
+
+    yield Column(f"{base}{symbol}", lambda line: time(line.cells[1]), is_number=True)
+    yield Column(f"{subject}{symbol}", lambda line: time(line.cells[0]), is_number=True)
+
+
 def _sides(answer: Answer) -> tuple[str, str]:
-    """What the subject and the base are called: `tf2.0 eager`, `tf1.14 graph`."""
+    """Return the names of the subject and the base: `tf2.0 eager`, `tf1.14 graph`."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
