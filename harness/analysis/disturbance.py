@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.analysis.moderation import residuals
-from harness.analysis.rounds import OWN_SHARE, Series, counted, gave_number, loss, taken, ticks_seconds
+from harness.analysis.rounds import OWN_SHARE, Series, centre, counted, gave_number, loss, stopped, taken, ticks_seconds
 from harness.analysis.statistics import RESOLUTION, student
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
@@ -53,7 +53,7 @@ class Disturbance:
     """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them.
 
     `taken` are the shares of their time that others had the CPU of those of the `launches` in the numbers from which it
-    is taken off.
+    is taken off; `stopped` the shares of those that a CPU quota stopped, with what others had.
     """
 
     told: bool
@@ -61,6 +61,7 @@ class Disturbance:
     disturbed: Sequence[DisturbedRound]
     launches: int
     taken: Sequence[float]
+    stopped: Sequence[float] = ()
 
     @property
     def repeated(self) -> int:
@@ -149,7 +150,8 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
             for (group, number, attempt), reason in found.items()
         ],
         launches=len(numbers),
-        taken=sorted(filter(None, map(taken, numbers))),
+        taken=sorted(taken(each) for each in numbers if taken(each) and not stopped(each)),
+        stopped=sorted(taken(each) for each in numbers if stopped(each)),
     )
 
 
@@ -184,7 +186,7 @@ def contention(launches: Iterable[Launch]) -> Contention | None:
     share = unchecked(
         [launch.cell for launch in made],
         [(launch.round, launch.block) for launch in made],
-        [math.log(launch.centre) - each for launch, each in zip(made, taken_off, strict=True)],
+        [math.log(centre(launch)) for launch in made],
         taken_off,
     )
     means = {cell: {number: fmean(each) for number, each in rounds.items()} for cell, rounds in losses.items()}

@@ -2,11 +2,11 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from harness.model.launch import Clock, Launch, Role, Sample, Status
+from harness.model.launch import CPU_QUOTA, Clock, Launch, Role, Sample, Status
 from harness.model.run import Plan
 from harness.model.scenario import PEAK, Cell
 
@@ -133,34 +133,72 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
 
 
 def taken(launch: Launch) -> float:
-    """The share of its timed part for which others had the launch's CPU: other processes, and the hypervisor.
+    """Return the share of its timed part that is taken off: others had the launch's CPU, or a quota stopped it.
 
-    It is how long a thread of the launch was ready and did not run, and what the hypervisor took; no more than the
-    launch did not run, and no more than the ticks can have others use. What a step waits for by itself is not in it. Of
+    Others are other processes and the hypervisor. It is how long a thread of the launch was ready and did not run, and
+    what the hypervisor took; no more than the launch did not run. What a step waits for by itself is not in it. Of
     launches that do not tell how long they were ready, see `_unaccounted`.
 
-    0 where that is not over 3 %, where the samples are CPU time, and where it cannot be known: with several CPUs, a
-    step that waits for one of them is not slowed by what happens on another. That there were others must be shown: by
-    ticks, or by the step itself, which in most of its samples runs all the time. Too much is taken off of a step whose
-    threads wait for one another's CPU, and that also waits by itself while others run, or else in few of its samples: a
-    thread that is ready behind a sibling is booked as one that is ready behind others.
+    0 if it is not over 3 %, if the samples are CPU time, and if it cannot be known: with several CPUs, a step that
+    waits for one of them is not slowed by what happens on another. That there were others must be shown: by ticks, or
+    by the step itself, which in most of its samples runs all the time. It is then no more than the ticks allow for. A
+    quota is known from the control groups. Too much is taken off of a step whose threads wait for one another's CPU,
+    and that also waits by itself while others run, or under a quota, or else in few of its samples: a thread that is
+    ready behind a sibling is booked as one that is ready behind others.
     """
+    part = _timed_part(launch)
+    return part.taken if part else 0.0
+
+
+def stopped(launch: Launch) -> bool:
+    """Return whether a CPU quota stopped the launch for a part of its time, which is taken off."""
+    part = _timed_part(launch)
+    return part is not None and part.has_quota and part.taken > 0.0
+
+
+def loss(launch: Launch) -> float:
+    """Return log 1/(1 - the share that others had): how far the log of the launch's centre is below what it would be.
+
+    That is all of what is taken off, less what a quota took: nobody then uses the CPU and its caches meanwhile.
+    """
+    part = _timed_part(launch)
+    return -math.log1p(-part.contended) if part else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _TimedPart:
+    """What happened to the CPU of a launch in its timed part: the share that is taken off, and of it that of others."""
+
+    taken: float
+    contended: float
+    has_quota: bool
+
+
+def _timed_part(launch: Launch) -> _TimedPart | None:
+    """Return what `taken` says; None if it cannot be known, or if nothing is to be taken off."""
     if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
-        return 0.0
+        return None
     known = launch.resources
     seconds, own, busy = (known.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
     if not seconds or own is None or busy is None or known.get("steady_own_cpus") != 1.0:
-        return 0.0
+        return None
     stolen, waited = known.get("steady_own_cpus_steal_seconds", 0.0), known.get("steady_waited_seconds")
     others, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(known)
     is_shown = others - unsure > OWN_SHARE * seconds
-    if not 0.0 < away < seconds or not (is_shown or (waited is not None and _runs_all_the_time(launch))):
-        return 0.0
+    has_quota = waited is not None and known.get(CPU_QUOTA, math.inf) < 1.0
+    if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _runs_all_the_time(launch))):
+        return None
     if waited is None:
-        return _unaccounted(seconds, others, away)
-    # where the step alone shows it, ticks at two standard deviations must allow for it
-    share = min(waited + stolen, away, others + (unsure if is_shown else unsure / 2.0)) / seconds
-    return share if share > OWN_SHARE else 0.0
+        contended = taken = _unaccounted(seconds, others, away)
+    else:
+        ready = min(waited + stolen, away)
+        # where the step alone shows it, ticks at two standard deviations must allow for it
+        contended = min(ready, others + (unsure if is_shown else unsure / 2.0)) / seconds
+        if has_quota:
+            taken, contended = ready / seconds, contended if is_shown else 0.0
+        else:
+            taken = contended
+    return _TimedPart(taken, contended, has_quota) if taken > OWN_SHARE else None
 
 
 def _runs_all_the_time(launch: Launch) -> bool:
@@ -181,13 +219,28 @@ def _unaccounted(seconds: float, others: float, away: float) -> float:
     return away / seconds if abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
-def loss(launch: Launch) -> float:
-    """Return log 1/(1 - taken): how far the log of the launch's centre is below that of its wall-clock mean."""
-    return -math.log1p(-taken(launch))
+def granted(launches: Iterable[Launch]) -> float:
+    """Return the share of their CPUs that quotas grant to launches: the smallest that one tells of, and at most 1."""
+    shares = [
+        launch.resources[CPU_QUOTA] / launch.resources["steady_own_cpus"]
+        for launch in launches
+        if launch.resources.get("steady_own_cpus") and launch.resources.get(CPU_QUOTA)
+    ]
+    return min(1.0, *shares) if shares else 1.0
+
+
+def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
+    """Return the seconds that the run may take; None without a budget.
+
+    A suite's budget is for whole CPUs: if a quota grants half of one, everything takes twice as long.
+    """
+    if plan.budget_seconds is None or not plan.budget_is_wish:
+        return plan.budget_seconds
+    return plan.budget_seconds / granted(launches)
 
 
 def centre(launch: Launch) -> float:
-    """Seconds per step that are judged: the launch's mean, less what others took of its CPU meanwhile."""
+    """Seconds per step that are judged: the launch's mean, less the time in which others or a quota stopped it."""
     return launch.centre * (1.0 - taken(launch))
 
 

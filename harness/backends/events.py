@@ -83,10 +83,10 @@ class Events:
 
     `error` is empty until a line was no event; from then on the launch has failed and may be killed. A worker that
     `takes_turns` says when it waits for a word: `is_waiting` until it is asked, and what it says meanwhile, or of a
-    turn that it was not asked for, is no event either.
+    turn that it was not asked for, is no event either. One that `waits` may also wait before it measures.
     """
 
-    def __init__(self, *, takes_turns: bool = False) -> None:
+    def __init__(self, *, takes_turns: bool = False, waits: bool = False) -> None:
         self.error = ""
         self.is_waiting = False
         self.hello: dict[str, Any] = {}
@@ -106,6 +106,7 @@ class Events:
         self.reason = ""
         self.traceback = ""
         self._takes_turns = takes_turns
+        self._may_wait = takes_turns or waits
         self._word: str | None = None  # the one that it was told last; none before the first
         self._asked = 0  # how many samples that asks for
         self._partial = bytearray()
@@ -219,7 +220,7 @@ class Events:
         self._keep(event, self.samples)
 
     def _take_ready(self) -> None:
-        if not self._takes_turns or self._word is not None or self.samples:
+        if not self._may_wait or self._word is not None or self.samples:
             raise ValueError("it was not to wait in a line")
         self.is_waiting = True
 

@@ -13,7 +13,7 @@ from harness.backends.events import Events
 from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
 from harness.model.gpu import Card, UsedGpu, described
-from harness.model.launch import Job, Outcome, Status
+from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 
 #: The folder that artifacts are taken from, where the worker starts.
 ARTIFACTS = "artifacts"
@@ -105,7 +105,7 @@ class HeldLaunch:
         self, process: Process, job: Job, seconds: float, conclude: "Callable[[Events, Ending, Tail], Outcome]"
     ) -> None:
         self._process = process
-        self._events, self._stderr = Events(takes_turns=takes_turns(job)), Tail()
+        self._events, self._stderr = Events(takes_turns=job.sampling.turns is not None, waits=job.waits), Tail()
         self._left = seconds
         self._conclude = conclude
         self._is_started = False
@@ -145,9 +145,9 @@ class HeldLaunch:
         return self._outcome
 
 
-def takes_turns(job: Job) -> bool:
-    """Whether the worker waits for words on its standard input."""
-    return job.sampling.turns is not None
+def takes_words(job: Job) -> bool:
+    """Return whether the worker waits for words on its standard input."""
+    return job.sampling.turns is not None or job.waits
 
 
 def outcome(
@@ -159,11 +159,13 @@ def outcome(
     artifacts: Artifacts,
     asked: float | None = None,
     cards: Sequence[Card] = (),
+    quota: float | None = None,
 ) -> Outcome:
     """The launch's outcome.
 
     `asked` is the instant (seconds since the epoch) at which a container was asked to start, where its clock is this
-    machine's. `cards` are those that the launch was to be on, none where they are not known.
+    machine's. `cards` are those that the launch was to be on, none where they are not known. `quota` is how many CPUs
+    the launch could use at most; None without a CPU quota.
     """
     status, error = _judge(events, ending)
     if status is Status.OK and (others := _others(events.gpus, cards)):
@@ -178,7 +180,7 @@ def outcome(
         memory=events.memory,
         observations=events.observations,
         fingerprint=events.fingerprint,
-        resources=events.resources,
+        resources=events.resources if quota is None else {**events.resources, CPU_QUOTA: quota},
         gpus=events.gpus,
         pins=events.pins,
         hello=events.hello,

@@ -92,7 +92,7 @@ def show(
         # what is printed last is what stays on the screen
         terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
         sys.stdout.flush()
-    early = measured.describe_early_end(results.run)
+    early = measured.describe_early_end(results.run, results.launches)
     if early and end:
         # what settles the unclear comparisons has its command right above
         is_above = tables and answer.rounds_to_settle(results) is not None

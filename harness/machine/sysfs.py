@@ -30,12 +30,12 @@ def cpu_list(path: Path) -> frozenset[int] | None:
     return None
 
 
-def control_groups(root: Path, controller: str) -> Iterator[Path]:
-    """The folders of this process's control group and of those above it, in each hierarchy that may have a controller.
+def control_groups(root: Path, controller: str, process: str = "self") -> Iterator[Path]:
+    """The folders of a process's control group and of those above it, in each hierarchy that may have a controller.
 
-    `controller` is `cpu` or `memory`; `root` is `/`. Some of the folders may not exist.
+    `controller` is `cpu` or `memory`; `root` is `/`; `process` is a number, or `self`. Some folders may not exist.
     """
-    for line in (text(root / "proc/self/cgroup") or "").splitlines():
+    for line in (text(root / "proc" / process / "cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers and controller not in controllers.split(","):
             continue

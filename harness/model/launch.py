@@ -87,8 +87,8 @@ class Job:
     `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
     `environ` holds the axes that are process variables, `settings` those that the kit applies: the scenario does not
     get them as arguments. `thorough`: it also looks, untimed, at what need be seen only once. With `profile_calls`
-    nothing is timed: the first call is profiled, and so many later ones. `waits`: with turns, it also waits when all is
-    built, before it warms up, because it starts beside others.
+    nothing is timed: the first call is profiled, and so many later ones. `waits`: it waits when all is built, before it
+    warms up, because it starts beside others.
     """
 
     cell: Cell
@@ -152,6 +152,8 @@ ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
 #: The resource of a pilot during which images of other environments were being made.
 BESIDE_BUILDS = "beside_builds"
+#: How many CPUs a launch could use at most, by the quotas of its control groups.
+CPU_QUOTA = "cpu_quota"
 
 #: The resource that says how many other launches started at the same time, each on a CPU of its own.
 BESIDE_STARTS = "beside_starts"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis import sizing
+from harness.analysis.rounds import budget_seconds
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
@@ -162,13 +163,15 @@ class Schedule:
 def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     """Return the plan with those groups and cells alone of which its budget holds the rounds that a verdict needs.
 
-    A suite's budget takes nothing away, and neither does one that is spent on claims. Groups are taken by what a round
-    of them costs, the cheapest first; of the first that is too expensive as many cells as the budget holds, in the
-    order of its `pairs`. What launches cost is estimated from the pilots alone, so that this stays the same for the
-    whole run. At least one pair is left.
+    A suite's budget takes nothing away, and is longer under a CPU quota. One that is spent on claims takes nothing away
+    either. Groups are taken by what a round of them costs, the cheapest first; of the first that is too expensive as
+    many cells as the budget holds, in the order of its `pairs`. What launches cost is estimated from the pilots alone,
+    so that this stays the same for the whole run. At least one pair is left.
     """
     pilots = [launch for launch in launches if launch.round == 0]
-    if plan.budget_seconds is None or plan.budget_is_wish or plan.is_spent_by_group or not pilots:
+    if plan.budget_is_wish:
+        return replace(plan, budget_seconds=budget_seconds(plan, pilots))
+    if plan.budget_seconds is None or plan.is_spent_by_group or not pilots:
         return plan
     ledger, fewest = Ledger(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
     left = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()

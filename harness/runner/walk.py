@@ -234,17 +234,17 @@ class Walk:
         attempt = ledger.attempts(group, number)
         place = 0
         for at, block in enumerate(self._blocks(group, number, ledger, slots)):
+            # whether a pilot is needed may depend on those before it
+            needed = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
+            self.listener.skip(len(block) - len(needed))
             begun: list[Launching] = []
-            starts = self._starts(group, len(block))
-            for cell, role in block:
-                if number or ledger.is_to_pilot(group, cell):
-                    sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
-                    # launches one after the other are alive with none: the control's place is that of its like
-                    slot = Slot(group.name, number, attempt, place, role, at if len(block) > 1 else 0)
-                    first = ledger.is_first(cell)
-                    begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
-                else:
-                    self.listener.skip(1)
+            starts = self._starts(group, len(needed))
+            for cell, role in needed:
+                sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
+                # launches one after the other are alive with none: the control's place is that of its like
+                slot = Slot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
+                first = ledger.is_first(cell)
+                begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 place += 1
             turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
@@ -267,7 +267,9 @@ class Walk:
         shows of the others does not depend on the block.
         """
         ordered = order(self.plan.seed, group.name, number, slots)
-        if not number or not ledger.in_turns(group):
+        if not number:
+            return self._pilots(group, ordered, ledger)
+        if not ledger.in_turns(group):
             return [[each] for each in ordered]
         known = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
         usual = max(known, default=0.0) or USUAL_MEMORY
@@ -279,6 +281,25 @@ class Walk:
         again = [(cell, Role.CONTROL) for cell, _ in shared[:1]]
         blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
         return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
+
+    def _pilots(
+        self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: Ledger
+    ) -> list[list[tuple[Cell, Role]]]:
+        """The pilots in this order, those that start at the same time in one list: one launch of each environment.
+
+        These are needed whatever comes of the others. What their environments' next launches hold is not known, so
+        that as many start as there are CPUs for, and as there is memory for if they hold what is usual.
+        """
+        first: dict[str, tuple[Cell, Role]] = {}
+        later: list[list[tuple[Cell, Role]]] = []
+        for cell, role in ordered:
+            if cell.environment not in first and ledger.is_to_pilot(group, cell):
+                first[cell.environment] = cell, role
+            else:
+                later.append([(cell, role)])
+        beside = list(first.values())
+        most = max(1, int(min(len(self._starts(group, len(beside))), self.memory / USUAL_MEMORY)))
+        return [*(beside[at : at + most] for at in range(0, len(beside), most)), *later]
 
     def _starts(self, group: Group, launches: int) -> Sequence[int]:
         """The CPUs on which so many launches of the group start at the same time; none if they start one by one.

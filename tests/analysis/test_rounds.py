@@ -15,10 +15,11 @@ from harness.analysis.rounds import (
     pilots,
     seconds_per_round,
     series,
+    stopped,
     taken,
     ticks_seconds,
 )
-from harness.model.launch import Clock, Role, Sample, Status
+from harness.model.launch import CPU_QUOTA, Clock, Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
 
 GRAPH, EAGER, OTHER = cell(mode="graph"), cell(mode="eager"), cell("tf2.0")
@@ -268,6 +269,32 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
 )
 def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
     assert taken(shared(**changes)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("quota", "changes", "share", "contended"),
+    [
+        # nobody else ran: a quota stopped it
+        (0.5, {"busy": 8.0, "waited_seconds": 2.0}, 0.2, 0.0),
+        # it also waited by itself
+        (0.5, {"busy": 8.0, "waited_seconds": 1.0}, 0.1, 0.0),
+        # others ran too, for half of that time
+        (0.5, {"busy": 9.0, "waited_seconds": 2.0}, 0.2, 0.104),
+        (0.5, {"busy": 8.0}, 0.0, 0.0),
+        (0.5, {"busy": 8.0, "waited_seconds": 0.2}, 0.0, 0.0),
+        # a quota that holds all that a launch can use stops nothing
+        (1.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
+        (4.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
+    ],
+)
+def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_contention(
+    quota, changes, share, contended
+):
+    made = shared(**changes)
+    made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
+    assert taken(made) == pytest.approx(share)
+    assert stopped(made) == (share > 0.0)
+    assert loss(made) == pytest.approx(-math.log1p(-contended))
 
 
 def beside(idle, waited, **changes):

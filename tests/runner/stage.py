@@ -54,8 +54,10 @@ class Answered:
         if not word:
             self.ended = self.answer()
         self.turns += word == "turn"
-        waits = bool(self.job.sampling.turns) and self.ended.status is Status.OK and bool(self.ended.samples)
-        return waits and (not self.ended.fixes_calls or (self.job.waits and not word)) and word != "end"
+        if self.ended.status is not Status.OK or not self.ended.samples or word == "end":
+            return False
+        takes_turns = bool(self.job.sampling.turns) and not self.ended.fixes_calls
+        return takes_turns or (self.job.waits and not word)
 
     def outcome(self) -> Outcome:
         return replace(self.ended, samples=[*self.ended.samples] * self.turns) if self.turns else self.ended

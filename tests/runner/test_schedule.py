@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from harness.model.launch import Job, Launch, Outcome, Sample, Status
+from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Sample, Status
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
 from harness.runner.rounds import Ledger
@@ -43,15 +43,19 @@ PAIRS = {
 
 @dataclass
 class Machine:
-    """A run on a machine whose launches take `start` seconds, and so many times as long in some groups."""
+    """A run on a machine whose launches take `start` seconds, and so many times as long in some groups.
+
+    A CPU quota allows them `quota` of a CPU.
+    """
 
     start: float
     dear: Mapping[str, float] = field(default_factory=dict)
+    quota: float = 1.0
 
     def cost(self, job: Job) -> float:
         sampling = job.sampling
         lengths = (sampling.warmup_seconds or 0.0) + (sampling.measure_seconds or 0.0)
-        return self.start * self.dear.get(job.cell.axes["mode"], 1.0) + lengths
+        return (self.start * self.dear.get(job.cell.axes["mode"], 1.0) + lengths) / self.quota
 
     def backstage(self, until: int | None = None) -> Backstage:
         def answer(count: int, job: Job) -> Outcome:
@@ -60,7 +64,13 @@ class Machine:
             sampling = job.sampling
             sample = Sample(sampling.measure_seconds or 0.0, 100)
             warmup = sampling.warmup_seconds or 0.0
-            return Outcome(Status.OK, phases={"warm up": warmup}, samples=[sample], calls_per_sample=7)
+            return Outcome(
+                Status.OK,
+                phases={"warm up": warmup},
+                samples=[sample],
+                calls_per_sample=7,
+                resources={CPU_QUOTA: self.quota, "steady_own_cpus": 1.0},
+            )
 
         return Backstage(answer, cost=self.cost)
 
@@ -102,6 +112,14 @@ def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_w
     assert ended.seconds == pytest.approx(second.seconds, rel=0.2)
     assert second.rounds == min(ended.rounds)
     assert second.needed is None
+
+
+def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leaves_of_them(folder: RunFolder) -> None:
+    whole, half = Machine(1.0), Machine(1.0, quota=0.5)
+    made = whole.run(folder, plan(170.0, is_wish=True))
+    assert 3 < min(made.rounds) < made.plan.rounds
+    assert half.run(folder, plan(170.0, is_wish=True)).rounds == made.rounds
+    assert min(half.run(folder, plan(170.0, is_wish=False)).rounds) < min(made.rounds)
 
 
 @pytest.mark.parametrize("start", MACHINES.values(), ids=MACHINES)

@@ -76,11 +76,44 @@ def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up(folde
     assert [launch.resources[BESIDE_STARTS] for launch in launches] == [1.0] * 3
 
 
-def test_pilots_start_where_they_are_measured(folder: RunFolder) -> None:
+def in_two_environments() -> Plan:
+    """A round of a group of two cells in each of two environments."""
+    planned = plan(rounds=1)
+    (group,) = planned.groups
+    cells = [replace(cell, axes={"mode": mode}) for cell in group.cells for mode in ("graph", "eager")]
+    return replace(planned, groups=[replace(group, cells=cells, control=cells[0])])
+
+
+def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one_after_the_other(
+    folder: RunFolder,
+) -> None:
     stage = Backstage()
-    beside(staged(folder, stage, plan(rounds=0)), 3, 2).run([])
-    assert stage.jobs
-    assert not any(job.waits or job.limits.cpus != (3,) for job in stage.jobs)
+    launches = of_round(beside(staged(folder, stage, in_two_environments()), 3, 2).run([]), 0)
+    assert sorted(launch.cell.environment for launch in launches) == ["new", "old"]
+    words = [word for _, word in stage.words]
+    start = ["start on 3", "start on 2", "", "move to 3", ""]
+    assert words[: words.index("start on 3", 1)] == [*start, *["move to 3", "measure"] * 2]
+    assert [launch.resources[BESIDE_STARTS] for launch in launches] == [1.0] * 2
+    assert all(launch.block == 0 for launch in launches)
+
+
+def test_a_second_pilot_of_an_environment_starts_alone(folder: RunFolder) -> None:
+    stage = Backstage()
+    planned = replace(in_two_environments(), rounds=0, sampling=Sampling())
+    launches = beside(staged(folder, stage, planned), 3, 2).run([])
+    assert len(launches) == 4
+    assert [job.waits for job in stage.jobs] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("starts", "memory"), [((3,), math.inf), ((3, 2), 1.5 * 2.0**30)])
+def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one(
+    folder: RunFolder, starts: tuple[int, ...], memory: float
+) -> None:
+    stage = Backstage()
+    walk_ = beside(staged(folder, stage, in_two_environments()), *starts)
+    launches = of_round(replace(walk_, memory=memory).run([]), 0)
+    assert len(launches) == 2
+    assert not any(job.waits for job in stage.jobs[:2])
 
 
 def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu(
@@ -99,7 +132,7 @@ def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_i
 
 def test_a_launch_that_breaks_off_while_others_start_loses_only_itself(folder: RunFolder) -> None:
     stage = Backstage(breaking(Status.FAILED, 0))
-    launches = of_round(beside(staged(folder, stage, plan(rounds=1)), 3, 2, 1).run([]), 1)
+    launches = of_round(beside(staged(folder, stage, replace(plan(rounds=1), piloted=False)), 3, 2, 1).run([]), 1)
     assert Counter(launch.status for launch in launches) == {Status.FAILED: 1, Status.OK: 2}
     assert Counter(word for _, word in stage.words)["measure"] == 2
 
@@ -114,7 +147,7 @@ def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same(folder: Run
 
     stage = Backstage(answer)
     beside(staged(folder, stage, planned), 3, 2, 1).run([])
-    at = stage.words.index((fixed, "measure"))
+    at = max(at for at, word in enumerate(stage.words) if word == (fixed, "measure"))
     assert stage.words[at - 1] == (fixed, "move to 3")
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
 

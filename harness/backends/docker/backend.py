@@ -251,6 +251,7 @@ class DockerBackend(ImageBackend):
                     artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
                     asked=container.asked if self.engine.is_here else None,
                     cards=self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else (),
+                    quota=container.quota,
                 )
                 if ended.status is Status.OK:
                     self._started.update(specification.volumes)
@@ -320,7 +321,7 @@ class DockerBackend(ImageBackend):
             environ={**worker.ENVIRON, **job.environ},
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
             limits=job.limits,
-            takes_words=worker.takes_turns(job),
+            takes_words=worker.takes_words(job),
             priority=self._priority if job.limits.cpus else None,
         )
         return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from harness.backends.docker.engine import Engine, answer_seconds, is_late, sent
 from harness.backends.docker.priority import Priority
 from harness.backends.text import Tail
 from harness.backends.worker import Ending, Read
+from harness.machine import sysfs
+from harness.machine.quota import read_quota
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
@@ -92,7 +94,8 @@ class Specification:
 class Container:
     """A container that was made and not yet started.
 
-    `asked` is the instant at which it was asked to start, in seconds since 1970.
+    `asked` is the instant at which it was asked to start, in seconds since 1970. Once it has started, `quota` is how
+    many CPUs it may use at most; None without a CPU quota, and if it isn't known.
     """
 
     def __init__(self, api: "APIClient", name: str, specification: Specification) -> None:
@@ -111,6 +114,7 @@ class Container:
         self._disk = 0
         self._look = 0.0
         self.asked = 0.0
+        self.quota: float | None = None
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
         """Put files and empty folders where the process will start."""
@@ -131,6 +135,17 @@ class Container:
             self.asked = time.time()
             self._look = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
+            self.quota = self._read_quota()
+
+    def _read_quota(self) -> float | None:
+        """Return how many CPUs the quotas of the control groups that it is in allow; None if there are none.
+
+        None too if it's not known: with an engine elsewhere, the process is not one of this machine.
+        """
+        described = self._api.inspect_container(self._name)
+        process = str(described["State"]["Pid"])
+        is_here = described["Id"] in (sysfs.text(Path("/proc") / process / "cgroup") or "")
+        return read_quota(Path("/"), process)[1] if is_here else None
 
     def move(self, cpus: Collection[int]) -> None:
         """Have all of its threads run on these CPUs: the kernel moves each when their cgroup's set changes."""

@@ -21,6 +21,7 @@ from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
 from harness.machine import niceness
 from harness.machine.lock import is_held, run_lock
+from harness.machine.quota import read_quota
 from harness.model.backend import BackendFacts, GpuWay, Held, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
@@ -102,10 +103,12 @@ class LocalBackend(RegisteredBackend):
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
                 image = requirement.lock.sha256
-                return worker.outcome(events, ending, stderr, image=image, artifacts=from_folder(artifacts))
+                left = from_folder(artifacts)
+                _, quota = read_quota(Path("/"))
+                return worker.outcome(events, ending, stderr, image=image, artifacts=left, quota=quota)
 
             process = LocalProcess(
-                command, folder, variables, job.limits, takes_words=worker.takes_turns(job), prior=self._prior
+                command, folder, variables, job.limits, takes_words=worker.takes_words(job), prior=self._prior
             )
             with closing(process):
                 yield worker.HeldLaunch(process, job, job.limits.seconds, conclude)

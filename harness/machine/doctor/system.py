@@ -12,6 +12,7 @@ from harness.machine import sysfs
 from harness.machine.cpus import describe, idle, shared_with
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
 from harness.machine.doctor.counters import CPUS, Period
+from harness.machine.quota import read_quota
 from harness.model.texts import counted
 
 if TYPE_CHECKING:
@@ -266,25 +267,6 @@ def cpu_quota(period: Period) -> CheckResult:
         advice="Once the quota is used, the kernel stops launches for the rest of each period. Give this container or "
         "service more CPUs than a launch gets, or no quota (docker run without --cpus).",
     )
-
-
-def read_quota(root: Path) -> tuple[bool, float | None]:
-    """Whether the control group was found, and how many CPUs it and those above it may use (None: no limit)."""
-    found, quotas = False, []
-    for folder in sysfs.control_groups(root, "cpu"):
-        found = found or folder.is_dir()
-        quotas += [quota for quota in (_quota_v2(folder), _quota_v1(folder)) if quota is not None]
-    return found, min(quotas, default=None)
-
-
-def _quota_v2(folder: Path) -> float | None:
-    quota, period = [*(sysfs.text(folder / "cpu.max") or "max").split(), "100000"][:2]
-    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
-
-
-def _quota_v1(folder: Path) -> float | None:
-    quota, period = sysfs.integer(folder / "cpu.cfs_quota_us"), sysfs.integer(folder / "cpu.cfs_period_us")
-    return quota / period if quota and period and quota > 0 else None
 
 
 def memory(period: Period) -> CheckResult:

@@ -415,7 +415,7 @@ def settle(results: Results) -> Iterator[Block]:
 
 def early_end(results: Results) -> Iterator[Block]:
     """What ended the run before all planned rounds, with the command that continues it; a terminal shows it last."""
-    sentence = measured.describe_early_end(results.run)
+    sentence = measured.describe_early_end(results.run, results.launches)
     command = measured.command_to_continue(results.run, rounds_to_settle(results))
     if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
         yield Text(f"{sentence} To continue it:", where=FILES)

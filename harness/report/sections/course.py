@@ -48,12 +48,20 @@ def disturbance(found: Disturbance) -> str:
 
 
 def _taken(found: Disturbance) -> str:
-    """How much of the time others had the CPU, and was taken off."""
-    if not found.taken:
-        return ""
-    ends = dict.fromkeys(format.share(end) for end in (found.taken[0], found.taken[-1]))
-    launches = f"{len(found.taken)} of {counted(found.launches, 'launch')}"
-    return f" The time for which others had the CPU is taken off: {' to '.join(ends)} in {launches}."
+    """How much of the time others had the CPU, or a quota stopped the launches, which was taken off."""
+    contended, stopped = _shares(found.taken, found.launches), _shares(found.stopped, found.launches)
+    return "".join(
+        (
+            f" The time for which others had the CPU is taken off: {contended}." if contended else "",
+            f" The time for which a CPU quota stopped launches is taken off: {stopped}." if stopped else "",
+        )
+    )
+
+
+def _shares(shares: Sequence[float], launches: int) -> str:
+    """Between which shares these are, and in how many of the launches; empty without any."""
+    ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
+    return f"{' to '.join(ends)} in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
 
 
 def rounds(results: Results) -> str:

@@ -3,13 +3,14 @@
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.results import Results
+from harness.analysis.rounds import budget_seconds, granted
 from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.model.gpu import BASE_CLOCK, described
-from harness.model.launch import Clock
+from harness.model.launch import Clock, Launch
 from harness.model.run import Run, StopReason
 from harness.model.scenario import Scenario
 from harness.model.texts import counted
@@ -77,15 +78,17 @@ def _blocks(results: Results) -> Iterator[Block]:
         )
 
 
-def describe_early_end(run: Run) -> str:
+def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
     """Return what ended groups before all planned rounds: a budget, a precision or an interruption; empty if nothing.
 
     The command that continues the run is `command_to_continue`.
     """
     plan, groups = run.plan, len(run.plan.groups)
-    wish = " that the suite asks for" if plan.budget_is_wish else ""
+    budget, wish = budget_seconds(plan, launches), " that the suite asks for" if plan.budget_is_wish else ""
+    if plan.budget_seconds and budget != plan.budget_seconds:
+        wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(granted(launches))})"
     causes = {
-        StopReason.BUDGET: f"The budget of {duration(plan.budget_seconds)}{wish}" if plan.budget_seconds else "",
+        StopReason.BUDGET: f"The budget of {duration(budget)}{wish}" if budget else "",
         StopReason.PRECISION: f"A settled verdict or ±{share(plan.precision)}" if plan.precision else "",
         StopReason.INTERRUPTED: "An interruption",
     }

@@ -11,6 +11,7 @@ import pytest
 
 from harness.machine.doctor import system
 from harness.machine.doctor.counters import CPUS, Counters, CpuUse, Memory, Period, Place, Ticks
+from harness.machine.quota import read_quota
 from harness.machine.topology import Topology
 from tests.machine.conftest import Tree, cores
 
@@ -295,7 +296,13 @@ def quota_v1(folder: str, quota: str) -> dict[str, str]:
 def test_the_quota_is_the_smallest_of_the_group_and_those_above_it(
     tree: Tree, files: dict[str, str], found: tuple[bool, float | None]
 ) -> None:
-    assert system.read_quota(tree(files)) == found
+    assert read_quota(tree(files)) == found
+
+
+def test_another_processs_quota_is_that_of_its_group(tree: Tree) -> None:
+    files = {"proc/71/cgroup": "0::/docker/abc\n", f"{CGROUP}/docker/cpu.max": "50000 100000"}
+    assert read_quota(tree(files), "71") == (True, 0.5)
+    assert read_quota(tree(files)) == (False, None)
 
 
 @pytest.mark.parametrize(

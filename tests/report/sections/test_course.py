@@ -149,6 +149,14 @@ def test_what_disturbed_rounds(rounds_, sentence):
     assert course.disturbance(Disturbance(True, 9, rounds_, 30, [0.04, 0.1, 0.215])) == f"{sentence} {told}"
 
 
+def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
+    told = course.disturbance(Disturbance(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
+    assert told.endswith(
+        "is taken off: 5 % in 1 of 30 launches. "
+        "The time for which a CPU quota stopped launches is taken off: 40 % to 50 % in 2 of 30 launches."
+    )
+
+
 def test_one_share_that_is_taken_off_is_told_once():
     told = course.disturbance(Disturbance(True, 9, disturbed(False), 1, [0.05]))
     assert told.endswith("is taken off: 5 % in 1 of 1 launch.")

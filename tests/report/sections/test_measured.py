@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.gpu import UsedGpu
-from harness.model.launch import Limits
+from harness.model.launch import CPU_QUOTA, Limits
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Code, Items, Link, Where
 from harness.report.markdown import LIMIT, files
@@ -306,3 +306,11 @@ def test_what_ended_a_run_before_its_rounds_is_said_with_the_command_that_contin
     assert describe_early_end(asked_for) == sentence
     assert command_to_continue(asked_for) == command
     assert command_to_continue(replace(asked_for, merged=["one", "other"])) == ""
+
+
+def test_under_a_cpu_quota_the_suites_budget_is_longer_and_the_report_says_so():
+    asked_for = ended(*[Stop(StopReason.BUDGET, 4)] * 2, budget_seconds=230.0, budget_is_wish=True)
+    stopped = launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
+    assert describe_early_end(asked_for, [stopped]).startswith(
+        "The budget of 7.7 min (3.8 min that the suite asks for, at a CPU quota of 50 %) ended the run"
+    )

@@ -1,0 +1,27 @@
+"""CPU quotas of control groups: how much CPU time the kernel gives in each period before it stops the processes."""
+
+from pathlib import Path
+
+from harness.machine import sysfs
+
+
+def read_quota(root: Path, process: str = "self") -> tuple[bool, float | None]:
+    """Return whether the process's control group was found, and how many CPUs its quotas allow (None: no limit).
+
+    The smallest quota counts, of the group and of those above it. `root` is `/`; `process` is a number or `self`.
+    """
+    found, quotas = False, []
+    for folder in sysfs.control_groups(root, "cpu", process):
+        found = found or folder.is_dir()
+        quotas += [quota for quota in (_quota_v2(folder), _quota_v1(folder)) if quota is not None]
+    return found, min(quotas, default=None)
+
+
+def _quota_v2(folder: Path) -> float | None:
+    quota, period = [*(sysfs.text(folder / "cpu.max") or "max").split(), "100000"][:2]
+    return int(quota) / int(period) if quota.isdecimal() and period.isdecimal() and int(period) else None
+
+
+def _quota_v1(folder: Path) -> float | None:
+    quota, period = sysfs.integer(folder / "cpu.cfs_quota_us"), sysfs.integer(folder / "cpu.cfs_period_us")
+    return quota / period if quota and period and quota > 0 else None
