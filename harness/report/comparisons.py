@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Finding
+from harness.analysis.claims import Outcome
 from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.lookup import Lookup
 from harness.analysis.tables import Row, ScenarioTable
@@ -15,6 +16,11 @@ from harness.report import format, names
 
 #: What stands in place of a verdict.
 NO_VERDICT = "no verdict"
+
+_UNSETTLED = (
+    *(NO_VERDICT, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK),
+    *(Outcome.UNCLEAR, Outcome.DIFFERENT_WORK, Outcome.CANNOT_RUN, Outcome.NOT_MEASURED),
+)
 
 # as they are counted: what somebody looks for first
 _ORDER = (
@@ -62,6 +68,23 @@ def lines(table: ScenarioTable) -> list[ComparisonLine]:
         for head, value in table.values(row)
         if head.comparison and value.compared
     ]
+
+
+def largest_first(found: Iterable[ComparisonLine]) -> list[ComparisonLine]:
+    """Return the comparisons by how far their ratios are from 1: the settled ones first, different work last."""
+    return sorted(
+        found,
+        key=lambda line: (
+            line.compared.verdict is Verdict.DIFFERENT_WORK,
+            not is_settled(line.verdict),
+            -line.compared.takes.distance,
+        ),
+    )
+
+
+def is_settled(verdict: str) -> bool:
+    """Return whether a verdict, or a claim's outcome, answers what was asked."""
+    return verdict not in _UNSETTLED
 
 
 def tally(verdicts: Iterable[Verdict | None]) -> str:

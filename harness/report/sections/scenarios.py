@@ -17,7 +17,7 @@ from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, 
 from harness.report.charts import forest
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
-from harness.report.comparisons import ComparisonLine, lines, settled, tally, too_few_rounds
+from harness.report.comparisons import ComparisonLine, largest_first, lines, settled, tally, too_few_rounds
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.sections import on_device, turns
 from harness.report.sections.course import after
@@ -48,7 +48,7 @@ def sections(results: Results) -> Iterator[Section]:
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
-        compared = lines(table)
+        compared = largest_first(lines(table))
         found: list[Block] = []
         if compared:
             first = names.measure(table) not in explained
