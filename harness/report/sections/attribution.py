@@ -46,9 +46,15 @@ def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
 
 
 def causes(results: Results) -> list[str]:
-    """Return one sentence on the changes that make a difference; none if there is none, or no single scenario."""
+    """Return one sentence on the changes that make a difference; none if there is none, or no single scenario.
+
+    If the effect of a change depends on another, the sentence is about these two.
+    """
     every = [made for made in results.attributions if made.judged and _has_verdicts(made)]
-    return [sentence(made, results.run.plan) for made in every if len(every) == 1 and len(made.leading) > 1]
+    if len(every) != 1 or len(every[0].leading) < 2:
+        return []
+    (made,) = every
+    return [_dependence(made, made.depending) if made.depending else sentence(made, results.run.plan)]
 
 
 def sentence(made: Attribution, plan: Plan) -> str:
@@ -69,7 +75,11 @@ def sentence(made: Attribution, plan: Plan) -> str:
         case count:
             changes = f"{count} changes make {beyond}, largest first: {joined(told)}"
     first = f"Averaged over the other axes, {changes}."
-    return f"{first} The effect of a change depends on another: {_depends(made, on)}." if on else first
+    return f"{first} {_dependence(made, on)}" if on else first
+
+
+def _dependence(made: Attribution, of: Effect) -> str:
+    return f"The effect of a change depends on another: {_depends(made, of)}."
 
 
 def _has_verdicts(made: Attribution) -> bool:
