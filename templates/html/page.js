@@ -26,7 +26,7 @@ function printable(tables) {
 }
 
 openable(document);
-const tables = [...document.querySelectorAll("[data-sortable]")].map((box) => standing(/** @type {HTMLElement} */ (box)));
+const tables = [...document.querySelectorAll("[data-sortable]")].map((box, at) => standing(/** @type {HTMLElement} */ (box), `table${at + 1}`));
 allCells(data);
 for (const part of document.querySelectorAll("[data-screen]")) {
   part.removeAttribute("hidden");

@@ -1,8 +1,8 @@
 /**
- * One line of a table: a value for each column to sort by (null: none), what it is filtered by, and its element, which
- * is made when it is first shown.
+ * One line of a table: a value for each column to sort by (null: none), the values that each choice finds it by, and its
+ * element, which is made when it is first shown.
  *
- * @typedef {{ keys: (string | number | null)[], filters: Record<string, string>, text: string,
+ * @typedef {{ keys: (string | number | null)[], filters: Record<string, string[]>, text: string,
  *   element: () => HTMLTableRowElement }} Row
  */
 
@@ -11,14 +11,19 @@ const SLICE = 200;
 
 const byText = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-/** A table that is sorted by its headings and filtered by the controls beside it. Lines are sorted in arrays. */
+/**
+ * A table that is sorted by its headings and filtered by the controls beside it. Lines are sorted in arrays. The filters
+ * and the order are in the page's address: `?cells.mode=eager&cells-text=fit&cells-sort=-rounds`.
+ */
 class Table {
   /**
    * @param {HTMLElement} box what holds the controls (.tools), the table, and the button for more
    * @param {Row[]} rows
+   * @param {string} name of the table in the address
    */
-  constructor(box, rows) {
+  constructor(box, rows, name) {
     this.rows = rows;
+    this.name = name;
     this.table = one(box, "table", HTMLTableElement);
     this.body = one(this.table, "tbody", HTMLTableSectionElement);
     this.status = one(box, "[role=status]", HTMLElement);
@@ -29,8 +34,67 @@ class Table {
     /** @type {number | null} the column that is sorted by */
     this.column = null;
     this.descending = false;
+    this.headings = [...one(this.table, "thead tr", HTMLTableRowElement).cells].map((head) => head.textContent ?? "");
     this.#listen(box);
+    this.asked = location.search;
+    this.#read();
+    if (this.#isFiltered()) {
+      box.closest("details")?.setAttribute("open", "");
+    }
+    addEventListener("popstate", () => {
+      if (location.search !== this.asked) {
+        this.asked = location.search;
+        this.#read();
+      }
+    });
+  }
+
+  /** Filter and sort as the address asks; what it asks that does not exist is left out. */
+  #read() {
+    const asked = new URLSearchParams(this.asked);
+    const value = (/** @type {string} */ of) => asked.get(this.name + of) ?? "";
+    this.input.value = value("-text");
+    for (const select of this.selects) {
+      const chosen = value(select.name);
+      select.value = [...select.options].some((option) => option.value === chosen) ? chosen : "";
+    }
+    const sort = value("-sort");
+    this.descending = sort.startsWith("-");
+    const column = sort ? this.headings.indexOf(sort.slice(Number(this.descending))) : -1;
+    this.column = column < 0 ? null : column;
+    this.shown = SLICE;
     this.show();
+  }
+
+  /** Whether a filter or an order is chosen. */
+  #isFiltered() {
+    return this.column !== null || [this.input, ...this.selects].some((control) => control.value);
+  }
+
+  /** Put filters and order into the address. To go back undoes one choice, or all that was typed. */
+  #write() {
+    const address = new URL(location.href);
+    const asked = address.searchParams;
+    const before = asked.get(`${this.name}-text`);
+    const isTyping = before && this.input.value && before !== this.input.value;
+    const sort = this.column === null ? "" : (this.descending ? "-" : "") + this.headings[this.column];
+    const values = [["-text", this.input.value], ["-sort", sort], ...this.selects.map(({ name, value }) => [name, value])];
+    for (const [of, value] of values) {
+      if (value) {
+        asked.set(this.name + of, value);
+      } else {
+        asked.delete(this.name + of);
+      }
+    }
+    if (address.href === location.href) {
+      return;
+    }
+    try {
+      history[isTyping ? "replaceState" : "pushState"](null, "", address);
+    } catch {
+      // some browsers let no script change a file's address
+    }
+    this.asked = location.search;
   }
 
   /** @param {HTMLElement} box */
@@ -38,6 +102,7 @@ class Table {
     const again = () => {
       this.shown = SLICE;
       this.show();
+      this.#write();
     };
     this.input.addEventListener("input", again);
     for (const select of this.selects) {
@@ -81,6 +146,7 @@ class Table {
       this.column = null;
     }
     this.show();
+    this.#write();
   }
 
   /** The lines that pass the filters, in order. */
@@ -89,7 +155,7 @@ class Table {
     const chosen = this.selects.filter((select) => select.value);
     const passing = this.rows.filter(
       (row) =>
-        chosen.every((select) => row.filters[select.name] === select.value) &&
+        chosen.every((select) => row.filters[select.name].includes(select.value)) &&
         words.every((word) => row.text.includes(word)),
     );
     const { column } = this;

@@ -8,14 +8,14 @@ function allCells(data) {
   const head = one(box, "thead tr", HTMLTableRowElement);
   const first = head.cells[0];
   const parts = data.columns.map((name) => ({ name, of: (/** @type {Cell} */ cell) => part(data, cell, name) }));
-  parts.forEach(({ name, of }, at) => {
+  parts.forEach(({ name, of }) => {
     const heading = element("th", name);
     heading.scope = "col";
     head.insertBefore(heading, first);
-    choice(box, name, `column ${at}`, new Set(data.cells.map(of)));
+    choice(box, name, `.${name}`, new Set(data.cells.map(of)));
   });
   const status = one(head, "[data-key=status]", HTMLElement).textContent ?? "";
-  choice(box, status, "status", new Set(data.cells.map((cell) => cell.status)));
+  choice(box, status, "-status", new Set(data.cells.map((cell) => cell.status)));
   const time = one(head, "[data-key=time]", HTMLElement);
   time.textContent = say(time.dataset.words, { unit: data.unit });
   // no column of marks where there are none
@@ -35,11 +35,15 @@ function allCells(data) {
           cell.status,
           cell.marks || null,
         ],
-        filters: { ...Object.fromEntries(texts.map((text, at) => [`column ${at}`, text])), status: cell.status },
+        filters: {
+          ...Object.fromEntries(texts.map((text, at) => [`.${parts[at].name}`, [text]])),
+          "-status": [cell.status],
+        },
         text: [cell.name, cell.status, cell.marks].join(" ").toLowerCase(),
         element: once(() => cellRow(cell, place, texts, count)),
       };
     }),
+    "cells",
   );
 }
 
@@ -96,7 +100,7 @@ function cellRow(cell, place, texts, count) {
  *
  * @param {HTMLElement} box
  * @param {string} title
- * @param {string} name of what is filtered by
+ * @param {string} name of what is filtered by: a dot before that of a column of the data, a hyphen before others
  * @param {Set<string>} values
  */
 function choice(box, title, name, values) {
@@ -121,15 +125,16 @@ function choice(box, title, name, values) {
  * A table that stands in the page already: its lines are sorted by data-sort, or else by their text.
  *
  * @param {HTMLElement} box
+ * @param {string} name of the table in the page's address
  */
-function standing(box) {
+function standing(box, name) {
   const rows = [...one(box, "tbody", HTMLTableSectionElement).rows].map((row) => ({
     keys: [...row.cells].map((cell) => key(cell)),
-    filters: { verdict: row.dataset.verdict ?? "" },
+    filters: { "-verdict": [row.dataset.verdict ?? "", ...("settled" in row.dataset ? ["settled"] : [])] },
     text: (row.textContent ?? "").toLowerCase(),
     element: () => row,
   }));
-  return new Table(box, rows);
+  return new Table(box, rows, name);
 }
 
 /**

@@ -122,6 +122,65 @@ def test_comparisons_are_filtered_by_verdict(opened: Opener) -> None:
     expect(box.get_by_role("status")).to_have_text(re.compile(rf"^{len(verdicts)} of \d+ comparisons$"))
 
 
+def test_settled_comparisons_alone_are_shown(opened: Opener) -> None:
+    page = opened(small())
+    box = page.locator("[data-sortable]").filter(has=page.locator("option[value=settled]")).first
+    count = box.locator("tbody tr").count()
+    box.get_by_label("Verdict").select_option("settled only")
+    settled = box.locator("tbody .verdict").all_inner_texts()
+    assert 0 < box.locator("tbody tr").count() == len(settled) < count
+    assert not {"unclear", "no verdict", "different work"} & set(settled)
+
+
+def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(opened: Opener) -> None:
+    page = opened(small())
+    box = cells(page)
+    box.get_by_label("environment").select_option("tf2.0")
+    box.get_by_label("Text").fill("eager")
+    heading = box.get_by_role("columnheader", name="time, ms")
+    heading.get_by_role("button").click()
+    heading.get_by_role("button").click()
+    told, order = box.get_by_role("status").inner_text(), column(page, "time, ms")
+    assert "cells.environment=tf2.0&cells-text=eager&cells-sort=-time" in page.url
+    page.reload()
+    expect(box.get_by_role("status")).to_have_text(told)
+    expect(box.get_by_label("environment")).to_have_value("tf2.0")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    assert column(page, "time, ms") == order
+    box.get_by_role("button", name="Reset").click()
+    assert "environment" not in page.url
+
+
+def test_back_undoes_a_choice_and_all_that_was_typed(opened: Opener) -> None:
+    page = opened(small())
+    box = cells(page)
+    status = box.get_by_role("status")
+    box.get_by_label("environment").select_option("tf2.0")
+    box.get_by_label("Text").press_sequentially("eager")
+    expect(status).not_to_have_text("4 of 10 cells")
+    page.go_back()
+    expect(status).to_have_text("4 of 10 cells")
+    expect(box.get_by_label("Text")).to_have_value("")
+    page.go_back()
+    expect(status).to_have_text("10 of 10 cells")
+    page.go_forward()
+    expect(status).to_have_text("4 of 10 cells")
+    # a place in the page is no filter
+    page.get_by_role("navigation", name="Contents").get_by_role("link").last.click()
+    expect(status).to_have_text("4 of 10 cells")
+    assert "cells.environment=tf2.0#" in page.url
+
+
+def test_what_an_address_asks_that_does_not_exist_is_left_out(opened: Opener) -> None:
+    page = opened(small())
+    page.goto(
+        f"{page.url}?cells.environment=tf9&cells.nothing=1&cells-sort=-none&table1-verdict=%3Cb%3E&table9-text=a&%"
+    )
+    expect(cells(page).get_by_role("status")).to_have_text("10 of 10 cells")
+    expect(cells(page).get_by_label("environment")).to_have_value("")
+    expect(page.locator("[data-sortable]").first.get_by_label("Verdict")).to_have_value("")
+
+
 def test_comparisons_are_sorted_by_ratio(opened: Opener) -> None:
     page = opened(small())
     box = page.locator("[data-sortable]").first

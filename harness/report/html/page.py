@@ -9,7 +9,7 @@ from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import blocks, escape
 from harness.report.blocks import Block, Link, Section, Strong, Table, Where, Words
-from harness.report.comparisons import NO_VERDICT
+from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
 from harness.report.html.assets import assets, policy
 from harness.report.markdown import LONG
@@ -86,6 +86,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
         "wrapped": _wrapped,
         "ordered": _ordered,
         "verdicts": _verdicts,
+        "is_settled": is_settled,
     }
     jinja.filters.update(filters)
     jinja.tests |= {kind.__name__.lower(): _is(kind) for kind in BLOCKS}

@@ -59,9 +59,9 @@ function span(series) {
 function index() {
   const box = one(document, "#index", HTMLElement);
   nights.columns.forEach((name, at) => {
-    choice(box, name, `column ${at}`, new Set(nights.series.map((series) => series.parts[at])));
+    choice(box, name, `.${name}`, new Set(nights.series.map((series) => series.parts[at])));
   });
-  choice(box, one(box, "[data-key=state]", HTMLElement).textContent ?? "", "state", new Set(nights.states.filter((_, at) => nights.series.some((series) => series.state === String(at)))));
+  choice(box, one(box, "[data-key=state]", HTMLElement).textContent ?? "", "-state", new Set(nights.states.filter((_, at) => nights.series.some((series) => series.state === String(at)))));
   return new Table(
     box,
     nights.series.map((series) => ({
@@ -74,12 +74,13 @@ function index() {
         Number(series.state),
       ],
       filters: {
-        ...Object.fromEntries(series.parts.map((text, at) => [`column ${at}`, text])),
-        state: nights.states[Number(series.state)],
+        ...Object.fromEntries(series.parts.map((text, at) => [`.${nights.columns[at]}`, [text]])),
+        "-state": [nights.states[Number(series.state)]],
       },
       text: [series.name, ...series.parts, nights.states[Number(series.state)]].join(" ").toLowerCase(),
       element: once(() => indexRow(series)),
     })),
+    "series",
   );
 }
 
