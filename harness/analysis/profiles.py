@@ -25,6 +25,9 @@ ROUNDS = 100
 #: No picture of the stacks is deeper than this.
 DEEPEST = 250
 
+#: A function that spends this share of its time in one function, which nothing else calls, only wraps that one.
+HANDED_ON = 0.9
+
 # functions written in C, as cProfile names them
 _BUILT_IN = re.compile(r"<built-in method (.+)>")
 _METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
@@ -217,16 +220,38 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
 
 
 def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
-    """The functions whose shares differ most between two profiles, by own or by cumulative time."""
+    """The functions whose shares differ most between two profiles, by own or by cumulative time.
+
+    By cumulative time, functions that only wrap another are left out: a chain of them is one change, not ten.
+    """
     mine, theirs = taken(one), taken(other)
+    sides = [] if own else [(_wrappers(one), mine), (_wrappers(other), theirs)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
     nothing = Taken("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
     found = []
     for label in {**mine, **theirs}:
+        if sides and all(label in wrappers or label not in known for wrappers, known in sides):
+            continue
         a, b = mine.get(label, nothing), theirs.get(label, nothing)
         seconds, other_seconds = a.seconds(own=own) / steps, b.seconds(own=own) / other_steps
         found.append(Move(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
     return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
+
+
+def _wrappers(profile: Profile) -> set[str]:
+    """The names that spend nearly all of their time in one other name, which gets nearly all of its time from them."""
+    names, found = [name(function) for function in profile.functions], taken(profile)
+    handed: dict[tuple[str, str], float] = defaultdict(float)
+    for function, callee in zip(profile.functions, names, strict=True):
+        for caller in function.callers:
+            handed[names[caller.place], callee] += caller.cumulative
+    return {
+        caller
+        for (caller, callee), seconds in handed.items()
+        if caller != callee
+        and seconds > 0.0
+        and seconds >= HANDED_ON * max(found[each].cumulative for each in (caller, callee))
+    }
 
 
 def tree(profile: Profile) -> Node:

@@ -47,6 +47,6 @@ def of_profiles(report: profiles.ProfileReport) -> dict[str, str]:
     sections = report.sections()
     return {
         "profile.md": markdown.full(sections),
-        "profile.html": page.render_plain(sections),
+        "profile.html": page.render_plain(report.run, sections),
         "profile.speedscope.json": profiles.speedscope(report),
     }

@@ -7,7 +7,20 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from harness.analysis.columns import columns as compared_columns
-from harness.analysis.profiles import Class, Filed, Move, Taken, filed, frames, matching, moves, name, top, tree
+from harness.analysis.profiles import (
+    HANDED_ON,
+    Class,
+    Filed,
+    Move,
+    Taken,
+    filed,
+    frames,
+    matching,
+    moves,
+    name,
+    top,
+    tree,
+)
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run, stood_in
@@ -25,6 +38,7 @@ from harness.report.blocks import (
     Items,
     Section,
     Strong,
+    Table,
     Text,
     Where,
     tabulate,
@@ -76,9 +90,11 @@ class ProfileReport:
         moved = [block for pair, part in self._pairs().items() for block in self._moved(*pair, part)]
         found = [
             Section(self.title, "summary", list(self._head())),
+            Section("Flame graphs", "flames", [block for cell in self.cells for block in self._flames(cell)]),
             Section("What changed most", "moved", moved),
             Section("Cell by cell", "cells", [block for cell in self.cells for block in self._cell(cell)]),
             Section("No profile", "absences", list(self._absent())),
+            Section("Method", "method", list(self._method())),
             Section("Again", "again", list(self._again())),
         ]
         return [section for section in found if section.blocks]
@@ -87,6 +103,27 @@ class ProfileReport:
         taken = stood_in(self.run.plan.stand_ins)
         if taken:
             yield Text(taken, where=FILES | Where.TERMINAL)
+        yield self._calls() if self.cells else Text("No cell has a profile.", where=FILES)
+
+    def _calls(self) -> Table:
+        where = FILES | Where.TERMINAL
+        return tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
+
+    def _flames(self, cell: Cell) -> Iterator[Block]:
+        """The cell's later calls; its first call if there are none."""
+        profile = self._main(cell)
+        drawn = list(self._drawing(cell, profile))
+        title = f"{self.name(cell)}: {_called(profile)}"
+        if drawn and len(self.cells) > SHOWN:
+            yield Folded(title, drawn, where=Where.PAGE)
+        elif drawn:
+            yield Heading(title, where=Where.PAGE)
+            yield from drawn
+
+    def _main(self, cell: Cell) -> Profile:
+        return self.found[cell].get(Part.STEADY) or self.found[cell][Part.FIRST_CALL]
+
+    def _method(self) -> Iterator[Block]:
         calls = self.run.plan.profile_calls or 0
         yield Text(
             "Each cell was launched once under cProfile, in launches that have no times: its first call is one "
@@ -94,10 +131,7 @@ class ProfileReport:
             where=FILES,
         )
         if self.cells:
-            where = FILES | Where.TERMINAL
-            made = tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
-            yield made
-            yield Text(made.legend, True, where=FILES)
+            yield Text(self._calls().legend, True, where=FILES)
             yield Text(_NESTED, True, where=FILES)
         cpu = self.run.host.get("cpu")
         on = f", on {cpu}" if cpu else ""
@@ -150,7 +184,8 @@ class ProfileReport:
         yield Text(
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
             f"{against}, the largest changes first. Functions go by module and name, without packages, which releases "
-            "rename: a function that one side lacks has 0 there.",
+            "rename: a function that one side lacks has 0 there. By cumulative time, a function is left out if it "
+            f"spends {100 * HANDED_ON:g} % of its time or more in a single function that nothing else calls.",
             True,
             where=FILES,
         )
@@ -174,11 +209,8 @@ class ProfileReport:
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Strong(_head_of(profile))], where=FILES)
-        laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
-        if laid:
-            title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            svg = flames.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
-            yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
+        if profile is not self._main(cell):
+            yield from self._drawing(cell, profile)
         for kind in ("own", "cumulative"):
             caption, rows = f"Functions by {kind} time", top(profile, FUNCTIONS, own=kind == "own")
             table = tabulate(caption, _taken_columns(profile), rows, where=FILES)
@@ -188,6 +220,14 @@ class ProfileReport:
         raw = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
         if raw:
             yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{raw}"]), where=FILES)
+
+    def _drawing(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
+        """The flame graph; nothing if there are no samples."""
+        laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
+        if laid:
+            title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
+            svg = flames.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
+            yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
 
     def _absent(self) -> Iterator[Block]:
         silent = "it left no profile"
@@ -226,11 +266,16 @@ _SPLIT = (
 
 
 def _head_of(profile: Profile) -> str:
+    return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_called(profile)}"
+
+
+def _called(profile: Profile) -> str:
+    """`first call, 399 ms`, or `50 later calls, 7.75 ms a call`."""
     each = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
-        return f"Build: the first call, {each} ms"
+        return f"first call, {each} ms"
     steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
-    return f"Train: {counted(profile.calls, 'later call')}{steps}, {each} ms a call"
+    return f"{counted(profile.calls, 'later call')}{steps}, {each} ms a call"
 
 
 def _caption(profile: Profile, *, marked: bool) -> str:

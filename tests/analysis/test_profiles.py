@@ -131,6 +131,21 @@ def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() -> None:
     assert (found["nn.fetch"].seconds, found["nn.fetch"].other_seconds) == (0.1, 0.1)
 
 
+def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
+    """`fit` only calls `step`; `run` is called by others too, so what calls it is no mere wrapper."""
+    functions = (
+        function("fit", own=0.1, cumulative=10.0),
+        function("step", own=0.1, cumulative=9.9, callers={0: 9.9}),
+        function("grad", own=0.0, cumulative=5.0, callers={1: 5.0}),
+        function("run", own=9.8, callers={1: 4.8, 2: 5.0}),
+    )
+    one, other = profile(*functions), profile(function("other"))
+    assert [move.name for move in moves(one, other, 9, own=False)] == ["nn.other", "nn.step", "nn.run", "nn.grad"]
+    assert len(moves(one, other, 9, own=True)) == 5
+    # what wraps in one profile alone is compared
+    assert "nn.fit" in [move.name for move in moves(one, profile(function("fit")), 9, own=False)]
+
+
 def test_a_profile_against_itself_has_not_moved() -> None:
     made = profile(function("a"), function("b", own=3.0))
     assert all(move.by == 0.0 for move in moves(made, made, 5, own=False))

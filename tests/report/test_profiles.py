@@ -109,6 +109,12 @@ def test_a_launch_that_went_well_and_left_no_profile_is_told_too():
     assert list(items.items) == ["tf1.14 graph: ok: it left no profile"]
 
 
+def test_the_flame_graphs_come_before_what_explains_them() -> None:
+    shown = [section.title for section in ProfileReport(RUN, BOTH).sections() if section.shown(Where.PAGE)]
+    assert shown[1] == "Flame graphs"
+    assert shown.index("Method") > shown.index("Cell by cell")
+
+
 def test_a_picture_says_what_it_shows_and_each_box_what_it_is():
     drawn = blocks(Drawing, *BOTH)
     assert len(drawn) == 2, "the first call of these has no samples"

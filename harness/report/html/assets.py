@@ -32,6 +32,9 @@ LAST = (
 
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
 
+#: Of a page without scripts.
+PLAIN_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
+
 # what would end a script element, or begin a comment in it, stands in strings and regular expressions only
 _ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.results import Results
+from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import blocks, escape
 from harness.report.blocks import Block, Link, Section, Strong, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
-from harness.report.html.assets import assets, policy
+from harness.report.html.assets import PLAIN_STYLES, assets, policy, style
 from harness.report.markdown import LONG
 from harness.report.templates import environment
 
@@ -54,10 +55,11 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
     )
 
 
-def render_plain(sections: Sequence[Section]) -> str:
+def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """A page of sections alone: without launches, and without any script."""
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
-    return _environment(()).get_template("profile.html.j2").render(sections=shown)
+    page = _environment(()).get_template("profile.html.j2")
+    return page.render(run=run, sections=shown, style=style(PLAIN_STYLES))
 
 
 def _environment(cells: Iterable[Cell]) -> "Environment":

@@ -4,12 +4,12 @@ import base64
 import hashlib
 import re
 
-from harness.report.html.assets import FIRST, LAST, STYLES, Script, assets, vega
+from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, Script, assets, vega
 from harness.report.templates import FOLDER
 
 
 def test_every_file_of_the_page_is_in_it() -> None:
-    named = {*FIRST, *LAST, *STYLES}
+    named = {*FIRST, *LAST, *STYLES, *PLAIN_STYLES}
     assert named == {path.name for path in (FOLDER / "html").iterdir() if path.suffix in {".css", ".js"}}
 
 
