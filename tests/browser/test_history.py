@@ -104,6 +104,23 @@ def test_the_index_is_sorted_and_searched(opened: Opener) -> None:
     expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
 
 
+def test_filters_stay_in_the_address_when_a_series_is_opened_and_the_page_is_loaded_again(opened: Opener) -> None:
+    page = opened(seasonal())
+    status = page.locator("#index").get_by_role("status")
+    page.get_by_label("scenario").select_option("conv")
+    expect(status).to_have_text("12 of 17 series")
+    name = lines(page).first.get_by_role("link")
+    told = name.inner_text()
+    name.click()
+    assert "?series.scenario=conv#" in page.url
+    page.reload()
+    expect(status).to_have_text("12 of 17 series")
+    expect(page.locator("#series-name")).to_have_text(told)
+    page.go_back()
+    page.go_back()
+    expect(status).to_have_text("17 of 17 series")
+
+
 def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
     page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
     expect(shown(page)).to_have_count(120)
