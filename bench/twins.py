@@ -88,7 +88,7 @@ def measure(scenario: Path, environment: str, results: Path, options: Sequence[s
 def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
     """Verdicts as they are and with every round's first attempt alone, and what they stand on."""
     found = lookup(run, launches)
-    ratios = [compared.estimate.value for compared in _compared(run, launches)]
+    ratios = [compared.ratio.value for compared in _compared(run, launches)]
     first = [launch for launch in launches if launch.attempt == 0]
     rounds = {(launch.group, launch.round, launch.attempt) for launch in launches if launch.round}
     ends = found.control.estimate.interval if found.control else None

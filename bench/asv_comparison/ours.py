@@ -32,7 +32,7 @@ def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int,
     stored = RunFolder.open(folder)
     run, launches = stored.read_run(), stored.read_launches()
     compared, times = _picked(run, launches)
-    ratio = compared.estimate.inverse
+    ratio = compared.ratio
     assert ratio.interval is not None, "one round has no interval: --rounds 2 or more"
     note = f"{ratio.rounds} rounds, with the control; {100 * compared.level:.3g} %"
     verdict = compared.verdict or f"none: {compared.withheld}"

@@ -240,7 +240,7 @@ def _possible_errors(logs: Floats, losses: Floats) -> Floats:
 def _judged(made: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
     different, edge, covered, slower = [], [], [], []
     for found, error in zip(made, errors, strict=True):
-        equal, at_edge, *rest = (judged(found, -effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
+        equal, at_edge, *rest = (judged(found, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
         different.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in equal))
         edge.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in at_edge))
         covered.append(np.mean(np.abs(found.logs.mean) <= half_widths(found.logs, ALPHA) + error))

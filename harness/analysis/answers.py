@@ -102,11 +102,12 @@ def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioC
     findings = []
     for row in (each for each in table.rows if each.machine == machine):
         compared = row.values[index].compared
-        # a column holds time(other) / time(side)
         if compared and is_about_cell:
-            findings.append(Finding(row, compared.takes, compared.verdict, compared))
+            findings.append(Finding(row, compared.ratio, compared.verdict, compared))
         elif compared:
-            findings.append(Finding(row, compared.estimate, compared.verdict and compared.verdict.turned, compared))
+            findings.append(
+                Finding(row, compared.ratio.inverse, compared.verdict and compared.verdict.turned, compared)
+            )
     sides = (head.side, head.other) if is_about_cell else (head.other, head.side)
     subject, base = (side.values for side in sides)
     differing = [axis for axis in subject if subject[axis] != base[axis]]

@@ -275,7 +275,7 @@ class _Family:
         both = self._ratios[worse, better]
         if both is None:
             return Place(worse, better, Outcome.UNCLEAR, why="no round has both")
-        takes = both.takes
+        takes = both.ratio
         # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
         outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)

@@ -59,20 +59,19 @@ class Settling:
 class Compared:
     """One cell against another.
 
-    `estimate` is time(other) / time(cell), above 1 when `cell` is faster, with its interval, `level` wide: 1 - 0.05 / m
-    of m that are judged together, and more where a run is judged more than once (analysis/looks.py). `verdict` (by
-    Holm) says what `cell` is; where it is None, `withheld` says why. `alone` is how many times as large the ratio is
-    where each was measured alone, of launches that took turns, with its interval at the same level. `settling` is of an
-    unclear one. `work` tells whether
-    both did the same, `pythons` are the two interpreters' versions where they differ. `steps`: one of the two changes
-    while it is measured, so both are compared between these numbers of steps made before. `contention` is by how much
-    the ratio may be wrong, on the log scale, if CPU contention was subtracted: the interval is that much longer on both
-    sides.
+    `ratio` is time(cell) / time(other): how many times as long `cell` takes, above 1 if it is slower. Its interval is
+    `level` wide: 1 - 0.05 / m of m that are judged together, and more if a run is judged more than once
+    (analysis/looks.py). `verdict` (by Holm) says what `cell` is; if it is None, `withheld` says why. `alone` is how
+    many times as large the ratio is where each was measured alone, of launches that took turns, with its interval at
+    the same level. `settling` is of an unclear one. `work` tells whether both did the same, `pythons` are the two
+    interpreters' versions if they differ. `steps`: one of the two changes while it is measured, so both are compared
+    between these numbers of steps made before. `contention` is by how much the ratio may be wrong, on the log scale, if
+    CPU contention was subtracted: the interval is that much longer on both sides.
     """
 
     cell: Cell
     other: Cell
-    estimate: Estimate
+    ratio: Estimate
     level: float
     verdict: Verdict | None
     withheld: Withheld | None
@@ -82,11 +81,6 @@ class Compared:
     alone: Estimate | None = None
     steps: Interval | None = None
     contention: float = 0.0
-
-    @property
-    def takes(self) -> Estimate:
-        """How many times as long `cell` takes as `other`."""
-        return self.estimate.inverse
 
     @property
     def bias(self) -> Estimate | None:
@@ -166,8 +160,8 @@ def _withheld(said: Judgement) -> Judgement:
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:
     """What each pair of (cell, other) shows of memory growth, judged together; None where no round has both.
 
-    `estimate` is how much more each call of `other` keeps than one of `cell`, in bytes: a Difference. Its interval is
-    a t interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
+    `ratio` is how much more each call of `cell` keeps than one of `other`, in bytes: a Difference. Its interval is a t
+    interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
     margin is PIECE over the calls that were looked at; a control of growth beyond it takes the verdict away.
     """
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
@@ -260,7 +254,7 @@ def _growth_verdict(
 def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
     """The two with the difference of each round in place of a log ratio."""
     one, two = (growths(found.numbers.get(each, ())) for each in (cell, other))
-    differences = [two[number] - one[number] for number in sorted(one.keys() & two.keys())]
+    differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
     if not differences:
         return None
     same = work.compare(found.numbers[other], found.numbers[cell])
@@ -335,7 +329,7 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALP
     return [
         None
         if pair is None or pair.apart
-        else Estimate.from_log(-fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
+        else Estimate.from_log(fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
         for pair in known
     ]
 
@@ -376,16 +370,16 @@ def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floa
 
 
 def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
-    if not log_ratios(found.series.get(other, {}), found.series.get(cell, {})):
+    if not log_ratios(found.series.get(cell, {}), found.series.get(other, {})):
         return None
-    changes, longer, shorter = cell in found.trends or other in found.trends, found.series[other], found.series[cell]
+    changes, own, others = cell in found.trends or other in found.trends, found.series[cell], found.series[other]
     both = [*found.numbers[other], *found.numbers[cell]]
     steps = in_common(both) if changes else None
     if steps:
         between = series(restricted(both, steps))
-        longer, shorter = between[other], between[cell]
+        own, others = between[cell], between[other]
     same = work.compare(found.numbers[other], found.numbers[cell])
-    return _Pair(cell, other, log_ratios(longer, shorter), found.weight(cell, other), same, changes, steps)
+    return _Pair(cell, other, log_ratios(own, others), found.weight(cell, other), same, changes, steps)
 
 
 def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
@@ -407,7 +401,7 @@ def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: Settling | 
     return Compared(
         cell=pair.cell,
         other=pair.other,
-        estimate=said.ratio,
+        ratio=said.ratio,
         level=said.level,
         verdict=said.verdict,
         withheld=said.withheld,

@@ -108,9 +108,8 @@ def effects(
     bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
     scatter = residual(*_launches(logs))
     judged = _judged(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
-    # verdicts are of time(other) / time(cell), and a factor is time(level) / time(base)
     return [
-        Effect(change, said.ratio, said.level, said.verdict and said.verdict.turned, said.withheld, part)
+        Effect(change, said.ratio, said.level, said.verdict, said.withheld, part)
         for change, part, said in zip(changes, parts, judged, strict=True)
     ]
 

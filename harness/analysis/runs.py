@@ -52,7 +52,7 @@ FEWEST_CELLS = 5
 class CellChange:
     """One cell in both runs: `first` and `second` are its seconds per step.
 
-    `change` is time(first) / time(second), above 1 where the second run is faster, and what is said of the second.
+    `change` is time(second) / time(first), above 1 if the second run is slower, and what is said of the second.
     `without_shift` is the change minus the other cells' shift; None without a shift, and where the cell is not judged.
     `same_software`: environment, image and scenario are the same in both runs. `steps`: the step changes while it is
     measured, so the runs are compared between these numbers of steps made before.
@@ -239,8 +239,8 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
 
 
 def _differences(cells: Sequence[_Both]) -> Logs:
-    """log(time(first) / time(second)) of each."""
-    return minus(means([each.first for each in cells]), means([each.second for each in cells]))
+    """log(time(second) / time(first)) of each."""
+    return minus(means([each.second for each in cells]), means([each.first for each in cells]))
 
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
@@ -272,7 +272,7 @@ def _judgements(
 def _unjudged(each: _Both) -> Judgement:
     """Its 95 % interval, where both runs have two rounds, and why there is no verdict on its times."""
     half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
-    difference = fmean(each.first) - fmean(each.second)
+    difference = fmean(each.second) - fmean(each.first)
     why = Withheld.TREND if each.apart else Withheld.FEW_ROUNDS
     return unjudged(difference, half, each.rounds, 1.0 - ALPHA, different_work=each.work.differs, why=why)
 

@@ -178,7 +178,7 @@ def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
         if head.other is None:
             return _time(cell, found) if quantity == STEP else _value(cell, found, quantity)
         both = compared[cell, layout.cell(key, head.other)]
-        return Value(both.estimate if both else None, compared=both)
+        return Value(both.ratio if both else None, compared=both)
 
     def is_shown(axis: str) -> bool:
         """An axis with a default is shown only where some cell of the run has another value."""

@@ -125,10 +125,10 @@ def turns(launches: Sequence[Launch], alone: Sequence[Alone], margin: float) -> 
 
 
 def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | None]:
-    """Of each pair of (cell, other) its ratio time(other) / time(cell) alone, over that in turns; None where not known.
+    """Of each pair of (cell, other) its ratio time(cell) / time(other) alone, over that in turns; None where not known.
 
-    Of each launch d = log(seconds per step alone / in turns); of each round the mean d of the other's launches less
-    that of the cell's; the mean over rounds (two at least) with its t interval at 1 - 0.05/m for the m pairs that can
+    Of each launch d = log(seconds per step alone / in turns); of each round the mean d of the cell's launches less
+    that of the other's; the mean over rounds (two at least) with its t interval at 1 - 0.05/m for the m pairs that can
     tell. The variance is moderated by the residual of the group's d, as the comparison's own is.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
@@ -139,7 +139,7 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | 
     told: list[Estimate | None] = [None] * len(pairs)
     if not family:
         return told
-    logs = means([[fmean(shifts[b][r]) - fmean(shifts[a][r]) for r in both] for a, b, both in family])
+    logs = means([[fmean(shifts[a][r]) - fmean(shifts[b][r]) for r in both] for a, b, both in family])
     weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
     groups = {group: _residual(group, found) for group in {found.groups.get(a, "") for a, *_ in family}}
     residuals = [groups[found.groups.get(a, "")] for a, *_ in family]

@@ -79,7 +79,7 @@ class Withheld(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A ratio time(other) / time(cell), above 1 when the cell is faster, and what is said of the cell.
+    """A ratio time(cell) / time(other), above 1 if the cell is slower, and what is said of the cell.
 
     The interval is `level` wide; where `verdict` is None, `withheld` says why.
     """
@@ -182,9 +182,9 @@ def unjudged(
 
 def _verdict(low: float, high: float, margin: float) -> Verdict:
     if low > margin:
-        return Verdict.FASTER
-    if high < -margin:
         return Verdict.SLOWER
+    if high < -margin:
+        return Verdict.FASTER
     return Verdict.SAME if -margin < low and high < margin else Verdict.UNCLEAR
 
 

@@ -21,7 +21,7 @@ from harness.report.sections.scenarios import at_equal_steps, levels
 from harness.report.sentences import capital, listed, remarks
 
 #: The version of `--json`.
-SCHEMA = 2
+SCHEMA = 3
 
 #: So many packages of an environment are named; the others are counted.
 PACKAGES = 8
@@ -148,13 +148,13 @@ def columns(
 
 def takes(judged: Judgement) -> str:
     """How many times as long the second run takes as the first."""
-    return format.ratio(judged.ratio.inverse)
+    return format.ratio(judged.ratio)
 
 
 def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
     if judged is None or each.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
-    return Entry(takes(judged), order=judged.ratio.inverse.value)
+    return Entry(takes(judged), order=judged.ratio.value)
 
 
 def remark(changes: Changes, each: CellChange) -> str:
@@ -218,7 +218,7 @@ def fact(each: Difference) -> str:
 
 
 def document(pair: Pair) -> dict[str, Any]:
-    """The pair as JSON values: times in seconds per step, ratios as time(first) / time(second). See docs/compare.md."""
+    """The pair as JSON values: times in seconds per step, ratios as time(second) / time(first). See docs/compare.md."""
     return {
         "schema": SCHEMA,
         "first": _head(pair.first),

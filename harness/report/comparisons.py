@@ -112,7 +112,7 @@ def why_withheld(findings: Sequence[Finding]) -> str:
             f"no verdict, as the correction for CPU contention may be off by {widest}: use a quieter machine, or "
             "--clock cpu"
         )
-    rounds = max(each.compared.estimate.rounds for each in findings)
+    rounds = max(each.compared.ratio.rounds for each in findings)
     return too_few(rounds) if rounds < FEWEST_ROUNDS else "no verdict"
 
 

@@ -103,7 +103,7 @@ class Measured:
         (ratio,) = ratios([(cell, other)], found, LOOK_ALPHA)
         if compared is None:
             return None
-        value = f"{(ratio or compared.takes).value:.3g}"
+        value = f"{(ratio or compared.ratio).value:.3g}"
         what = f"takes ×{value} the time of" if self.of == STEP else f"has ×{value} the {self.of} of"
         return _of_compared(compared, ratio, f"{text} {what} {fixed}", run.plan.margin)
 
@@ -130,7 +130,7 @@ def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: 
 
     Work that differs, or a control that does, takes the verdict of a table away, and leaves the interval to judge.
     """
-    takes = ratio or compared.takes
+    takes = ratio or compared.ratio
     shift = compared.bias.distance if compared.bias else 0.0
     low, high = (takes.interval.low, takes.interval.high) if takes.interval else (0.0, math.inf)
     lost = "the control differs from itself" if compared.withheld is Withheld.CONTROL else ""

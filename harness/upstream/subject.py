@@ -140,7 +140,7 @@ def subject(results: Results) -> Subject:
         compared = max(answer.findings, key=lambda each: each.distance).compared
         found = _subject(results, answer.comparison.of, compared.cell, compared.other)
         if found is not None:
-            found = replace(found, ratio=compared.takes, level=compared.level)
+            found = replace(found, ratio=compared.ratio, level=compared.level)
             return found.turned if found.is_turned else found
     for cell in results.found.series:
         found = _subject(results, STEP, cell, None)

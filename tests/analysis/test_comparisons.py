@@ -40,17 +40,17 @@ def verdicts(found):
 
 
 def half(compared):
-    ends = compared.estimate.interval
+    ends = compared.ratio.interval
     return (math.log(ends.high) - math.log(ends.low)) / 2.0
 
 
-def test_the_ratio_is_the_others_time_over_the_cells_and_the_verdict_is_the_cells():
+def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cells():
     faster, slower, same = family(FAR, BACK, EQUAL).compared()
-    assert faster.estimate.value == pytest.approx(math.exp(0.5))
-    assert slower.estimate.value == pytest.approx(math.exp(-0.5))
+    assert faster.ratio.value == pytest.approx(math.exp(-0.5))
+    assert slower.ratio.value == pytest.approx(math.exp(0.5))
     assert verdicts([faster, slower, same]) == [FASTER, SLOWER, SAME]
     assert (faster.cell, faster.other) == pair("0")
-    assert faster.estimate.rounds == 5
+    assert faster.ratio.rounds == 5
 
 
 def test_one_comparison_has_the_t_interval_of_its_rounds():
@@ -73,7 +73,7 @@ def test_all_of_a_family_are_shown_at_one_level():
 def test_a_verdict_by_holm_may_be_clearer_than_its_interval():
     clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
     assert verdicts([clearest, clear]) == [FASTER, FASTER]
-    assert clear.estimate.interval.low < 1.03 < clearest.estimate.interval.low
+    assert clear.ratio.interval.high > 1.0 / 1.03 > clearest.ratio.interval.high
 
 
 def test_pairs_that_share_no_round_are_not_compared():
@@ -117,8 +117,8 @@ def test_a_margin_beyond_a_large_difference_holds_for_two_rounds_too():
 
 def test_few_rounds_have_an_interval_and_one_has_none():
     one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
-    assert one.estimate.interval is None
-    assert two.estimate.value == pytest.approx(math.exp(0.10))
+    assert one.ratio.interval is None
+    assert two.ratio.value == pytest.approx(math.exp(-0.10))
     # two are judged together
     assert half(two) == pytest.approx(student(1, 0.975) * math.sqrt(0.0002 / 2.0))
     assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
@@ -136,7 +136,7 @@ def test_different_work_is_told_and_not_judged_by_its_times():
     assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
     assert far.work.work is Work.DIFFERENT
     alone = family(EQUAL).compared()[0]
-    assert (same.verdict, same.level, same.estimate) == (SAME, alone.level, alone.estimate)
+    assert (same.verdict, same.level, same.ratio) == (SAME, alone.level, alone.ratio)
 
 
 def test_different_work_needs_no_more_than_one_round_to_be_told():
@@ -239,8 +239,8 @@ def test_a_ratio_that_no_float_can_hold_is_still_a_ratio(log):
     launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
     (found,) = replace(one, launches=launches).compared()
     assert found.verdict is (FASTER if log > 0 else SLOWER)
-    assert found.estimate.value in found.estimate.interval
-    assert found.estimate.inverse.value > 0.0
+    assert found.ratio.value in found.ratio.interval
+    assert found.ratio.inverse.value > 0.0
 
 
 def test_times_that_are_all_equal_are_the_same():
@@ -255,7 +255,7 @@ def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
     for compared, width in zip(compare(one.pairs, found, 0.03), half_widths_of(one.pairs, found), strict=True):
         assert (compared is None) == (width is None)
         if compared:
-            assert width == (pytest.approx(half(compared)) if compared.estimate.interval else math.inf)
+            assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
 
 
 def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
@@ -295,8 +295,8 @@ def grown(new, old=0.0, **changes):
 def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, verdict):
     found = grown(new, old)
     assert found.verdict is verdict
-    assert found.takes.value == pytest.approx(new - old, abs=30.0)
-    assert new - old in found.takes.interval
+    assert found.ratio.value == pytest.approx(new - old, abs=30.0)
+    assert new - old in found.ratio.interval
 
 
 def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
@@ -308,15 +308,15 @@ def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
 
 def test_what_grows_alike_in_every_launch_has_a_difference_without_width():
     found = grown(1200.0, leak=0.0)
-    assert (found.verdict, found.takes.interval.low) == (SLOWER, pytest.approx(1200.0))
-    assert found.takes.interval.high == pytest.approx(1200.0)
+    assert (found.verdict, found.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
+    assert found.ratio.interval.high == pytest.approx(1200.0)
 
 
 def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
     found = grown(1200.0, count=2)
     assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
-    assert found.takes.interval
-    assert grown(1200.0, count=1).takes.interval is None
+    assert found.ratio.interval
+    assert grown(1200.0, count=1).ratio.interval is None
 
 
 def test_growth_of_different_work_is_not_judged():
@@ -364,15 +364,15 @@ def on_a_shared_core(ratio, *shares, truth=None):
 def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core(ratio):
     found = on_a_shared_core(ratio, 0.5, 0.5)
     assert found.verdict is FASTER
-    assert found.estimate.value == pytest.approx(ratio, rel=0.01)
+    assert found.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
     # both lost 30 %, and of one 36 % were subtracted
     found = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
-    assert found.takes.value == pytest.approx(0.64 / 0.70, rel=0.01)
+    assert found.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
     assert (found.verdict, found.withheld, found.settling) == (None, Withheld.CONTENTION, None)
-    assert 1.0 in found.estimate.interval
+    assert 1.0 in found.ratio.interval
     # it was judged, so the others' level is divided with it
     assert found.judged
 

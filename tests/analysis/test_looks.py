@@ -68,8 +68,8 @@ def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
     assert [each.level for each in compared(run, one)] == pytest.approx([1.0 - 0.025 * 5.0 / 8.0, 1.0 - 0.025 / 2.0])
     plain = {each.cell: each for each in compared(one.run, one)}
     for each in compared(run, one):
-        assert each.estimate.value == plain[each.cell].estimate.value
-        assert each.estimate.interval.low < plain[each.cell].estimate.interval.low
+        assert each.ratio.value == plain[each.cell].ratio.value
+        assert each.ratio.interval.low < plain[each.cell].ratio.interval.low
 
 
 def test_a_verdict_that_is_just_clear_may_be_unclear_once_the_run_was_continued():
@@ -101,7 +101,7 @@ def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear()
     one = family(around(0.5, 0.03, LOOKS[0]))
     (found,) = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)
     assert found.level == pytest.approx(1.0 - 0.05 * settling(LOOKS[0]))
-    assert (found.verdict, found.estimate.interval.low > 1.03) == (Verdict.FASTER, True)
+    assert (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
 
 
 @pytest.mark.parametrize(("reason", "rounds"), [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])])

@@ -253,7 +253,7 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
         one, other = days(8, 5, draw)
         other = other + 0.06
         other[3] += math.log(1.20)
-        verdicts = judge(minus_others(minus(means(one.tolist()), means(other.tolist())), np.arange(8)), MARGIN).verdicts
+        verdicts = judge(minus_others(minus(means(other.tolist()), means(one.tolist())), np.arange(8)), MARGIN).verdicts
         found += verdicts[3] is Verdict.SLOWER
         others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
     assert found / TABLES > 0.9

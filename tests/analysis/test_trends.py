@@ -200,7 +200,7 @@ def test_a_verdict_is_of_the_steps_that_both_have():
     # from 25 to 40 ms is what the machine may do to both; ×2.5 is not
     assert set(results.found.trends) == {FLAT}
     assert told.steps == Interval(150.0, 250.0)
-    assert told.takes.value == pytest.approx(1.0, abs=0.005)
+    assert told.ratio.value == pytest.approx(1.0, abs=0.005)
     assert told.verdict is Verdict.SAME
     assert results.tables[0].cells()[FLAT].estimate.value < 0.9 * results.tables[0].cells()[GROWING].estimate.value
 

@@ -63,7 +63,7 @@ NEAR = 1e-6
 @pytest.mark.parametrize(
     ("mean", "verdict"),
     [
-        (MARGIN + HALF + NEAR, FASTER),
+        (MARGIN + HALF + NEAR, SLOWER),
         (MARGIN + HALF - NEAR, UNCLEAR),
         (MARGIN - HALF + NEAR, UNCLEAR),
         (MARGIN - HALF - NEAR, SAME),
@@ -71,7 +71,7 @@ NEAR = 1e-6
         (-MARGIN + HALF + NEAR, SAME),
         (-MARGIN + HALF - NEAR, UNCLEAR),
         (-MARGIN - HALF + NEAR, UNCLEAR),
-        (-MARGIN - HALF - NEAR, SLOWER),
+        (-MARGIN - HALF - NEAR, FASTER),
     ],
 )
 def test_the_verdict_changes_where_the_interval_leaves_the_margin(mean, verdict):
@@ -87,9 +87,9 @@ def test_an_interval_wider_than_the_margin_on_both_sides_is_unclear():
 @pytest.mark.parametrize(
     ("chances", "levels", "verdicts"),
     [
-        ([0.02, 0.001, 0.04], [0.05 / 2, 0.05 / 3, 0.05], [FASTER] * 3),
+        ([0.02, 0.001, 0.04], [0.05 / 2, 0.05 / 3, 0.05], [SLOWER] * 3),
         # 0.03 is above 0.05 / 2, so 0.04 is not looked at with 0.05
-        ([0.04, 0.001, 0.03], [0.05 / 2, 0.05 / 3, 0.05 / 2], [UNCLEAR, FASTER, UNCLEAR]),
+        ([0.04, 0.001, 0.03], [0.05 / 2, 0.05 / 3, 0.05 / 2], [UNCLEAR, SLOWER, UNCLEAR]),
         ([0.02, 0.02, 0.02], [0.05 / 3] * 3, [UNCLEAR] * 3),
     ],
 )
@@ -131,8 +131,8 @@ def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_
     assert judged.half == pytest.approx(half_widths(family, ALPHA / family.mean.size))
     assert (judged.half >= half * (1.0 - 1e-12)).all()
     for low, high, verdict in zip(family.mean - half, family.mean + half, judged.verdicts, strict=True):
-        assert (verdict is FASTER) == (low > MARGIN)
-        assert (verdict is SLOWER) == (high < -MARGIN)
+        assert (verdict is SLOWER) == (low > MARGIN)
+        assert (verdict is FASTER) == (high < -MARGIN)
         assert (verdict is SAME) == (low > -MARGIN and high < MARGIN)
 
 
@@ -179,7 +179,7 @@ def test_a_comparison_that_joins_a_table_widens_the_others_interval():
 def test_each_comparison_may_have_a_margin_of_its_own():
     family = logs([math.log(1.2), math.log(1.2), math.log(1.6)])
     judged = judge(family, np.array([MARGIN, LARGE, LARGE]))
-    assert judged.verdicts == [FASTER, SAME, FASTER]
+    assert judged.verdicts == [SLOWER, SAME, SLOWER]
 
 
 @given(families(), st.floats(0.0, 0.2))
@@ -192,7 +192,7 @@ def test_a_bias_widens_what_is_shown_and_can_only_take_a_verdict_away(family, bi
 
 def test_a_bias_counts_for_its_own_comparison():
     family = logs([math.log(1.2), math.log(1.2)])
-    assert judge(family, MARGIN, np.array([0.0, 0.2])).verdicts == [FASTER, UNCLEAR]
+    assert judge(family, MARGIN, np.array([0.0, 0.2])).verdicts == [SLOWER, UNCLEAR]
 
 
 def test_no_number_of_rounds_takes_a_bias_away():
@@ -212,13 +212,13 @@ def test_one_margin_for_all_is_the_same_one_of_each(family, margin):
 @pytest.mark.parametrize("beside", [0.999, 1.001])
 def test_a_table_at_the_margin_holds_a_wrong_verdict_at_most_once_in_twenty(rounds, margin, beside):
     draw, tables = np.random.default_rng(11), 1000
-    wrong = {FASTER, SLOWER} if beside < 1.0 else {SAME, SLOWER}
-    # a reference, and four cells that are faster than that by about the margin
-    launches = draw.normal(0.0, 0.02, (tables, rounds, 5)) - np.array([0.0, *[margin * beside] * 4])
+    wrong = {FASTER, SLOWER} if beside < 1.0 else {SAME, FASTER}
+    # a reference, and four cells that are slower than that by about the margin
+    launches = draw.normal(0.0, 0.02, (tables, rounds, 5)) + np.array([0.0, *[margin * beside] * 4])
     places, numbers = np.tile(range(5), rounds), np.repeat(range(rounds), 5)
     found = []
     for table in launches:
-        seen = table[:, :1] - table[:, 1:]
+        seen = table[:, 1:] - table[:, :1]
         measured = Logs.measured(seen.mean(axis=0), seen.var(axis=0, ddof=1), np.full(4, float(rounds)))
         found.append(judge(moderated(measured, residual(places, numbers, table.ravel())), margin).verdicts)
     assert sum(bool(wrong.intersection(verdicts)) for verdicts in found) / tables <= ALPHA

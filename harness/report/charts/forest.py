@@ -99,7 +99,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     same = [line for line in reversed(once.values()) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
     if not same:
         return
-    rows = _farthest([Ratio(line.name, line.compared.takes, line.verdict) for line in same])
+    rows = _farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
     chart = Forest(rows, results.run.plan.margin, twins)
     dotted = (
         f" Dotted lines: two identical cells (the A/A control), {format.between(twins.interval)}×." if twins else ""

@@ -27,8 +27,8 @@ from harness.report.comparisons import lines
 from harness.report.escape import dumps
 from harness.report.sections import answer, attribution, claims, machines, scenarios, settings
 
-#: 2: what is told is told as `harness.analysis` has it.
-SCHEMA = 2
+#: 2: as `harness.analysis` has it. 3: ratios as the report shows them, time(cell) / time(other).
+SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Told:
 class ComparisonFacts:
     """A line of a scenario's comparisons. `comparison`, `along` and `of` are the header's, `remarks` the report's.
 
-    Of memory growth the estimate is a difference in bytes a call: what `other` keeps, less what `cell` does.
+    Of memory growth the ratio is a difference in bytes a call: what `cell` keeps, less what `other` does.
     """
 
     scenario: str
@@ -146,7 +146,7 @@ class Document:
 
 
 def render(results: Results) -> str:
-    """The report as docs/schema/report.v2.schema.json describes it."""
+    """The report as docs/schema/report.v3.schema.json describes it."""
     return dumps(build(results))
 
 

@@ -93,7 +93,7 @@ def _judged(results: Results, line: ComparisonLine) -> _Case:
     # a pick's words have the name of its entry in front already
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
     name = named(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
-    ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.takes)
+    ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
     told = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = remark(results, line.compared, of=line.table.quantity)

@@ -69,12 +69,12 @@ def _row(line: ComparisonLine, *, several: bool) -> str:
 
 def _ratio(line: ComparisonLine) -> Entry:
     is_comparable = line.compared.verdict is not Verdict.DIFFERENT_WORK
-    return Entry(format.ratio(line.compared.takes) if is_comparable else "")
+    return Entry(format.ratio(line.compared.ratio) if is_comparable else "")
 
 
 def _urgency(line: ComparisonLine) -> tuple[int, float]:
     assert line.compared.verdict is not None, "only those with a verdict are shown"
-    return _SHOWN.index(line.compared.verdict), -line.compared.estimate.distance
+    return _SHOWN.index(line.compared.verdict), -line.compared.ratio.distance
 
 
 def _absent(results: Results) -> Iterator[Block]:

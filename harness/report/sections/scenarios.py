@@ -92,7 +92,7 @@ def columns(
 
 
 def _ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> list[Column[ComparisonLine]]:
-    comparable = [line.compared.takes for line in compared if _is_comparable(line)]
+    comparable = [line.compared.ratio for line in compared if _is_comparable(line)]
     drawn = domain_of_ratios(comparable, results.run.plan.margin)
     sides = "below 1 faster, above slower" if is_time(table.quantity) else "below 1 less, above more"
     return [
@@ -121,17 +121,17 @@ def _ratio(line: ComparisonLine, told: Callable[[Estimate], str], rounds: int) -
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
-    fewer = format.fewer(compared.estimate, rounds)
-    text = " ".join(filter(None, [told(compared.takes), fewer]))
-    return Entry(text, cells=(compared.cell, compared.other), order=compared.takes.value)
+    fewer = format.fewer(compared.ratio, rounds)
+    text = " ".join(filter(None, [told(compared.ratio), fewer]))
+    return Entry(text, cells=(compared.cell, compared.other), order=compared.ratio.value)
 
 
 def _plot(line: ComparisonLine, drawn: Interval) -> Entry:
-    return Entry(plots.drawn(line.compared.takes, drawn) if _is_comparable(line) else "", is_code=True)
+    return Entry(plots.drawn(line.compared.ratio, drawn) if _is_comparable(line) else "", is_code=True)
 
 
 def _percent(line: ComparisonLine) -> str:
-    return format.gain(line.compared.estimate) if line.entry.percent and _is_comparable(line) else ""
+    return format.gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
 def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
@@ -143,7 +143,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
         [
             pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            too_few(compared.estimate.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             contention(compared, results.margin),
             at_equal_steps(compared.steps, compared.withheld),
@@ -174,7 +174,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """`Of 5 comparisons: 3 slower, 2 unclear.`"""
     total = counted(len(compared), "comparison")
     if few:
-        return f"{total}: {too_few(max(line.compared.estimate.rounds for line in compared))}."
+        return f"{total}: {too_few(max(line.compared.ratio.rounds for line in compared))}."
     if any(line.compared.withheld is Withheld.CONTROL for line in compared):
         return f"{total}: no verdicts, as two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
@@ -189,7 +189,7 @@ def legends(
     if first:
         yield Text(_meaning(results, table), True, where=FILES)
         yield from _looked(results, compared)
-    shown = [line.compared for line in compared if _is_comparable(line) and line.compared.estimate.interval]
+    shown = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
     if shown:
         yield Text(levels(shown), True, where=FILES)
     if len(shown) > 1:
@@ -235,7 +235,7 @@ def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
     told = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
     told = f"{told}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio is at {level}."
-    rounds = [each.ratio.rounds if isinstance(each, Judgement) else each.estimate.rounds for each in shown]
+    rounds = [each.ratio.rounds for each in shown]
     return f"{told} {ALIKE.format(fewest)}" if min(rounds) < fewest else told
 
 

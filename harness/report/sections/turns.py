@@ -73,7 +73,7 @@ def warnings(results: Results) -> Iterator[str]:
 
 def remark(bias: Estimate | None) -> str:
     """That a ratio is another one where each cell is measured alone."""
-    return f"alone, the ratio is {format.factor(bias.inverse.value)} of what it is in turns" if bias else ""
+    return f"alone, the ratio is {format.factor(bias.value)} of what it is in turns" if bias else ""
 
 
 def _found(results: Results, least: float = 0.0) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _found(results: Results, least: float = 0.0) -> Iterator[str]:
     if moved:
         farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
         more = f", and that of {counted(len(moved) - 1, 'more comparison')} moves too" if len(moved) > 1 else ""
-        ratio = format.ratio(farthest.estimate.inverse)
+        ratio = format.ratio(farthest.estimate)
         yield f"alone, the ratio of {_name(results, farthest)} is {ratio} of what it is in turns{more}"
     if found.place and found.place.is_found and isinstance(found.place.at, int):
         yield f"samples at place {found.place.at + 1} of the turn take {_takes(found.place)}"

@@ -23,7 +23,7 @@ def encoding(of, mark, channel):
 def told(kind, made):
     """What is to be drawn: each ratio, time of the first over time of the second, with its verdict."""
     if kind == "ratios":
-        return [(line.compared.takes, line.compared.verdict) for line in lines(made.tables[0])]
+        return [(line.compared.ratio, line.compared.verdict) for line in lines(made.tables[0])]
     (attribution,) = made.attributions
     return [(each.estimate, each.verdict) for each in attribution.effects]
 

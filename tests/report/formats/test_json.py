@@ -11,7 +11,7 @@ from harness.analysis.results import Results
 from harness.analysis.shape import STATISTICS
 from harness.report import sections
 from harness.report.blocks import Text
-from harness.report.formats.json_ import render, schemas
+from harness.report.formats.json_ import SCHEMA, render, schemas
 from tests import factories, observing
 from tests.claims import BETTER, WORSE, claimed_scenario
 from tests.factories import RESOURCES, launch, rounds, run
@@ -51,7 +51,7 @@ def test_the_schema_in_the_docs_is_that_of_the_dataclasses(name: str) -> None:
 
 @pytest.mark.parametrize("made", [example, hostile, nothing, one_launch])
 def test_what_is_written_keeps_the_schema(made: Any) -> None:
-    assert written(*made())["schema"] == 2
+    assert written(*made())["schema"] == SCHEMA
 
 
 def test_every_cell_has_a_name_of_its_own_and_comparisons_are_of_these_cells(report: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ def test_a_comparison_is_told_as_the_report_tells_it(report: dict[str, Any]) -> 
     )
     assert (slower["scenario"], slower["comparison"], slower["along"]) == ("step", "TF 2 against TF 1", "environment")
     assert slower["compared"]["verdict"] == "slower"
-    assert slower["compared"]["estimate"]["value"] == pytest.approx(20 / 27, rel=0.01)
+    assert slower["compared"]["ratio"]["value"] == pytest.approx(27 / 20, rel=0.01)
 
 
 def test_answers_are_the_reports_sentences_with_what_they_rest_on(report: dict[str, Any], told: list[Any]) -> None:

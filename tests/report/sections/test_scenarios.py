@@ -176,11 +176,11 @@ def test_percentages_stand_where_the_source_counts_in_them():
     assert "as the source counts" not in comparisons(run(only), rounds(only))[0]
 
 
-def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=0.5):
+def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):
     return Compared(
         cell=cell("tf2.0"),
         other=cell(),
-        estimate=Estimate(at, 5),
+        ratio=Estimate(at, 5),
         level=0.95,
         verdict=verdict,
         withheld=withheld,

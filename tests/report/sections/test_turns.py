@@ -81,7 +81,7 @@ def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_
 
 
 def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
-    assert turns.remark(Estimate(0.5, 4)) == "alone, the ratio is 2.00× of what it is in turns"
+    assert turns.remark(Estimate(2.0, 4)) == "alone, the ratio is 2.00× of what it is in turns"
     assert turns.remark(None) == ""
 
 
