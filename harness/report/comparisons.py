@@ -77,7 +77,7 @@ def largest_first(found: Iterable[ComparisonLine]) -> list[ComparisonLine]:
         key=lambda line: (
             line.compared.verdict is Verdict.DIFFERENT_WORK,
             not is_settled(line.verdict),
-            -line.compared.takes.distance,
+            -line.compared.ratio.distance,
         ),
     )
 
