@@ -50,6 +50,8 @@ app = typer.Typer(
 for name in COMMANDS:
     module = import_module(f"{__name__}.{name}")
     if hasattr(module, "app"):
+        for registered in module.app.registered_commands:
+            registered.cls = advice.Command
         app.add_typer(module.app, name=name, cls=advice.CommandGroup)
     else:
         app.command(name=name, cls=advice.Command)(getattr(module, name))

@@ -1,13 +1,16 @@
-"""What to type in place of a command or a name that is none: errors with advice, where typer has none."""
+"""Help and errors that say what to type: options under headings, examples, and what is meant by a wrong name."""
 
+import re
 from contextlib import suppress
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from harness import session
+from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import nearest
+from harness.session.request import Panel, Request, options
 
 #: Words that other tools have for what a command here does.
 _WORDS = {
@@ -31,8 +34,23 @@ _WORDS = {
 }
 
 
-class _Completable:
-    """Leaves values as they were typed for a shell that completes."""
+#: Help lists more options than these under headings.
+_MANY = 10
+
+#: What typer shows as the value of an option without a metavar.
+_TYPE = re.compile(r" <(?:str|int|path|file|directory|list\[\w+\])>$")
+
+
+class _Explained:
+    """Leaves values as they were typed for a shell that completes; its help ends with examples."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        lines = EXAMPLES.get(" ".join(ctx.command_path.split()[1:]), "").strip().splitlines()
+        if lines:
+            with formatter.section("Examples"):
+                for line in lines:
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """What was typed, by the options' names."""
@@ -43,7 +61,7 @@ class _Completable:
         return read_as_typed(self, ctx, args)
 
 
-class CommandGroup(_Completable, TyperGroup):
+class CommandGroup(_Explained, TyperGroup):
     """Commands; for one that is not there, the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -70,10 +88,32 @@ class CommandGroup(_Completable, TyperGroup):
         raise UsageError(f"There is no command {typed!r}.{meant}", f"All: {ctx.command_path} --help")
 
 
-class Command(_Completable, TyperCommand):
+class Command(_Explained, TyperCommand):
     """A command; for a name that it does not take by itself, the option that does."""
 
     allow_extra_args = True
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the options, under the headings of their panels if there are many.
+
+        An option that a request has too, by the same flag, has the request's metavar and panel unless it has its own.
+        """
+        params: list[Any] = self.get_params(ctx)
+        records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
+        known = {flag: each.option for each in options(Request).values() for flag in each.flags}
+        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *Panel, "Options")}
+        for param, (name, told) in records:
+            if param.param_type_name == "argument":
+                listed["Arguments"].append((_TYPE.sub("", name), told))
+                continue
+            option = known.get(param.opts[-1])
+            panel = param.rich_help_panel or (option.panel if option else "")
+            value = (option.metavar if option else "") or param.name.upper()
+            listed[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), told))
+        for heading, rows in listed.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed, by the options' names. Raises UsageError for what belongs to none."""

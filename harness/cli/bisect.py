@@ -53,7 +53,7 @@ def bisect(
     resume: Annotated[Path | None, typer.Option(help="Go on with the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
-    """Find since which release, or which wheel, something takes longer."""
+    """Find since which release or wheel something takes longer."""
     from harness.cli.running import Heard  # noqa: PLC0415 - what measures; help does not need it
     from harness.upstream import bisecting  # noqa: PLC0415
     from harness.upstream.bisect_request import BisectRequest  # noqa: PLC0415

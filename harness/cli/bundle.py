@@ -15,7 +15,10 @@ def bundle(
         str, typer.Option("--for", metavar="[tensorflow|keras]", help="Whose issue form gives the order.")
     ] = "tensorflow",
 ) -> None:
-    """Write what to paste upstream: the issue's text, a script that needs nothing of this, a notebook, and a zip."""
+    """Write what to paste into an upstream issue.
+
+    The issue's text, a script that needs nothing of this, a notebook, and a zip.
+    """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 
     text, archive = bundles.write(run, tracker)

@@ -23,9 +23,9 @@ def clean(
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
     ] = False,
 ) -> None:
-    """Remove what a killed harness left: containers, scratch folders, and locks of GPU clocks.
+    """Remove what a killed harness left on this machine.
 
-    What is of a run that is going on stays.
+    That is containers, scratch folders, and locks of GPU clocks. What is of a run that is going on stays.
     """
     removed, kept = [], []
     identity = Path(run).resolve().name if run else ""

@@ -39,7 +39,10 @@ def compare(  # noqa: PLR0917 - the command's options
     any_host: Annotated[bool, typer.Option("--any-host", help="Compare runs of different machines too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
-    """Say which cells of RUN_B are faster or slower than in RUN_A, and what else differs."""
+    """Say what of RUN_B is faster or slower than in RUN_A.
+
+    It says what else differs, too.
+    """
     from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 
     if first is None:

@@ -56,7 +56,10 @@ _SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
-    """Print a shell's completion script, for commands, names, axes and runs: source <(harness completion bash)."""
+    """Print a shell's completion script.
+
+    It completes commands, names, axes and runs.
+    """
     typer.echo(_SCRIPTS[shell])
 
 

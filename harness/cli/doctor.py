@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def doctor(  # noqa: PLR0917 - the command's options
     cpus: Annotated[str, typer.Option(help="Cores of each launch: a count, `all`, or a list such as 0,2-3.")] = "1",
-    seconds: Annotated[str, typer.Option(help="How long to listen.")] = "20s",
+    seconds: Annotated[str, typer.Option(metavar="20s", help="How long to listen.")] = "20s",
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Listen to the CPUs too.")] = True,
     environments: Annotated[
         list[str] | None,
@@ -36,7 +36,10 @@ def doctor(  # noqa: PLR0917 - the command's options
     gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
-    """Give this machine a noise score, check Docker and its GPUs, and say what to change."""
+    """Measure this machine's noise, and check Docker and its GPUs.
+
+    It says what to change.
+    """
     # first, so that a name that does not exist is told at once
     around = session.doctor.surroundings(environments or [], gpu=gpu, gpus=gpus)
     heard = session.doctor.listened(cpus, seconds, say) if listen else {"checks": []}

@@ -33,7 +33,9 @@ _SETTLED = (
 @app.command()
 @options.of(Request, without=_SETTLED)
 def check(request: Request) -> None:
-    """Measure how much runs in several slots of this machine disturb one another, and remember how many are safe.
+    """Measure how many slots of this machine are safe.
+
+    It measures how much runs in several slots disturb one another, and remembers how many are safe.
 
     The first selected cell is launched in one slot alone and in all at once, in turns. `--slots` of `matrix` asks what
     was found.
@@ -60,6 +62,9 @@ def check(request: Request) -> None:
 def name(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What people call this machine; '' takes the name away.")],
 ) -> None:
-    """Give this machine a name, which reports and the history have from its next run on."""
+    """Give this machine a name.
+
+    Reports and the history have it from the machine's next run on.
+    """
     made = name_machine(name)
     typer.echo(f"{made.id} is {made.name}." if made.name else f"{made.id} has no name.")

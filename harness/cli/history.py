@@ -106,7 +106,7 @@ def show(
     points: Annotated[bool, typer.Option("--points", help="Show each run's number, not the last one alone.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
-    """Show series: the time of a cell over that of its reference, run by run."""
+    """Show series: how a cell compares with its reference, by run."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
@@ -166,7 +166,10 @@ def report(  # noqa: PLR0917 - the command's options
     environments: Environments = None,
     axes: Axes = None,
 ) -> None:
-    """Write the history as one page, or print what changed since an earlier run as Markdown."""
+    """Write the history as a page, or print what changed.
+
+    It prints what changed since an earlier run as Markdown.
+    """
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.detection import LEAST  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
@@ -205,7 +208,7 @@ def alarm(
         bool, typer.Option("--dry-run", help="Print what the issues would say, and change nothing.")
     ] = False,
 ) -> None:
-    """Keep one GitHub issue for each confirmed change after which something takes longer.
+    """Keep a GitHub issue for each confirmed slowdown.
 
     By GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL, as jobs of GitHub Actions have them.
     """
@@ -246,7 +249,10 @@ def confirm(  # noqa: PLR0917 - the command's options
     results: Results = Path("results"),
     wait: options.Wait = False,
 ) -> None:
-    """Measure both sides of what is suspected again, side by side, and remember what that says."""
+    """Measure both sides of a suspected change again.
+
+    They are measured side by side, and the history remembers what that says.
+    """
     from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
     from harness.session.request import Request, read_length, read_seconds, read_share, read_whole  # noqa: PLC0415

@@ -48,7 +48,10 @@ _COLUMNS = (
 def list_images(
     names: Names = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")] = False
 ) -> None:
-    """List the environments: what they pin, what of them is built and how large, and which GPUs run them."""
+    """List the environments, and what of them is built.
+
+    Also what they pin, how large their images are, and which GPUs run them.
+    """
     project, environments = session.images.chosen(names)
     rows = session.images.rows(project, environments, registry.image_backend(project.root).states, say)
     typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(table(rows)))
@@ -59,7 +62,7 @@ def lock(
     names: Names = None,
     device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
 ) -> None:
-    """Resolve the environments' packages as of their release, and write the locks."""
+    """Write the locks: packages as of each environment's release."""
     for requirement, is_changed, moved in session.images.lock(names, device):
         what = f" ({moved})" if moved else ""
         done = "written" if is_changed else "unchanged"
@@ -98,10 +101,16 @@ def verify(
     names: Names = None,
     device: OfDevice = Device.CPU,
     sbom: Annotated[
-        Path | None, typer.Option("--sbom", help="Write a bill of materials (CycloneDX) of each image to this folder.")
+        Path | None,
+        typer.Option(
+            "--sbom", metavar="FOLDER", help="Write a bill of materials (CycloneDX) of each image to this folder."
+        ),
     ] = None,
 ) -> None:
-    """Compare what is installed in each image with its lock; for GPU images, CUDA's libraries too."""
+    """Compare what is installed in each image with its lock.
+
+    In GPU images, CUDA's libraries too.
+    """
     project, requirements = session.images.locked(names, device)
     backend = registry.image_backend(project.root)
     are_right = True
@@ -139,7 +148,10 @@ def pack(
         ),
     ] = False,
 ) -> None:
-    """Fetch all that builds need into a folder: packages, base images, and the harness's own packages."""
+    """Fetch all that builds need into a folder, for offline machines.
+
+    It has packages, base images, and the harness's own packages.
+    """
     requirements, files = session.images.fill_pack(folder, names, device, say, with_images=not no_images)
     size = sum(path.stat().st_size for path in files)
     typer.echo(f"{folder}: {len(requirements)} environments, {len(files)} files, {size / 1e9:.2f} GB.")
@@ -147,7 +159,10 @@ def pack(
 
 @app.command()
 def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` made.")]) -> None:
-    """Check a pack, give its base images to the engine, and say how to use its packages."""
+    """Check a pack, and give its base images to the engine.
+
+    It says how to use the pack's packages.
+    """
     wheels = session.images.use_pack(folder, say)
     say("What is packed is whole. Builds and local environments take packages from it with:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")

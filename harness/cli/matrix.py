@@ -10,7 +10,7 @@ from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.session.request import Request
+from harness.session.request import Panel, Request
 
 
 @options.of(Request)
@@ -23,6 +23,7 @@ def matrix(
         typer.Option(
             "--fail-on",
             help="Exit with 5 if an environment is slower than the reference, or --head than --base; 1: a cell failed.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = None,
     resume: Annotated[
@@ -30,17 +31,35 @@ def matrix(
         typer.Option(
             help="Continue the run in this folder: to the end of its plan, or for longer with --rounds or --budget.",
             autocompletion=completion.runs,
+            metavar="RUN",
+            rich_help_panel=Panel.PRECISION,
         ),
     ] = None,
     base: Annotated[
-        str, typer.Option(metavar="REF", help="Set the scenarios' files of this git commit against those of --head.")
+        str,
+        typer.Option(
+            metavar="REF",
+            help="Set the scenarios' files of this git commit against those of --head.",
+            rich_help_panel=Panel.WHAT,
+        ),
     ] = "",
-    head: Annotated[str, typer.Option(metavar="REF", help="With --base. Default: the files as they lie here.")] = "",
+    head: Annotated[
+        str,
+        typer.Option(
+            metavar="REF", help="With --base. Default: the files as they lie here.", rich_help_panel=Panel.WHAT
+        ),
+    ] = "",
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
+    ] = False,
 ) -> None:
-    """Measure scenarios over environments, in rounds whose cells take turns, and report."""
+    """Measure scenarios over environments, and report.
+
+    It measures in rounds, whose cells take turns.
+    """
     if head and not base:
         raise UsageError("--head says what is set against --base, which is left out.", "Type --base too.")
     if base and not resume:

@@ -24,7 +24,10 @@ def merge(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the launches as JSON on stdout.")] = False,
 ) -> None:
-    """Make one run of runs of one plan: shards, or the same plan on several machines, whose numbers stay apart."""
+    """Make one run of shards, or of one plan on several machines.
+
+    The numbers of several machines stay apart.
+    """
     from harness.cli import running  # noqa: PLC0415 - help needs none of what reports
     from harness.fleet import merge as fleet  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, LaunchRequest, options, read_whole
+from harness.session.request import FieldOption, LaunchRequest, Panel, options, read_whole
 
 Asked = TypeVar("Asked", bound=LaunchRequest)
 
@@ -43,9 +43,17 @@ class FailOnClaim(StrEnum):
 
 #: Options of commands that are no part of a request.
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only show what would be launched and built, and how long it would take.")
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only show what would be launched and built, and how long it would take.",
+        rich_help_panel=Panel.OUTPUT,
+    ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run on this machine to end.")]
+Wait = Annotated[
+    bool,
+    typer.Option("--wait", help="Wait for another run on this machine to end.", rich_help_panel=Panel.MACHINE),
+]
 
 
 def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -87,7 +95,8 @@ def _parameter(of: FieldOption) -> inspect.Parameter:
         *of.flags,
         help=told,
         show_default=False,
-        metavar="N" if _is_whole(of) else None,
+        metavar=option.metavar or ("N" if _is_whole(of) else None),
+        rich_help_panel=option.panel,
         autocompletion=_COMPLETED.get(of.name),
     )
     return inspect.Parameter(

@@ -9,7 +9,10 @@ from harness.session.request import ProfileRequest
 
 @options.of(ProfileRequest)
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
-    """Profile scenarios over environments, the first call and later ones separately, and report where the time goes."""
+    """Profile scenarios over environments: where the time goes.
+
+    The first call and later ones are profiled separately.
+    """
     if dry_run:
         raise typer.Exit(show_plan(request))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`

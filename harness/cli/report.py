@@ -52,7 +52,7 @@ def report(
         bool, typer.Option("--full", help="Write everything to report.md, however long, and no details.md.")
     ] = False,
 ) -> None:
-    """Write a run's report again from its launches, or in another tool's format.
+    """Write a run's report again, or in another tool's format.
 
     The report of a run in which no cell gave a number or an observation ends with exit code 1.
     """

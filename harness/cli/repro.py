@@ -7,7 +7,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import columns, say
-from harness.session.request import Request
+from harness.session.request import Panel, Request
 
 if TYPE_CHECKING:
     from harness.upstream.known import Known, Library
@@ -40,21 +40,40 @@ def repro(
             autocompletion=completion.issues,
         ),
     ] = None,
-    family: Annotated[str, typer.Option(help="All issues of this family.", autocompletion=completion.families)] = "",
-    every: Annotated[bool, typer.Option("--all", help="All issues, and no nightly.")] = False,
-    no_nightly: Annotated[bool, typer.Option("--no-nightly", help="Not in the newest nightly.")] = False,
+    family: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="All issues of this family.",
+            autocompletion=completion.families,
+            rich_help_panel=Panel.WHAT,
+        ),
+    ] = "",
+    every: Annotated[
+        bool, typer.Option("--all", help="All issues, and no nightly.", rich_help_panel=Panel.WHAT)
+    ] = False,
+    no_nightly: Annotated[
+        bool, typer.Option("--no-nightly", help="Not in the newest nightly.", rich_help_panel=Panel.WHAT)
+    ] = False,
     fail_on: Annotated[
         options.FailOnClaim | None,
         typer.Option(
             "--fail-on",
             help="Exit with 5 if a claim holds where it was made, or if one is fixed since; with 1 if a cell failed.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the list, the plan or the launches as JSON.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the list, the plan or the launches as JSON.", rich_help_panel=Panel.OUTPUT),
+    ] = False,
 ) -> None:
-    """Measure what upstream issues claim: where it was claimed, in the newest release, and in the nightly."""
+    """Measure what upstream issues claim, there and today.
+
+    It measures where it was claimed, in the newest release, and in the nightly.
+    """
     from harness.upstream import known  # noqa: PLC0415 - help needs none of it
     from harness.upstream import repro as upstream  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from harness import session
 from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
-from harness.session.request import Request
+from harness.session.request import Panel, Request
 
 #: What of a request a script settles itself.
 _SETTLED = (
@@ -38,25 +38,49 @@ def run(
     grep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare numbers that it prints: a regular expression with groups, such as 'took (\\S+) ms'."
+            metavar="REGEX",
+            help="Compare numbers that it prints: a regular expression with groups, such as 'took (\\S+) ms'.",
+            rich_help_panel=Panel.WHAT,
         ),
     ] = None,
-    function: Annotated[list[str] | None, typer.Option(help="Time the calls of this function as steps.")] = None,
+    function: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Time the calls of this function as steps.", rich_help_panel=Panel.WHAT),
+    ] = None,
     with_: Annotated[
-        list[Path] | None, typer.Option("--with", help="Bring this file beside the script: a launch sees no other.")
+        list[Path] | None,
+        typer.Option(
+            "--with",
+            metavar="FILE",
+            help="Bring this file beside the script: a launch sees no other.",
+            rich_help_panel=Panel.WHAT,
+        ),
     ] = None,
     stdin: Annotated[
-        Path | None, typer.Option(help="The file that it reads as standard input. Default: empty.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The file that it reads as standard input. Default: empty.", rich_help_panel=Panel.WHAT
+        ),
     ] = None,
     fail_on: Annotated[
         options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 if it is slower than in the reference, with 1 if it failed."),
+        typer.Option(
+            "--fail-on",
+            help="Exit with 5 if it is slower than in the reference, with 1 if it failed.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the plan or the launches as JSON on stdout.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
+    ] = False,
 ) -> None:
-    """Run a plain script or notebook over environments, and compare time, memory, output and how it ends."""
+    """Run a plain script or notebook over environments.
+
+    It compares time, memory, output and how the script ends.
+    """
     made, told = session.scripts.request(
         script,
         request,

@@ -46,7 +46,10 @@ def show(
     name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
-    """Show a scenario's header, what it compares and expects, and in which environments its cells exist."""
+    """Show a scenario's axes, and in which environments its cells exist.
+
+    Also what it compares and expects.
+    """
     found = session.scenarios.named(name)
     described = [session.scenarios.describe(scenario) for scenario in found.scenarios.values()]
     if json:
@@ -72,7 +75,10 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Say what is wrong with scenarios and with the suites that name them: file, line, and what to write instead."""
+    """Say what is wrong with scenarios and suites, and in which line.
+
+    It says what to write instead.
+    """
     count = session.scenarios.check(names or [])
     typer.echo(f"{counted(count, 'scenario')}, no problem.")
 
@@ -82,12 +88,16 @@ def new(
     name: Annotated[
         str, typer.Argument(help="The scenario's name, as of a Python module; of a script its own unless it is given.")
     ] = "",
-    title: Annotated[str, typer.Option(help="What the report calls it.")] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="What the report calls it.")] = "",
     directory: Annotated[
         Path | None,
-        typer.Option(help="The folder to write it to. Default: scenarios/ of the project, or of this folder."),
+        typer.Option(
+            metavar="FOLDER", help="The folder to write it to. Default: scenarios/ of the project, or of this folder."
+        ),
     ] = None,
-    script: Annotated[Path | None, typer.Option("--from", help="Write it from this plain script or notebook.")] = None,
+    script: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Write it from this plain script or notebook.")
+    ] = None,
 ) -> None:
     """Write the skeleton of a scenario, ready to run."""
     made = session.scenarios.new(name, title, directory, script)

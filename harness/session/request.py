@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
@@ -39,11 +40,23 @@ _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
 
 
+class Panel(StrEnum):
+    """The headings under which help lists options, in order."""
+
+    WHAT = "What to measure"
+    PRECISION = "How much to measure"
+    MACHINE = "This machine"
+    GPU = "GPU"
+    MACHINES = "Several machines"
+    OUTPUT = "Output"
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """How a command line calls a field.
 
-    `flags` are `--NAME` unless they are given. `read` makes the field's value of what was typed (a text; of a field
+    `flags` are `--NAME` unless they are given. `metavar` is an example of a value, or what it is (`10m`, `NAME`), for
+    help, which lists the option in `panel`. `read` makes the field's value of what was typed (a text; of a field
     that is a list or a mapping, all its texts) and the option's name; it raises UsageError. `text` makes a text of the
     value again. `least` is the least number, and `shown` what help shows as the default, where that is no text itself.
     """
@@ -54,6 +67,8 @@ class Option:
     text: Callable[[Any], str] = str
     least: int | None = None
     shown: str = ""
+    metavar: str = ""
+    panel: Panel = Panel.WHAT
 
 
 def names(typed: Sequence[str], option: str) -> list[str]:
@@ -189,7 +204,9 @@ class LaunchRequest:
     bytes; None: ten minutes, and four fifths of the machine.
     """
 
-    suite: Annotated[str, Option(f"A named selection of cells; {DEFAULT_SUITE} unless -s is given.")] = ""
+    suite: Annotated[
+        str, Option(f"A named selection of cells; {DEFAULT_SUITE} unless -s is given.", metavar="NAME")
+    ] = ""
     environments: Annotated[
         Sequence[str],
         Option(
@@ -197,30 +214,59 @@ class LaunchRequest:
             "without those that the GPU cannot run, for which others stand in.",
             ("-e", "--environment"),
             names,
+            metavar="NAME,...",
         ),
     ] = ()
-    scenarios: Annotated[Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), names)] = ()
+    scenarios: Annotated[
+        Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), names, metavar="NAME,...")
+    ] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
-        Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), lambda typed, _: parse_axes(typed)),
+        Option(
+            "Values of an axis, or globs, such as mode=graph,eager.",
+            ("-a", "--axis"),
+            lambda typed, _: parse_axes(typed),
+            metavar="AXIS=VALUE,...",
+        ),
     ] = field(default_factory=dict)
-    backend: Annotated[str, Option("What executes the launches.")] = "auto"
-    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.")] = False
-    gpus: Annotated[str, Option("The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.")] = ""
+    backend: Annotated[str, Option("What executes the launches.", panel=Panel.MACHINE)] = "auto"
+    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=Panel.GPU)] = False
+    gpus: Annotated[
+        str,
+        Option(
+            "The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.", metavar="0,1", panel=Panel.GPU
+        ),
+    ] = ""
     gpu_via: Annotated[
         GpuWay | None,
         Option(
             "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver; implies --gpu. "
             "Default: the first of these that works.",
             ("--gpu-via",),
+            panel=Panel.GPU,
         ),
     ] = None
     cpus: Annotated[
-        str, Option("Cores of each launch: a count, `all`, or a list such as 0,2-3. Default: 1, or all with --gpu.")
+        str,
+        Option(
+            "Cores of each launch: a count, `all`, or a list such as 0,2-3. Default: 1, or all with --gpu.",
+            metavar="0,2-3",
+            panel=Panel.MACHINE,
+        ),
     ] = ""
-    reference: Annotated[str, Option("The environment that others are compared with. Default: the first.")] = ""
+    reference: Annotated[
+        str, Option("The environment that others are compared with. Default: the first.", metavar="NAME")
+    ] = ""
     timeout: Annotated[
-        float | None, Option("Stop a launch that takes longer.", read=read_seconds, text="{:g}s".format, shown="10m")
+        float | None,
+        Option(
+            "Stop a launch that takes longer.",
+            read=read_seconds,
+            text="{:g}s".format,
+            shown="10m",
+            metavar="10m",
+            panel=Panel.MACHINE,
+        ),
     ] = None
     memory: Annotated[
         int | None,
@@ -228,6 +274,8 @@ class LaunchRequest:
             "Memory limit of a container, such as 8g. Default: four fifths of the machine's.",
             read=read_size,
             text="{}b".format,
+            metavar="8g",
+            panel=Panel.MACHINE,
         ),
     ] = None
     claims: Annotated[
@@ -237,10 +285,15 @@ class LaunchRequest:
             "newest and in those of -e.",
             ("--claim",),
             names,
+            metavar="ISSUE,...",
         ),
     ] = ()
-    seed: Annotated[int | None, Option("Seed for the order of launches. Default: random.", least=0)] = None
-    results: Annotated[Path, Option("The folder of runs.", shown="results")] = Path("results")
+    seed: Annotated[
+        int | None, Option("Seed for the order of launches. Default: random.", least=0, panel=Panel.PRECISION)
+    ] = None
+    results: Annotated[Path, Option("The folder of runs.", shown="results", metavar="FOLDER", panel=Panel.OUTPUT)] = (
+        Path("results")
+    )
 
     def command(self) -> list[str]:
         """The command line that asks for the same."""
@@ -300,6 +353,7 @@ class Request(LaunchRequest):
             "How often to launch each cell, after the pilot; with --resume, in all. Default: at most 100 with "
             "--precision or --budget and 30 with --claim, else as the suite says, else 5.",
             least=1,
+            panel=Panel.PRECISION,
         ),
     ] = None
     precision: Annotated[
@@ -308,6 +362,8 @@ class Request(LaunchRequest):
             "Measure until every ratio is known to within this, such as 2%, or its verdict is settled.",
             read=read_share,
             text=_share,
+            metavar="2%",
+            panel=Panel.PRECISION,
         ),
     ] = None
     budget: Annotated[
@@ -317,16 +373,27 @@ class Request(LaunchRequest):
             "suite is a wish: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text="{:g}s".format,
+            metavar="10m",
+            panel=Panel.PRECISION,
         ),
     ] = None
     margin: Annotated[
         float,
-        Option("A smaller difference counts as none.", read=read_share, text=_share, shown="3%"),
+        Option(
+            "A smaller difference counts as none.",
+            read=read_share,
+            text=_share,
+            shown="3%",
+            metavar="3%",
+            panel=Panel.PRECISION,
+        ),
     ] = 0.03
     sampling: Annotated[
         Protocol,
         Option(
-            "For how long to measure: for a time, or for the source document's iterations.", shown=Protocol.TIME.value
+            "For how long to measure: for a time, or for the source document's iterations.",
+            shown=Protocol.TIME.value,
+            panel=Panel.PRECISION,
         ),
     ] = Protocol.TIME
     clock: Annotated[
@@ -334,6 +401,7 @@ class Request(LaunchRequest):
         Option(
             "What is measured: time by the clock, or CPU time, which others' work on the machine changes less.",
             shown=Clock.WALL.value,
+            panel=Panel.PRECISION,
         ),
     ] = Clock.WALL
     interleave: Annotated[
@@ -341,6 +409,7 @@ class Request(LaunchRequest):
         Option(
             "How the cells of a round are measured: in turns, all alive together, or launch after launch. Default: "
             "in turns, where launches have one core of a CPU.",
+            panel=Panel.PRECISION,
         ),
     ] = None
     lock_clocks: Annotated[
@@ -349,6 +418,8 @@ class Request(LaunchRequest):
             "Lock the GPUs' clocks for the run: MHz, or `base`, which a GPU keeps up under any work. Needs root.",
             ("--lock-clocks",),
             read_clock,
+            metavar="MHZ",
+            panel=Panel.GPU,
         ),
     ] = ""
     warmup: Annotated[
@@ -358,6 +429,8 @@ class Request(LaunchRequest):
             read=partial(read_length, or_none=True),
             text="{:g}s".format,
             shown=AUTO,
+            metavar="0.5s",
+            panel=Panel.PRECISION,
         ),
     ] = None
     measure: Annotated[
@@ -367,6 +440,8 @@ class Request(LaunchRequest):
             read=read_length,
             text="{:g}s".format,
             shown=AUTO,
+            metavar="0.5s",
+            panel=Panel.PRECISION,
         ),
     ] = None
     shard: Annotated[
@@ -374,11 +449,17 @@ class Request(LaunchRequest):
         Option(
             "Measure one of so many parts of the plan, such as 2/5: the others elsewhere, and then `harness merge`.",
             read=read_shard,
+            metavar="2/5",
+            panel=Panel.MACHINES,
         ),
     ] = None
     balance: Annotated[
         Path | None,
-        Option("Place groups in shards by how long they took in this run, the same for every shard."),
+        Option(
+            "Place groups in shards by how long they took in this run, the same for every shard.",
+            metavar="RUN",
+            panel=Panel.MACHINES,
+        ),
     ] = None
     on: Annotated[
         str,
@@ -386,6 +467,8 @@ class Request(LaunchRequest):
             "Measure in all slots of a Ray cluster: ray://HOST:PORT, or ray for that of RAY_ADDRESS, or for one of "
             "this machine alone. Or a shard on each of some hosts: ssh://HOST,USER@HOST.",
             read=read_on,
+            metavar="ADDRESS",
+            panel=Panel.MACHINES,
         ),
     ] = ""
     slots: Annotated[
@@ -394,10 +477,15 @@ class Request(LaunchRequest):
             "Measure in so many slots of the machine at once, each with cores (and one of --gpus) of its own; auto: as "
             "many as `harness fleet check` found safe.",
             read=read_slots,
+            metavar="N",
+            panel=Panel.MACHINE,
         ),
     ] = ""
     spread: Annotated[
-        bool, Option("Measure a group on each of --gpus at the same time: --slots with as many as there are.")
+        bool,
+        Option(
+            "Measure a group on each of --gpus at the same time: --slots with as many as there are.", panel=Panel.GPU
+        ),
     ] = False
 
 
@@ -412,4 +500,6 @@ class ScriptRequest(Request):
 class ProfileRequest(LaunchRequest):
     """What is to be profiled, in launches that measure nothing."""
 
-    calls: Annotated[int, Option("How many calls after the first are profiled.", least=1, shown="50")] = 50
+    calls: Annotated[
+        int, Option("How many calls after the first are profiled.", least=1, shown="50", panel=Panel.PRECISION)
+    ] = 50

@@ -1,0 +1,166 @@
+"""The examples at the end of each command's help, as somebody types them. tests/cli/test_examples.py reads them all."""
+
+from collections.abc import Mapping
+
+#: Two or three lines for each command, by its name below `harness`.
+EXAMPLES: Mapping[str, str] = {
+    "": """
+harness matrix --dry-run                # what it launches, and for how long
+harness run train.py -e tf2.12,tf2.13   # a script of your own
+harness repro T#40261                   # is this issue so here, and today?
+""",
+    "matrix": """
+harness matrix --dry-run                # what it launches, and for how long
+harness matrix -s keras_step -e tf1.14,tf2.0 -a model=small -a call=fit
+harness matrix --suite quick --precision 2% --budget 20m
+""",
+    "run": """
+harness run train.py -e tf2.12,tf2.13
+harness run train.py -e tf2.12,tf2.13 --function train_step --rounds 8
+harness run train.py -e tf1.15,tf2.15 -- --epochs 3    # its own options
+""",
+    "repro": """
+harness repro list
+harness repro T#40261 --dry-run         # what it launches, and for how long
+harness repro --family memory --no-nightly
+""",
+    "bisect": """
+harness bisect T#67033
+harness bisect T#67033 --find-fix       # the release that fixed it
+harness bisect -s mine.py --good tf2.14 --bad tf2.17 --budget 30m
+""",
+    "profile": """
+harness profile --suite quick --dry-run
+harness profile -s keras_step -e tf1.14,tf2.0 -a model=small -a call=fit
+""",
+    "report": """
+harness report                          # of the newest run
+harness report results/RUN --full       # everything in one file
+harness report results/RUN --format json --output report.json
+""",
+    "compare": """
+harness compare                         # the newest two runs
+harness compare results/MONDAY results/TUESDAY --fail-on slower
+""",
+    "merge": """
+harness merge results/SHARD-1 results/SHARD-2
+harness merge one/RUN two/RUN --results merged
+""",
+    "bundle": """
+harness bundle results/RUN
+harness bundle results/RUN --for keras
+""",
+    "doctor": """
+harness doctor --seconds 5s             # what makes noise on this machine
+harness doctor --no-listen --gpu -e 'tf2.1*'
+""",
+    "clean": """
+harness clean
+harness clean results/RUN --caches
+""",
+    "completion": """
+source <(harness completion bash)
+harness completion fish > ~/.config/fish/completions/harness.fish
+""",
+    "history": """
+harness history add --all               # after each nightly run
+harness history show -e tf2.21
+""",
+    "history add": """
+harness history add --all
+harness history add results/RUN
+""",
+    "history list": """
+harness history list
+harness history list --json
+""",
+    "history show": """
+harness history show -e tf2.21
+harness history show -s keras_step -a mode=eager --points
+""",
+    "history note": """
+harness history note 2026-11-22 "driver 575"
+harness history note 2026-11-22T06:00:00Z "moved to another room"
+""",
+    "history report": """
+harness history report                  # history.html
+harness history report --format md --since 2026-11-20
+""",
+    "history alarm": """
+harness history alarm --dry-run
+harness history alarm
+""",
+    "history confirm": """
+harness history confirm                 # what is suspected
+harness history confirm --all-suspected
+harness history confirm -s mine.py -e tf2.1 --rounds 20
+""",
+    "history rebuild": """
+harness history rebuild
+harness history rebuild --from nights
+""",
+    "history export": """
+harness history export --git nights
+harness history export --format openmetrics -o history.txt
+""",
+    "images": """
+harness images list
+harness images build tf1.14 tf2.0
+""",
+    "images list": """
+harness images list
+harness images list 'tf2.1*' --json
+""",
+    "images lock": """
+harness images lock tf2.21
+harness images lock 'tf2.0+numpy<1.17' --device cpu
+""",
+    "images build": """
+harness images build tf1.14 tf2.0
+harness images build 'tf2.1*' --device gpu --jobs 2
+""",
+    "images verify": """
+harness images verify tf2.0
+harness images verify tf2.15 --device gpu --sbom bills
+""",
+    "images pack": """
+harness images pack PACK tf1.14 tf2.0
+harness images pack PACK --no-images    # for --backend local
+""",
+    "images unpack": """
+harness images unpack PACK
+harness images unpack /media/usb/PACK
+""",
+    "scenarios": """
+harness scenarios list
+harness scenarios new squares           # begin one of your own
+""",
+    "scenarios list": """
+harness scenarios list
+harness scenarios list --json
+""",
+    "scenarios show": """
+harness scenarios show keras_step
+harness scenarios show 'function_*' --json
+""",
+    "scenarios check": """
+harness scenarios check
+harness scenarios check mine.py
+""",
+    "scenarios new": """
+harness scenarios new squares
+harness scenarios new --from train.py squares --title "Squares of numbers"
+""",
+    "fleet": """
+harness fleet check --slots 4 -s keras_step
+harness fleet name lab-7
+""",
+    "fleet check": """
+harness fleet check
+harness fleet check --slots 4 -s keras_step
+""",
+    "fleet name": """
+harness fleet name lab-7
+harness fleet name ''                   # no name
+""",
+}
