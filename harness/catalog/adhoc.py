@@ -26,7 +26,7 @@ from harness.catalog.asked import Asked, Move, exact, is_asked, is_move, parse, 
 from harness.files import cache_dir, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.texts import joined, nearest
+from harness.model.texts import joined, nearest, there_are
 
 #: The Pythons that images can have beside the catalogue's own.
 _PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
@@ -88,7 +88,7 @@ def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environm
         hint = f" Did you mean {near}?" if near else ""
         raise UsageError(
             f"There is no environment {move.base!r} for {joined(move.packages)} to move in.{hint}",
-            f"There are: {', '.join(known) or 'none'}.",
+            there_are(move.base, list(known), "harness images list"),
         )
     if base.gpu_image:
         raise UsageError(f"In {base.name} no package can be moved: its packages are in an image, and no lock has them.")

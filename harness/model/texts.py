@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+#: An error lists as many names, and of more than that only the nearest.
+LISTED, NEAREST = 12, 4
+
 #: A longer range is a slip: the kernel knows no machine with more CPUs (its highest NR_CPUS).
 _LONGEST = 8192
 
@@ -81,15 +84,24 @@ def cpu_list(numbers: Iterable[int]) -> str:
 
 def nearest(typed: str, names: Iterable[str]) -> str | None:
     """The name that is most like what was typed; None where none is like it."""
+    best = max(names, key=lambda name: _likeness(typed, name), default=None)
+    return best if best is not None and _likeness(typed, best)[1] >= 0.5 else None
+
+
+def there_are(typed: str, names: Sequence[str], listing: str) -> str:
+    """Which names there are in place of one that does not exist; of many the nearest, and the command for all."""
+    if len(names) <= LISTED:
+        return f"There are: {', '.join(names) or 'none'}."
+    near = sorted(names, key=lambda name: _likeness(typed, name), reverse=True)[:NEAREST]
+    return f"There are {len(names)}, such as {joined(near)}. All: {listing}"
+
+
+def _likeness(typed: str, name: str) -> tuple[bool, float]:
     from difflib import SequenceMatcher
 
-    def likeness(name: str) -> tuple[bool, float]:
-        ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
-        # the same letters in another order are two that were swapped, more often than one too many
-        return ratio >= 0.5 and sorted(plain(typed)) == sorted(plain(name)), ratio
-
-    best = max(names, key=likeness, default=None)
-    return best if best is not None and likeness(best)[1] >= 0.5 else None
+    ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
+    # the same letters in another order are two that were swapped, more often than one too many
+    return ratio >= 0.5 and sorted(plain(typed)) == sorted(plain(name)), ratio
 
 
 def plain(name: str) -> str:

@@ -11,10 +11,18 @@ from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
-from harness.model.texts import nearest, plain
+from harness.model.texts import nearest, plain, there_are
 
 #: How many cells a run has at most: at a second each, a launch of every one takes more than a day.
 CELLS = 100_000
+
+#: The commands that list all names of a kind.
+_LISTINGS = {
+    "scenario": "harness scenarios list",
+    "suite": "harness scenarios list",
+    "environment": "harness images list",
+    "family": "harness repro list",
+}
 
 Point = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -42,7 +50,7 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     """The `names` that each pattern matches, in the order typed, each once.
 
     Case, and `-`, `_` and spaces for one another, make no difference: `op-by-op` finds `op_by_op`. Raises UsageError
-    for a pattern that matches nothing, with the nearest name and the list.
+    for a pattern that matches nothing, with the nearest names.
     """
     chosen: dict[str, None] = {}
     for pattern in patterns:
@@ -60,7 +68,8 @@ def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
     near, newest = nearest(typed, names), _newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     what, of, whose = kind.partition(" of ")
-    return UsageError(f"There is no {what} {typed!r}{of}{whose}.{hint}", f"There are: {', '.join(names) or 'none'}.")
+    listing = _LISTINGS.get(what, "harness scenarios show NAME")
+    return UsageError(f"There is no {what} {typed!r}{of}{whose}.{hint}", there_are(typed, names, listing))
 
 
 def _newest(typed: str, names: Sequence[str]) -> str | None:
@@ -255,8 +264,8 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
     scenario = catalog.scenarios.get(part.scenario)
     if scenario is None:
         if part.scenario:
-            fix = choices(part.scenario, catalog.scenarios, "scenarios")
-            findings.add((*key, "scenario"), f"There is no scenario {part.scenario!r}.", fix)
+            error = unknown(part.scenario, list(catalog.scenarios), "scenario")
+            findings.add((*key, "scenario"), error.message, error.advice)
         return
     _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
     values = {axis: list(known) for axis, known in scenario.axes.items()}

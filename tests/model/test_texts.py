@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.texts import cpu_list, json_escaped, nearest, ordinal, parse_cpus
+from harness.model.texts import LISTED, NEAREST, cpu_list, json_escaped, nearest, ordinal, parse_cpus, there_are
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,15 @@ def test_the_place_of_a_number(number: int, text: str) -> None:
 def test_of_near_names_the_one_with_the_same_letters_is_meant() -> None:
     assert nearest("modle", ["mode", "model", "module"]) == "model"
     assert nearest("mod", ["mode", "model"]) == "mode"
+
+
+def test_of_many_names_only_the_nearest_are_listed() -> None:
+    few = [f"name_{number}" for number in range(LISTED)]
+    assert there_are("name_3", few, "harness list") == f"There are: {', '.join(few)}."
+    told = there_are("nmae_12", [*few, "name_12"], "harness list")
+    assert told.startswith(f"There are {LISTED + 1}, such as name_12, ")
+    assert told.endswith(" All: harness list")
+    assert told.count("name_") == NEAREST
 
 
 @given(st.sets(st.integers(0, 300)))

@@ -233,7 +233,7 @@ def test_a_suite_whose_names_all_exist_has_no_problem(tmp_path: Path) -> None:
     ("old", "new", "told"),
     [
         ('"tf2.*"', '"tf3.*"', "2: There is no environment 'tf3.*'."),
-        ('"step"', '"stepp"', "4: There is no scenario 'stepp'. Did you mean `step`?"),
+        ('"step"', '"stepp"', "4: There is no scenario 'stepp'. Did you mean step?"),
         ("mode =", "mood =", "5: step has no axis 'mood'. Did you mean `mode`?"),
         ('"fit"', '"fti"', "6: There is no value 'fti' of call. Did you mean fit?"),
         ('"tf2.0"', '"tf2.1"', "7: There is no environment 'tf2.1'."),
