@@ -29,6 +29,9 @@ COLUMNS = 8
 #: The heading over what is remarked of a line.
 REMARKS = "remarks"
 
+#: The heading over a ratio as a percentage, where the source has such.
+AS_THE_SOURCE = "as the source counts"
+
 #: Why the intervals of so few rounds are not enough for a verdict.
 ALIKE = "Intervals of less than {} rounds suppose that launches are alike: they give a verdict only beyond 1.5×."
 
@@ -68,6 +71,11 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     caption = f"Comparisons, {names.title(table)}"
     yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
     yield Text(verdict_counts(compared, few), where=FILES)
+    percent = [line for line in compared if _percent(line)]
+    if percent:
+        named = [*labels(table, lambda line: line.row), Column("comparison", lambda line: line.what, is_label=True)]
+        columns_ = [*named, Column(AS_THE_SOURCE, _percent, is_number=True)]
+        yield tabulate(f"{capital(AS_THE_SOURCE)}, {names.title(table)}", columns_, percent, where=Where.DETAILS)
 
 
 def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
@@ -98,7 +106,7 @@ def _ratios(results: Results, table: ScenarioTable, compared: Sequence[Compariso
     return [
         Column(f"{names.measure(table)} ratio", lambda line: _ratio(line, format.ratio, table.rounds), is_number=True),
         Column(sides, lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
-        Column("as the source counts", _percent, is_number=True, is_optional=True),
+        Column(AS_THE_SOURCE, _percent, is_number=True, is_optional=True, where=Where.PAGE),
     ]
 
 

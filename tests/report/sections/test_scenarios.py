@@ -12,8 +12,10 @@ from harness.analysis.work import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason
-from harness.report.blocks import Table, Text
+from harness.report.blocks import Table, Text, Where
 from harness.report.sections import scenarios
+from harness.report.sections.scenarios import AS_THE_SOURCE
+from harness.report.sentences import capital
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 
@@ -170,10 +172,19 @@ def test_percentages_stand_where_the_source_counts_in_them():
     percent = [replace(entry, percent=True) for entry in COMPARE[1:2]]
     only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
     asked = run(only, scenarios=[scenario(compare=[COMPARE[0], *percent])])
-    headings, lines = comparisons(asked, rounds(only, spread=0.0))
-    assert "as the source counts" in headings
-    assert [line[0] for line in lines if "+100 % (+100 to +100)" in line] == ["graph vs eager, tf1.14"]
-    assert "as the source counts" not in comparisons(run(only), rounds(only))[0]
+    tables = made(asked, rounds(only, spread=0.0))[0]
+    headings, lines = texts(tables["Comparisons"].shown(Where.PAGE))
+    told = {line[0]: text for line in lines if (text := line[headings.index(AS_THE_SOURCE)])}
+    assert told == {
+        "graph vs eager, tf1.14": "+100 % (+100 to +100)",
+        "graph vs eager, tf2.0": "+145 % (+145 to +145)",
+    }
+    assert AS_THE_SOURCE not in texts(tables["Comparisons"].shown(Where.PASTE))[0]
+    (beside,) = [table for caption, table in tables.items() if caption.startswith(capital(AS_THE_SOURCE))]
+    assert beside.where is Where.DETAILS
+    assert texts(beside)[0] == ["comparison", AS_THE_SOURCE]
+    assert dict(texts(beside)[1]) == told
+    assert not any(caption.startswith(capital(AS_THE_SOURCE)) for caption in made(run(only), rounds(only))[0])
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):
