@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
-from harness.report.charts import forest
+from harness.report.charts import forest, releases
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, largest_first, lines, settled, tally, too_few_rounds
@@ -67,14 +67,21 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
-    yield from map(Figure, forest.comparisons(results, table, compared))
+    # what is a line over releases is no list of ratios as well
+    drawn = releases.drawn_pairs(results, table, compared)
+    others = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
+    yield from (Figure(picture, where=FILES) for picture in releases.pictures(results, table, compared))
+    yield from map(Figure, forest.comparisons(results, table, others))
     caption = f"Comparisons, {names.title(table)}"
     yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
     yield Text(verdict_counts(compared, few), where=FILES)
     percent = [line for line in compared if _percent(line)]
     if percent:
-        named = [*labels(table, lambda line: line.row), Column("comparison", lambda line: line.what, is_label=True)]
-        columns_ = [*named, Column(AS_THE_SOURCE, _percent, is_number=True)]
+        columns_ = [
+            *labels(table, lambda line: line.row),
+            Column("comparison", lambda line: line.what, is_label=True),
+            Column(AS_THE_SOURCE, _percent, is_number=True),
+        ]
         yield tabulate(f"{capital(AS_THE_SOURCE)}, {names.title(table)}", columns_, percent, where=Where.DETAILS)
 
 

@@ -1,0 +1,254 @@
+"""A line over releases: how the same cells compare with the baseline from one TensorFlow release to the next."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from harness.analysis.quantities import is_time
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.tables import ScenarioTable
+from harness.analysis.verdicts import Verdict
+from harness.model.scenario import ENVIRONMENT, GROWTH, Cell
+from harness.model.texts import counted, joined
+from harness.report import format, names
+from harness.report.charts import axes, layout
+from harness.report.charts.layout import Specification
+from harness.report.charts.picture import Picture, file_name
+from harness.report.charts.times import LOOKS
+from harness.report.comparisons import ComparisonLine
+
+#: A line has at least as many releases, the baseline's among them.
+RELEASES = 4
+
+#: More lines are not drawn.
+CURVES = len(LOOKS)
+
+#: Pixels: the plot's height, and how far apart marks of its axis lie; from this many environments on names are upright.
+HEIGHT, APART, UPRIGHT = 240, 18, 12
+
+#: Ratios beyond this are far from 1: the axis goes to a mark above them.
+FAR = 2.0
+
+#: How many of the changes between neighbours are named.
+CHANGES = 4
+
+#: How a mark is drawn.
+POINT: Specification = {"size": 50, "strokeWidth": 1.5, "opacity": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How many times as long an environment takes as the baseline; `line` is None of the baseline itself."""
+
+    environment: str
+    takes: Estimate
+    line: ComparisonLine | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a difference from the baseline, or that there is none, is shown."""
+        return self.line is None or self.line.compared.verdict not in (None, Verdict.UNCLEAR)
+
+    def __str__(self) -> str:
+        return f"{format.factor(self.takes.value)} ({self.environment})"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From one environment of a line to the next, whose intervals have nothing in common."""
+
+    series: str
+    before: Point
+    after: Point
+
+    @property
+    def factor(self) -> float:
+        """How many times as long the later one takes."""
+        return self.after.takes.value / self.before.takes.value
+
+    def __str__(self) -> str:
+        return f"{format.factor(self.factor)} in {self.after.environment}{f' ({self.series})' if self.series else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines that are drawn, at least one, each by a name of its own; `margin` is a share, 0.03 for 3 %.
+
+    `order` has their environments by release.
+    """
+
+    curves: Mapping[str, Sequence[Point]]
+    order: Sequence[str]
+    margin: float
+
+    @property
+    def points(self) -> list[Point]:
+        """The points of all lines, without the baseline."""
+        return [point for points in self.curves.values() for point in points if point.line]
+
+    @property
+    def shown(self) -> Interval:
+        """From where to where the axis goes; where ratios are far from 1, up to a mark above all of them."""
+        shown = axes.domain_of_ratios([*(each.takes for each in self.points), Estimate(1.0, 1)], self.margin)
+        most = max(each.takes.value for each in self.points)
+        marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
+        above = next((mark for mark in marks if mark >= most), most) if most > FAR else most
+        return replace(shown, high=max(shown.high, above))
+
+    @property
+    def changes(self) -> list[Change]:
+        """Those between neighbours whose bars do not touch."""
+        several = len(self.curves) > 1
+        return [
+            Change(name if several else "", before, after)
+            for name, points in self.curves.items()
+            for before, after in pairwise(points)
+            if _are_apart(before.takes, after.takes)
+        ]
+
+
+def drawn_pairs(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> set[tuple[Cell, Cell]]:
+    """The pairs of cells that the chart shows; empty if there is no chart."""
+    points = (point for points in _curves(_series(results, table, compared)).values() for point in points)
+    return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
+
+
+def pictures(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
+    """The chart of a table whose comparisons with the baseline are of RELEASES releases or more; otherwise nothing."""
+    series = _series(results, table, compared)
+    if not series:
+        return
+    curves = _curves(series)
+    has = {each.environment for points in curves.values() for each in points}
+    chart = Lines(curves, [name for name in _order(results) if name in has], results.run.plan.margin)
+    base, measure, takes = results.run.reference, names.measure(table), [each.takes for each in chart.points]
+    largest = layout.farthest(chart.changes, lambda each: abs(math.log(each.factor)), CHANGES)
+    longer = "longer" if is_time(table.quantity) else "more"
+    which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
+    steps = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
+    bars = "Bars: confidence intervals." if any(each.interval for each in takes) else layout.NO_INTERVALS
+    hollow = "" if all(each.is_shown for each in chart.points) else " Hollow: unclear."
+    words = layout.words(
+        f"{names.title(table)}: {measure} ratio to {base}, release by release",
+        [
+            steps or "From one release to the next, no change is larger than the intervals.",
+            f"{bars}{hollow} Grey band: a difference of less than {format.share(chart.margin)} counts as none.",
+            layout.some(len(curves), len(series), "line", "those farthest from 1"),
+            layout.cut(takes, chart.shown),
+        ],
+        f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
+        f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
+        f"{chart.order[0]} to {chart.order[-1]}, over that of {base}: "
+        f"{layout.extremes(chart.points, lambda each: each.takes.value, str)}. {steps}".rstrip(),
+    )
+    name = file_name(results, "releases", table.scenario, names.suffix(table))
+    yield layout.picture(name, words, _layers(chart, words.axis), HEIGHT)
+
+
+def _curves(series: Mapping[str, Sequence[Point]]) -> dict[str, Sequence[Point]]:
+    """The lines that are drawn, each by its name in the picture."""
+    kept = layout.farthest(
+        list(series), lambda name: max(abs(math.log(each.takes.value)) for each in series[name]), CURVES
+    )
+    return dict(zip(layout.distinct(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True))
+
+
+def _series(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> dict[str, Sequence[Point]]:
+    """The points of each line, in order of the releases; a line without enough releases is left out."""
+    if table.quantity == GROWTH:
+        return {}
+    order, base = _order(results), results.run.reference
+    release = {each.name: each.release for each in results.run.environments}
+    found: dict[str, dict[str, Point]] = {}
+    for line in compared:
+        one, other = line.compared.cell, line.compared.other
+        if line.entry.along != ENVIRONMENT or other.environment != base or one.environment not in order:
+            continue
+        if line.compared.verdict is Verdict.DIFFERENT_WORK:
+            continue
+        shared = {axis: one.axes[axis] for axis in table.column_axes if one.axes[axis] == other.axes[axis]}
+        way = line.entry.name if line.entry.pick else " ".join(names.labels(table.scenario, shared))
+        points = found.setdefault(", ".join(filter(None, [line.place, way])), {})
+        points[one.environment] = Point(one.environment, line.compared.ratio, line)
+    lines: dict[str, Sequence[Point]] = {}
+    for name, points in found.items():
+        if len({release[each] for each in (base, *points)}) >= RELEASES:
+            known = {base: Point(base, Estimate(1.0, 1)), **points}
+            lines[name] = [known[each] for each in order if each in known]
+    return lines
+
+
+def _order(results: Results) -> list[str]:
+    """The environments by release; of one release, in the run's order."""
+    return [each.name for each in sorted(results.run.environments, key=lambda each: each.release)]
+
+
+def _are_apart(one: Estimate, other: Estimate) -> bool:
+    (low, high), (least, most) = (
+        (each.interval.low, each.interval.high) if each.interval else (each.value, each.value) for each in (one, other)
+    )
+    return (one.interval or other.interval) is not None and (high < least or most < low)
+
+
+def _layers(chart: Lines, title: str) -> list[Specification]:
+    shown, series = chart.shown, list(chart.curves)
+    known = dict(zip(series, LOOKS, strict=False))
+    looks = layout.looks("series", known, ("shape", "stroke"), layout.legend(series))
+    angle = -90 if len(chart.order) >= UPRIGHT else -45
+    x = {
+        "field": "environment",
+        "type": "ordinal",
+        "scale": {"type": "point", "domain": list(chart.order), "padding": 0.5},
+        "axis": {"title": None, "grid": True, "labelAngle": angle, "labelOverlap": "parity", "labelFlush": False},
+    }
+    y = layout.ratios(shown, title.split("; "), HEIGHT, APART)
+    drawn = [
+        (
+            {
+                "series": name,
+                "environment": each.environment,
+                "inside": known[name][1] if each.is_shown else "white",
+                "ratio": each.takes.value,
+            },
+            each.takes,
+        )
+        for name, points in chart.curves.items()
+        for each in points
+    ]
+
+    def at(field: str) -> Specification:
+        return {"x": x, "y": {"field": field, **y}}
+
+    # a number stands where the only line goes up, and at its end
+    ups = [each.after for each in chart.changes if each.factor > 1.0]
+    told = [*ups, chart.points[-1]] if len(series) == 1 else []
+    return [
+        *layout.band(chart.margin, shown, "y", y),
+        layout.layer(
+            {"type": "line", "strokeWidth": 1.5}, [each for each, _ in drawn], **at("ratio"), color=looks["stroke"]
+        ),
+        *layout.estimates(
+            drawn,
+            shown,
+            "y",
+            at,
+            {**looks, "fill": {"field": "inside", "type": "nominal", "scale": None, "legend": None}},
+            point=POINT,
+            field="ratio",
+        ),
+        layout.layer(
+            {"type": "text", "align": "center", "baseline": "bottom", "dy": -6},
+            [
+                {
+                    "environment": each.environment,
+                    "ratio": axes.bar(each.takes.interval, shown).high if each.takes.interval else each.takes.value,
+                    "told": format.factor(each.takes.value),
+                }
+                for each in told
+            ],
+            **at("ratio"),
+            text={"field": "told", "type": "nominal"},
+        ),
+    ]
