@@ -70,7 +70,7 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
             asked = {}
             for each in fields:
                 value, read = typed.pop(each.name), each.option.read
-                if _is_whole(each):
+                if _is_whole(each) and not read:
                     read = functools.partial(read_whole, least=each.option.least or 0)
                 if each.name in _TYPES and value is not None:
                     value = str(value)  # the type is the command line's alone
