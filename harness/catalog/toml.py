@@ -221,7 +221,10 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> Table:
         lines = toml.rstrip("\n").split("\n")
         where = _WHERE.search(str(error))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
-        fix = f"The line is `{lines[number - 1].strip()[:TEXT_LIMIT]}`. Strings need double quotes."
+        line = lines[number - 1].strip()
+        # a bare word where a value is expected
+        quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(error) else ""
+        fix = f"The line is `{line[:TEXT_LIMIT]}`.{quotes}"
         text = f"This is not valid TOML: {_WHERE.sub('', str(error)).rstrip('.')[:TEXT_LIMIT]}."
         raise FileError([Problem(path, first + number - 1, text, fix)]) from None
 

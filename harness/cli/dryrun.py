@@ -128,7 +128,7 @@ def _about(seconds: float) -> str:
 def _first(outlook: "session.Outlook") -> str:
     """What is built or installed before the first launch."""
     if outlook.unprepared is None:
-        return f"It is not known what must be built first: {outlook.unasked.replace(chr(10), ' ')}"
+        return f"This machine cannot run this plan: {outlook.unasked.replace(chr(10), ' ')}"
     count = len(outlook.unprepared)
     if not count:
         return f"Every {outlook.makes} is ready."

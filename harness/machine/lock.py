@@ -7,12 +7,17 @@ import os
 import platform
 import re
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.files import data_dir, opened, remedy
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import escaped
+
+#: How many characters of a holder's command a lock file has, and how many bytes of the file are read.
+_COMMAND, _NOTE = 120, 600
 
 
 def exclusive(
@@ -41,7 +46,7 @@ def _locked(
         try:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(handle, 200, 0).decode(errors="replace").strip()
+            holder = os.pread(handle, _NOTE, 0).decode(errors="replace").strip()
             told = f"{busy} It is held by {holder or 'an unknown process'}."
             if waiting is None:
                 raise CannotRunHereError(told, advice) from None
@@ -50,7 +55,9 @@ def _locked(
         # on a full disk nobody is told who holds it, and it is held all the same
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
-            os.pwrite(handle, f"process {os.getpid()}".encode(), 0)
+            command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+            told = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escaped(command)[:_COMMAND]})"
+            os.pwrite(handle, told.encode(), 0)
         yield
     finally:
         os.close(handle)

@@ -52,7 +52,10 @@ class DamagedError(UsageError):
     """A file of the harness's own is not what it wrote; `why` is a clause."""
 
     def __init__(self, where: object, why: str) -> None:
-        super().__init__(f"{where} is damaged: {escaped(why)}.")
+        super().__init__(
+            f"{where} is damaged: {escaped(why)}.",
+            "It was edited, or another version of the harness wrote it. Restore it from a copy.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

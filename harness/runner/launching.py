@@ -4,6 +4,7 @@ Several may start at the same time; from then on one goes on at a time.
 """
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -35,6 +36,10 @@ GPU_LOST = (
     "The driver lost its GPU meanwhile: `sudo dmesg | grep -i xid` says why. It comes back with "
     "`sudo nvidia-smi --gpu-reset`, or with the machine's next start."
 )
+
+
+#: ... and about one that could not import a module.
+_NO_MODULE = re.compile(r"No module named '([\w.]{1,80})'")
 
 
 class Watched(Protocol):
@@ -214,7 +219,7 @@ class Launching:
 
     def _record(self, outcome: Outcome) -> Launch:
         seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
-        advice = GPU_LOST if outcome.resources.get("gpu_lost") else ADVICE[outcome.status]
+        advice = GPU_LOST if outcome.resources.get("gpu_lost") else _advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
             # TensorFlow's warnings of a launch that went well would be most of the file
             seen["stderr"] = ""
@@ -226,3 +231,14 @@ def share_seconds(launchings: Sequence[Launching]) -> None:
     whole = sum(each.seconds for each in launchings)
     for each in launchings:
         each.seconds = whole / len(launchings)
+
+
+def _advice(outcome: Outcome, environment: str) -> str:
+    """What to do about a launch in an environment that ended so."""
+    missing = _NO_MODULE.search(outcome.error) if outcome.status is Status.FAILED else None
+    if missing:
+        return (
+            f"{environment} has no module {missing[1]}. Add its package to the environment, -e "
+            f"{environment}+PACKAGE==VERSION, and to `dependencies` in the scenario's header."
+        )
+    return ADVICE[outcome.status]

@@ -32,7 +32,8 @@ class Outlook:
     It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
     need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
     verdict needs at least, 0 if there are no claims and no budget was passed. `unprepared` are the environments for
-    which the backend `makes` something first, an image; None where `unasked` says why it could not tell.
+    which the backend `makes` something first, an image; None if this machine cannot run the plan: `unasked` says why,
+    and what to do.
     """
 
     seconds: float
@@ -84,7 +85,7 @@ def outlook(planned: Planned) -> Outlook:
         name, makes = backend.name, backend.makes
         missing = [each.environment.name for each in backend.unprepared(planned.needed)]
     except CannotRunHereError as error:
-        unasked = error.message
+        unasked = " ".join(filter(None, [error.message, error.advice]))
     basis, known = _earlier(planned, name)
     times = {cell: known.get(cell, _Times()) for cell in planned.cells}
     unknown = sum(cell not in known for cell in planned.cells)

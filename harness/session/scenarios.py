@@ -229,7 +229,9 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
     except FileExistsError:
         raise UsageError(f"{path} is there already.", "Give the scenario another name, or edit that file.") from None
     except OSError as error:
-        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
+        raise CannotRunHereError(
+            f"{path} cannot be written: {error.strerror}.", "Choose another folder with --directory."
+        ) from None
     written, ours = path.parent.resolve(), [folder.resolve() for folder in project.scenario_folders]
     is_found = written in (*ours, project.new_scenarios.resolve())
     return NewScenario(path, is_found, "" if written in ours else shlex.quote(str(project.scenarios)))

@@ -150,7 +150,7 @@ def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Har
     outside.write_text(SCENARIO)
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
     planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
-    assert "must be built first: No Docker Engine answers" in planned.stdout
+    assert "cannot run this plan: No Docker Engine answers" in planned.stdout
     assert "directory. A scenario from outside" in planned.stdout
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
@@ -193,7 +193,7 @@ def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness: Harness, tmp_p
         elsewhere = {"HARNESS_MACHINE_LOCK": str(tmp_path / "other.lock"), **NOWHERE}
         refused = harness("clean", str(harness.run), **elsewhere)
         assert refused.returncode == 4
-        assert f"The run {harness.run.name} is going on. It is held by process {running.pid}." in refused.stderr
+        assert f"The run {harness.run.name} is going on. It is held by process {running.pid}, since " in refused.stderr
         assert "and 0 scratch folders" in harness("clean", **elsewhere).stdout
         assert _scratch(harness) != []
     finally:
@@ -345,7 +345,8 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     assert f": as launches took in {harness.run.name}." in done.stdout
     assert "Every local environment is ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
-    assert "It is not known what must be built first: No Docker Engine answers" in unasked.stdout
+    assert "This machine cannot run this plan: No Docker Engine answers" in unasked.stdout
+    assert "Or measure without it: --backend local" in unasked.stdout
     assert unasked.returncode == 0
 
 
@@ -454,3 +455,12 @@ def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows
         lines[at + 2].strip(), shell=True, cwd=harness.root, capture_output=True, text=True, check=False
     )
     assert again.stderr.splitlines()[-1].startswith("ValueError: a | pipe and")
+
+
+def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Harness) -> None:
+    (harness.root / "scenarios" / "ways.py").write_text(f"{SCENARIO}\nimport no_such_module\n")
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "-e", "old", "--rounds", "1")
+    assert done.returncode == 1
+    (launch,) = harness.launches
+    assert launch["advice"].startswith("old has no module no_such_module.")
+    assert "-e old+PACKAGE==VERSION" in launch["advice"]

@@ -13,7 +13,9 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with (
         exclusive(path, "Busy."),
-        pytest.raises(CannotRunHereError, match=r"Busy\. It is held by process \d+\."),
+        pytest.raises(
+            CannotRunHereError, match=rf"Busy\. It is held by process {os.getpid()}, since \d\d:\d\d \(.*pytest"
+        ),
         exclusive(path, "Busy.", "Wait."),
     ):
         pass

@@ -104,6 +104,8 @@ def connect() -> Engine:
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_root(error), PermissionError):
             advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
+        elif os.environ.get("DOCKER_HOST"):
+            advice += " Or unset DOCKER_HOST, which names another engine than this machine's usual one."
         raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
