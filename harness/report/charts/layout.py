@@ -28,7 +28,7 @@ WIDTH, NARROW, ROW, LETTER = 660, 350, 34, 6.0
 UP = 13
 
 #: Letters in a line of the notes, of the title, and of an axis's title: these fit on a telephone.
-NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 124, 86, 68
+NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
 
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 
