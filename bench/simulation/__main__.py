@@ -47,7 +47,8 @@ from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, conten
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
-from harness.analysis.sizing import CLAIM_PRECISION, FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
+from harness.analysis.sizing import FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
+from harness.model.defaults import CLAIM_PRECISION
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)

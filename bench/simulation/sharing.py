@@ -19,7 +19,8 @@ from bench.simulation.ours import MARGIN, Measured, judged, measured
 from harness.analysis.disturbance import possible_error, unchecked
 from harness.analysis.rounds import OWN_SHARE, centre, taken
 from harness.analysis.statistics import half_widths
-from harness.analysis.verdicts import ALPHA, Verdict
+from harness.analysis.verdicts import Verdict
+from harness.model.defaults import ALPHA
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.scenario import Cell

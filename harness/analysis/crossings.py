@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.analysis.statistics import RESOLUTION, Floats, Interval, student
-from harness.analysis.verdicts import ALPHA
+from harness.model.defaults import ALPHA
 
 #: Steps from one measured size to the next: a break-even between sizes that are a factor of ten apart is off by at most
 #: 0.06 %, a factor of a hundred by 0.23 %.

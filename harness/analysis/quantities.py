@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from harness.analysis.shape import Quantity
 from harness.analysis.statistics import Difference, Interval, student, variance
+from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.scenario import GROWTH, OWN, PEAK, PRINTED, STEP, TRACES, WHOLE
 
@@ -123,7 +124,7 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
     return {number: statistics.fmean(of_round) for number, of_round in rounds.items()}
 
 
-def growth_estimate(launches: Iterable[Launch], level: float = 0.95) -> Difference | None:
+def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Difference | None:
     """The mean growth over rounds in bytes a call, with its t interval; None where none of the launches tells it.
 
     `launches` are those of one cell that count. One round has no interval.
@@ -131,7 +132,7 @@ def growth_estimate(launches: Iterable[Launch], level: float = 0.95) -> Differen
     return linear(list(growths(launches).values()), level)
 
 
-def growth_difference(one: Mapping[int, float], other: Mapping[int, float], level: float = 0.95) -> Difference | None:
+def growth_difference(one: Mapping[int, float], other: Mapping[int, float], level: float = LEVEL) -> Difference | None:
     """By how many bytes a call `one` grows more than `other`: the mean over the rounds that both have, paired.
 
     Both are of `growths`. None where no round has both.
@@ -152,7 +153,7 @@ def growth_control(launches: Iterable[Launch]) -> Difference | None:
     return growth_difference(growths(again), growths(first))
 
 
-def linear(values: Sequence[float], level: float = 0.95) -> Difference | None:
+def linear(values: Sequence[float], level: float = LEVEL) -> Difference | None:
     """The mean of n values with the interval m ± t·s/√n, which is of no width where all are equal; None of none."""
     if not values:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+from harness.model.defaults import MARGIN
 from harness.model.launch import CPU_QUOTA, Clock, Launch, Role, Sample, Status
 from harness.model.run import Plan
 from harness.model.scenario import PEAK, Cell
@@ -14,7 +15,7 @@ from harness.model.scenario import PEAK, Cell
 Series = Mapping[int, float]
 
 #: What others take of a launch's CPU counts from this share on: it is what a verdict's margin is.
-OWN_SHARE = 0.03
+OWN_SHARE = MARGIN
 #: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end, and this share between them.
 TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
 #: Of a timed part in pieces, each piece's count is off by part of a tick, at random, with a standard deviation of at
@@ -139,7 +140,7 @@ def taken(launch: Launch) -> float:
     what the hypervisor took; no more than the launch did not run. What a step waits for by itself is not in it. Of
     launches that do not tell how long they were ready, see `_unaccounted`.
 
-    0 if it is not over 3 %, if the samples are CPU time, and if it cannot be known: with several CPUs, a step that
+    0 if it is not over OWN_SHARE, if the samples are CPU time, and if it cannot be known: with several CPUs, a step that
     waits for one of them is not slowed by what happens on another. That there were others must be shown: by ticks, or
     by the step itself, which in most of its samples runs all the time. It is then no more than the ticks allow for. A
     quota is known from the control groups. Too much is taken off of a step whose threads wait for one another's CPU,

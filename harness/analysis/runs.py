@@ -36,7 +36,8 @@ from harness.analysis.statistics import (
     minus_others,
 )
 from harness.analysis.trends import in_common, restricted
-from harness.analysis.verdicts import ALPHA, Judgement, Verdict, Withheld, judge, judgements, margins, unjudged
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, judge, judgements, margins, unjudged
+from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
 

@@ -23,6 +23,7 @@ from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import shown_alpha
+from harness.model.defaults import CLAIM_PRECISION, MEASURE, WARMUP
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch, Role, Sampling
 from harness.model.run import Plan, Run
@@ -31,10 +32,6 @@ from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 #: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
 #: launches that belief is worth against those that the pilot launched twice.
 BELIEVED, WEIGHT = 0.02, 4
-
-#: The shortest and the longest that a pilot sets, in seconds.
-WARMUP = (0.1, 5.0)
-MEASURE = (0.25, 5.0)
 
 #: What launches of one thing that take turns differ by: more turns do not make it less.
 BELIEVED_IN_TURNS = 0.012
@@ -58,9 +55,6 @@ MULTIPLE = 0.05
 #: rounds tell.
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
-
-#: How well a claim needs to be known at least, and at most, as shares.
-CLAIM_PRECISION = (0.03, 0.25)
 
 #: Groups of claims that need to be known no better than this, on the log scale, have no control.
 CONTROL_BELOW = math.log1p(0.10)

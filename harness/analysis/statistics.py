@@ -21,10 +21,9 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from harness.model.defaults import LEVEL
 
-#: How often an interval contains the true value.
-LEVEL = 0.95
+Floats = npt.NDArray[np.float64]
 
 #: A cell's mean has an interval from so many rounds on. The quantile of two rounds is 12.7: their interval tells less
 #: than the two values.

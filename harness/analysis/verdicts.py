@@ -23,9 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
-
-#: The chance that a table holds any wrong verdict.
-ALPHA = 0.05
+from harness.model.defaults import ALPHA
 
 #: With fewer rounds there are intervals, and of two a verdict only where it is shown to be beyond ×1.5.
 FEWEST_ROUNDS = 3

@@ -110,6 +110,11 @@ def image_backend(root: Path) -> "ImageBackend":
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
+def is_in_containers(run: Run) -> bool:
+    """Whether the launches of a stored run were in containers."""
+    return any(entry.in_containers for entry in ENTRIES if entry.name == run.backend.name)
+
+
 def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
     """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
     entry = next((entry for entry in ENTRIES if entry.name == run.backend.name), None)

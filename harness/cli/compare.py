@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from harness import session
-from harness.cli import completion
+from harness.cli import completion, options
 from harness.cli.messages import gate_exit, say, say_torn
-from harness.cli.options import FailOn
 from harness.model.errors import Exit, UsageError
-from harness.session.request import read_share
+from harness.session.request import CompareRequest
 
 
-def compare(  # noqa: PLR0917 - the command's options
+@options.of(CompareRequest)
+def compare(
+    request: CompareRequest,
+    *,
     first: Annotated[
         Path | None,
         typer.Argument(
@@ -32,11 +34,10 @@ def compare(  # noqa: PLR0917 - the command's options
             autocompletion=completion.runs,
         ),
     ] = None,
-    margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if one failed.")
+        options.FailOn | None,
+        typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if one failed."),
     ] = None,
-    any_host: Annotated[bool, typer.Option("--any-host", help="Compare runs of different machines too.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
     """Say what of RUN_B is faster or slower than in RUN_A.
@@ -54,7 +55,7 @@ def compare(  # noqa: PLR0917 - the command's options
         )
     for each in (first, second):
         say_torn(each)
-    pair = session.compare(first, second, margin=read_share(margin, "--margin"), any_host=any_host)
+    pair = session.compare(first, second, margin=request.margin, any_host=request.any_host)
     if json:
         typer.echo(escape.dumps(changes.document(pair)), nl=False)
     else:

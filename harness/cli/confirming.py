@@ -10,6 +10,7 @@ from harness.cli.messages import interruptible, say, tell
 from harness.cli.running import Heard
 from harness.history import confirm as confirming
 from harness.history.index import History
+from harness.history.request import ConfirmRequest
 from harness.history.states import Finding, State, findings
 from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
@@ -53,7 +54,7 @@ class Asked:
             )
 
 
-def confirm(asked: Asked, usual: session.Request, scripts: Sequence[Path], *, wait: bool) -> Exit:
+def confirm(asked: Asked, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
     """Measure, print and remember. Returns 5 where something is confirmed to take longer, 1 where something is open."""
     if not asked.suspected:
         say("Nothing is suspected.")

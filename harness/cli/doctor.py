@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import session
-from harness.cli import completion
+from harness.cli import completion, options
 from harness.cli.messages import say
 from harness.model.errors import Exit
 from harness.report.escape import plain
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def doctor(  # noqa: PLR0917 - the command's options
-    cpus: Annotated[str, typer.Option(help="Cores of each launch: a count, `all`, or a list such as 0,2-3.")] = "1",
+    cpus: Annotated[str, options.option("cpus", shown="1")] = "1",
     seconds: Annotated[str, typer.Option(metavar="20s", help="How long to listen.")] = "20s",
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Listen to the CPUs too.")] = True,
     environments: Annotated[

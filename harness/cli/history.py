@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +15,11 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import columns, say, tell
 from harness.cli.report import save
+from harness.history.request import ConfirmRequest, SeriesRequest
+from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
 from harness.model.texts import counted, escaped
-from harness.plan.selection import parse_axes
-from harness.session.request import AUTO, names
 
 if TYPE_CHECKING:
     from harness.history.index import History
@@ -37,19 +37,7 @@ _NAMED = 8
 
 _ANOTHER = "Name another folder with --results."
 
-Scenarios = Annotated[
-    list[str] | None,
-    typer.Option("-s", "--scenario", help="Scenarios or globs.", autocompletion=completion.scenarios),
-]
-Environments = Annotated[
-    list[str] | None,
-    typer.Option("-e", "--environment", help="Environments or globs.", autocompletion=completion.environments),
-]
-Axes = Annotated[
-    list[str] | None,
-    typer.Option("-a", "--axis", help="AXIS=VALUE[,VALUE…]; globs.", autocompletion=completion.axes),
-]
-Results = Annotated[Path, typer.Option(help="The folder of runs.")]
+Results = Annotated[Path, options.option("results")]
 
 
 @app.command()
@@ -99,10 +87,10 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
 
 
 @app.command()
+@options.of(SeriesRequest)
 def show(
-    scenarios: Scenarios = None,
-    environments: Environments = None,
-    axes: Axes = None,
+    request: SeriesRequest,
+    *,
     points: Annotated[bool, typer.Option("--points", help="Show each run's number, not the last one alone.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
@@ -110,7 +98,7 @@ def show(
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
-        found = _found(history, scenarios, environments, axes)
+        found = _found(history, request)
     if json:
         typer.echo(codec.dumps([_document(each) for each in found], indent=2))
     elif points:
@@ -141,7 +129,10 @@ def note(
 
 
 @app.command()
-def report(  # noqa: PLR0917 - the command's options
+@options.of(SeriesRequest)
+def report(
+    request: SeriesRequest,
+    *,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file; history.html where none is named.")
     ] = None,
@@ -162,16 +153,12 @@ def report(  # noqa: PLR0917 - the command's options
             help="md: what changed since then; without it since the report that FILE holds, or the last run but one.",
         ),
     ] = None,
-    scenarios: Scenarios = None,
-    environments: Environments = None,
-    axes: Axes = None,
 ) -> None:
     """Write the history as a page, or print what changed.
 
     It prints what changed since an earlier run as Markdown.
     """
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.detection import LEAST  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.known import Known  # noqa: PLC0415
     from harness.history.states import judged  # noqa: PLC0415
@@ -183,11 +170,11 @@ def report(  # noqa: PLR0917 - the command's options
         raise UsageError("--since is about what changed, and the page shows all.", "Type --format md.")
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
-        found = _found(history, scenarios, environments, axes)
+        found = _found(history, request)
     searched = Known.of_user()
     now = [judged(each, decisions, known=searched) for each in found]
     if asked == "html":
-        text = page.render(now, runs, notes, math.expm1(LEAST))
+        text = page.render(now, runs, notes, MARGIN)
         output = output or Path("history.html")
     else:
         last = changes.since(runs, since or "", _earlier(output))
@@ -233,20 +220,11 @@ def alarm(
 
 
 @app.command()
-def confirm(  # noqa: PLR0917 - the command's options
-    scenarios: Scenarios = None,
-    environments: Environments = None,
-    axes: Axes = None,
+@options.of(ConfirmRequest)
+def confirm(
+    request: ConfirmRequest,
+    *,
     all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Whatever is suspected.")] = False,
-    rounds: Annotated[
-        str | None, typer.Option(metavar="N", help="How often to measure both sides. Default: 10.")
-    ] = None,
-    budget: Annotated[str, typer.Option(help="Start no round of a run that would end later than this.")] = "",
-    backend: Annotated[str, typer.Option(help="What executes the launches: auto, docker or local.")] = "auto",
-    warmup: Annotated[str, typer.Option(help="How long a launch warms up; auto: the pilot decides.")] = AUTO,
-    measure: Annotated[str, typer.Option(help="How long a launch measures; auto: the pilot decides.")] = AUTO,
-    margin: Annotated[str, typer.Option(help="A smaller difference counts as none.")] = "3%",
-    results: Results = Path("results"),
     wait: options.Wait = False,
 ) -> None:
     """Measure both sides of a suspected change again.
@@ -255,26 +233,15 @@ def confirm(  # noqa: PLR0917 - the command's options
     """
     from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
-    from harness.session.request import Request, read_length, read_seconds, read_share, read_whole  # noqa: PLC0415
 
-    typed = names(scenarios or [], "-s")
-    files = [Path(each) for each in typed if each.endswith(".py")]
-    usual = Request(
-        rounds=read_whole(rounds, "--rounds", least=2) if rounds else None,
-        budget=read_seconds(budget, "--budget") if budget else None,
-        backend=backend,
-        warmup=read_length(warmup, "--warmup", or_none=True),
-        measure=read_length(measure, "--measure"),
-        margin=read_share(margin, "--margin"),
-        results=results,
-    )
+    files = [Path(each) for each in request.scenarios if each.endswith(".py")]
+    stems = [Path(each).stem if each.endswith(".py") else each for each in request.scenarios]
     with History.open(told=say) as history:
-        stems = [Path(each).stem if each.endswith(".py") else each for each in typed]
-        found = _found(history, stems, environments, axes)
+        found = _found(history, replace(request, scenarios=stems))
         asked = confirming.Asked.of(history, found)
-    if not (all_suspected or typed or environments or axes):
+    if not (all_suspected or request.scenarios or request.environments or request.axes):
         asked.refuse()
-    raise typer.Exit(confirming.confirm(asked, usual, files, wait=wait))
+    raise typer.Exit(confirming.confirm(asked, request, files, wait=wait))
 
 
 @app.command()
@@ -311,7 +278,10 @@ def rebuild(
 
 
 @app.command()
-def export(  # noqa: PLR0917 - the command's options
+@options.of(SeriesRequest)
+def export(
+    request: SeriesRequest,
+    *,
     git: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write a file for each run to this folder, and notes and decisions."),
@@ -327,9 +297,6 @@ def export(  # noqa: PLR0917 - the command's options
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write what --format makes to this file.")
     ] = None,
-    scenarios: Scenarios = None,
-    environments: Environments = None,
-    axes: Axes = None,
 ) -> None:
     """Write the history for git, or series for other tools."""
     from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
@@ -343,7 +310,7 @@ def export(  # noqa: PLR0917 - the command's options
         if git is not None:
             typer.echo(f"{counted(exported.to_folder(history, git), 'run')} written to {git}.")
             return
-        found = _found(history, scenarios, environments, axes)
+        found = _found(history, request)
     text = exported.render(str(format), found)
     if output:
         save(output, text.encode())
@@ -351,11 +318,9 @@ def export(  # noqa: PLR0917 - the command's options
         typer.echo(text, nl=False)
 
 
-def _found(
-    history: "History", scenarios: list[str] | None, environments: list[str] | None, axes: list[str] | None
-) -> list["Series"]:
+def _found(history: "History", request: SeriesRequest) -> list["Series"]:
     """The chosen series. Raises NothingSelectedError for none."""
-    found = history.series(names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or []))
+    found = history.series(request.scenarios, request.environments, request.axes)
     if found:
         return found
     known = [each.key for each in history.series()]

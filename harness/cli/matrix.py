@@ -78,15 +78,10 @@ def matrix(
 
 def _refuse_beside_resume(context: typer.Context) -> None:
     """Raises UsageError for options that would change what the run measures."""
-    typed = [
-        f"--{name.replace('_', '-')}"
-        for name in context.params
-        if name not in ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
-        and (source := context.get_parameter_source(name)) is not None
-        and source.name == "COMMANDLINE"
-    ]
-    if typed:
+    allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
+    refused = [f"--{name.replace('_', '-')}" for name in options.typed(context) if name not in allowed]
+    if refused:
         raise UsageError(
-            f"--resume continues a run with what it measures; it takes no {', '.join(typed)}.",
+            f"--resume continues a run with what it measures; it takes no {', '.join(refused)}.",
             "Start a new run for that.",
         )

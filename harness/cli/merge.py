@@ -15,7 +15,7 @@ def merge(
         list[Path],
         typer.Argument(metavar="RUN...", help="Folders of runs of one plan.", autocompletion=completion.runs),
     ],
-    results: Annotated[Path, typer.Option(help="The folder that the merged run's is made in.")] = Path("results"),
+    results: Annotated[Path, options.option("results")] = Path("results"),
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(

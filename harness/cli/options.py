@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
@@ -10,9 +11,9 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, LaunchRequest, Panel, options, read_whole
+from harness.session.request import FieldOption, Panel, Request, options, read_whole, shared
 
-Asked = TypeVar("Asked", bound=LaunchRequest)
+Asked = TypeVar("Asked")
 
 #: What the command line knows better than a request: the names that a value is one of.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
@@ -21,8 +22,11 @@ _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name f
 _COMPLETED: Mapping[str, Callable[..., Any]] = {
     "suite": completion.suites,
     "environments": completion.environments,
+    "good": completion.environments,
+    "bad": completion.environments,
     "reference": completion.environments,
     "scenarios": completion.scenarios,
+    "scenario": completion.scenarios,
     "axes": completion.axes,
     "claims": completion.issues,
 }
@@ -87,23 +91,41 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
     return decorate
 
 
+def option(name: str, **changes: Any) -> Any:
+    """The option of `Request`'s field of this name, with `changes`, for a command that takes few of them.
+
+    The value is the text that was typed, or typer's.
+    """
+    return _option(replace(options(Request)[name], option=shared(name, **changes)))
+
+
+def typed(context: typer.Context) -> list[str]:
+    """The names of the parameters that were typed."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
 def _parameter(of: FieldOption) -> inspect.Parameter:
     """The command's parameter: None where the option is left out, False of a switch."""
-    option, is_switch = of.option, of.type is bool
+    is_switch = of.type is bool
+    return inspect.Parameter(
+        of.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if is_switch else None,
+        annotation=Annotated[bool if is_switch else _text(of) | None, _option(of)],
+    )
+
+
+def _option(of: FieldOption) -> Any:
+    option = of.option
     told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
-    made = typer.Option(
+    return typer.Option(
         *of.flags,
         help=told,
         show_default=False,
         metavar=option.metavar or ("N" if _is_whole(of) else None),
         rich_help_panel=option.panel,
         autocompletion=_COMPLETED.get(of.name),
-    )
-    return inspect.Parameter(
-        of.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False if is_switch else None,
-        annotation=Annotated[bool if is_switch else _text(of) | None, made],
     )
 
 

@@ -1,7 +1,6 @@
 """Runs of one plan, each from one machine, as one run: a group's numbers stay those of one machine."""
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from harness.model.texts import counted, escaped, joined
 from harness.plan import shards
 from harness.plan.groups import name_of
 from harness.session.reporting import report, results_of
-from harness.session.running import Ended
+from harness.session.running import Ended, new_id
 from harness.store.folder import RunFolder, uncollected
 
 #: The most bytes of an artifact that are taken over.
@@ -87,7 +86,7 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
     _refuse_twice(parts)
     missing = _missing(parts)
     now = datetime.now(UTC)
-    identity = f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    identity = new_id(now)
     merged = replace(_merged(parts), id=identity, absent=missing)
     folder = RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path))

@@ -15,14 +15,15 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
-from harness.analysis.verdicts import ALPHA
 from harness.catalog import adhoc, versions
 from harness.catalog.asked import parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, scenario_files
+from harness.history.request import ConfirmRequest
 from harness.history.states import Finding
+from harness.model.defaults import ALPHA
 from harness.model.environment import Device
 from harness.model.errors import HarnessError, UsageError
 from harness.model.history import Decision, Key, Software, Summary
@@ -31,9 +32,6 @@ from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
 from harness.session.versions import files_at
 from harness.store.folder import RunFolder
-
-#: How many rounds measure both sides.
-ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def together(found: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def question(
-    found: Sequence[Finding], before: Summary, after: Summary, usual: Request, scripts: Sequence[Path] = ()
+    found: Sequence[Finding], before: Summary, after: Summary, usual: ConfirmRequest, scripts: Sequence[Path] = ()
 ) -> Question:
     """What is to be measured for findings of `together`: `before` and `after` are the runs on either side.
 
@@ -90,8 +88,18 @@ def question(
     hashes = [each.scenarios[key.scenario].hash for each in (before, after)]
     if one.pins == other.pins and hashes[0] == hashes[1]:
         raise _alike(found[0], one, other)
-    request = replace(usual, axes=axes, gpu=key.device == Device.GPU.value, rounds=usual.rounds or ROUNDS, **_way(key))
-    request = replace(request, cpus=usual.cpus or request.cpus)
+    request = Request(
+        axes=axes,
+        gpu=key.device == Device.GPU.value,
+        rounds=usual.rounds,
+        budget=usual.budget,
+        backend=usual.backend,
+        warmup=usual.warmup,
+        measure=usual.measure,
+        margin=usual.margin,
+        results=usual.results,
+        **_way(key),
+    )
     sides = key.environment, key.environment
     if one.pins != other.pins:
         sides = (

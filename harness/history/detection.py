@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.analysis.statistics import Floats, exp, student
+from harness.model.defaults import MARGIN
 
 #: A night counts for at most so many standard deviations.
 CAP = 3.5
@@ -36,7 +37,7 @@ FEWEST = 3
 P = 1e-5
 
 #: A change is larger than this, on the log scale: the margin below which two cells count as the same.
-LEAST = math.log1p(0.03)
+LEAST = math.log1p(MARGIN)
 
 #: What a change has to gain to be looked at (the square of standard deviations): more than two nights can. It is tested
 #: after.

@@ -14,10 +14,12 @@ from typing import Any
 from harness.files import read_text, write_atomically
 from harness.history import summary
 from harness.history.index import History, decision_of, note_of
+from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Point, Series
 from harness.model.texts import escaped
 from harness.report.escape import dumps
+from harness.report.format import level
 
 
 def to_folder(history: History, folder: Path) -> int:
@@ -130,10 +132,11 @@ def _bencher(series: Sequence[Series]) -> str:
 
 def _openmetrics(series: Sequence[Series]) -> str:
     """OpenMetrics 1.0 with the instant of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
+    sure = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[Point], float | None]]] = [
         ("harness_ratio", "", "The time of a cell over that of its reference.", lambda point: _exp(point.log_ratio)),
-        ("harness_ratio_low", "", "The lower end of its 95 % interval.", lambda point: _exp(point.low)),
-        ("harness_ratio_high", "", "The upper end of its 95 % interval.", lambda point: _exp(point.high)),
+        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp(point.low)),
+        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp(point.high)),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []

@@ -14,6 +14,7 @@ from harness import __version__
 from harness.history import sentences as told
 from harness.history.sentences import Names
 from harness.history.states import Finding, Judged
+from harness.model.defaults import LEVEL
 from harness.model.history import Entry, Key, Note
 from harness.model.texts import counted
 from harness.report import escape, format
@@ -42,7 +43,7 @@ WORDS = {
     "run": "run",
     "began": "began, UTC",
     "ratio": "ratio",
-    "interval": "95 % interval",
+    "interval": f"{format.level(LEVEL)} interval",
     "time": "time per step",
     "changed": "changed",
 }

@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from harness.model.defaults import TIMEOUT
 from harness.model.gpu import UsedGpu
 from harness.model.numbers import Amount, Bytes, Count, Cpu, Rounds, SampleSeconds, Seconds, Some
 from harness.model.scenario import Cell
@@ -75,7 +76,7 @@ class Limits:
 
     cpus: tuple[Cpu, ...] | None = None
     memory_bytes: Bytes | None = None
-    seconds: Seconds = 600.0
+    seconds: Seconds = TIMEOUT
     gpus: tuple[str, ...] = ()
     first_start_seconds: Seconds = 0.0
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from harness.model.backend import BackendFacts
+from harness.model.defaults import MARGIN
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.numbers import Count, Rounds, Seconds, Share
@@ -168,7 +169,7 @@ class Plan:
     unavailable: Sequence[Unavailable] = ()
     precision: Share | None = None
     budget_seconds: Seconds | None = None
-    margin: Share = 0.03
+    margin: Share = MARGIN
     profile_calls: Count | None = None
     interleave: Interleave = Interleave.LAUNCHES
     clock: Clock = Clock.WALL

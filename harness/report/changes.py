@@ -9,6 +9,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
 from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
+from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import format, names
@@ -117,8 +118,8 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
         separately = ", and so do, separately, those without the shift" if changes.shift else ""
         yield Text(
             f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
-            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at 95 % "
-            f"(Holm){separately}.",
+            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at "
+            f"{format.level(LEVEL)} (Holm){separately}.",
             True,
             where=REPORT,
         )

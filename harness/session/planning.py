@@ -27,6 +27,7 @@ from harness.catalog.scenarios import (
 )
 from harness.machine import cpus, host
 from harness.machine.gpu import chosen as gpus
+from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
@@ -43,19 +44,9 @@ from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
 
-#: What --rounds is where nothing ends a run earlier, and where something does.
-ROUNDS, MOST_ROUNDS = 5, 100
-
-#: ... and of claims, most of which need two or three.
-MOST_OF_CLAIMS = 30
-
-#: Quantities of which claims need no pilot where lengths are given: phases, such as the import, would be those of a
-#: cold disk.
+#: Quantities that need no pilot if lengths are given: it would be half of a small run's launches. Others, such as the
+#: import, would be those of a cold disk.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
-
-#: What --timeout is where it is left out, in seconds, and for a launch whose GPU code is compiled first: TensorFlow's
-#: own warning says "30 minutes or longer".
-TIMEOUT, FIRST_START = 600.0, 7200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +326,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
-    usual = MOST_OF_CLAIMS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
+    usual = MOST_CLAIM_ROUNDS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (ends.rounds if ends else None) or usual,
@@ -446,7 +437,7 @@ def _limits(request: LaunchRequest) -> Limits:
         memory_bytes=request.memory or installed * 4 // 5,
         seconds=request.timeout or TIMEOUT,
         gpus=wanted,
-        first_start_seconds=FIRST_START if wanted and not request.timeout else 0.0,
+        first_start_seconds=FIRST_START_TIMEOUT if wanted and not request.timeout else 0.0,
     )
 
 

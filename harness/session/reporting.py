@@ -19,6 +19,7 @@ from harness.backends.local.environments import Environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.files import cache_dir
+from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, StopReason
@@ -191,7 +192,7 @@ def export(folder: Path | str, format: str) -> bytes:
     return text.encode()
 
 
-def compare(first: Path | str, second: Path | str, *, margin: float = 0.03, any_host: bool = False) -> Pair:
+def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> Pair:
     """Both runs; `margin` is a share.
 
     Raises UsageError for a folder that is no run's, for one and the same run, for runs of which one measured time and

@@ -9,13 +9,21 @@ Light to import: the command line makes its options of these fields, and `harnes
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from harness.model.backend import GpuWay
+from harness.model.defaults import (
+    MARGIN,
+    MOST_CLAIM_ROUNDS,
+    MOST_ROUNDS,
+    PROFILED_CALLS,
+    ROUNDS,
+    TIMEOUT,
+)
 from harness.model.errors import UsageError
 from harness.model.gpu import BASE_CLOCK
 from harness.model.launch import Clock, Interleave, Protocol
@@ -127,7 +135,7 @@ def read_share(text: str, option: str) -> float:
     value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
         advice = f"Type {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
-        raise UsageError(f"{option} {text!r} is not a share such as 3% or 0.03.", advice)
+        raise UsageError(f"{option} {text!r} is not a share such as {_share(MARGIN)} or {MARGIN:g}.", advice)
     return value
 
 
@@ -195,13 +203,18 @@ def _share(value: float) -> str:
     return f"{value * 100:g}%"
 
 
+def length_text(seconds: float) -> str:
+    """Seconds as they are typed, in the largest unit that takes no digits after the point: `90s`, `10m`, `0.2s`."""
+    return next(f"{seconds / _SECONDS[unit]:g}{unit}" for unit in "hms" if unit == "s" or not seconds % _SECONDS[unit])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
     """What is launched, where, and on what: the part that every kind of run has.
 
     Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
     left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
-    bytes; None: ten minutes, and four fifths of the machine.
+    bytes; None: TIMEOUT, and four fifths of the machine.
     """
 
     suite: Annotated[
@@ -249,7 +262,8 @@ class LaunchRequest:
     cpus: Annotated[
         str,
         Option(
-            "Cores of each launch: a count, `all`, or a list such as 0,2-3. Default: 1, or all with --gpu.",
+            "Cores of each launch: a count, `all`, or a list such as 0,2-3.",
+            shown="1, or all with --gpu",
             metavar="0,2-3",
             panel=Panel.MACHINE,
         ),
@@ -263,8 +277,8 @@ class LaunchRequest:
             "Stop a launch that takes longer.",
             read=read_seconds,
             text="{:g}s".format,
-            shown="10m",
-            metavar="10m",
+            shown=length_text(TIMEOUT),
+            metavar=length_text(TIMEOUT),
             panel=Panel.MACHINE,
         ),
     ] = None
@@ -330,10 +344,20 @@ class FieldOption:
         return [word for each in values for word in (flag, self.option.text(each))]
 
 
-def options(kind: "type[LaunchRequest]") -> dict[str, FieldOption]:
-    """The options of a kind of request, by field."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {each.name: FieldOption(each.name, *get_args(hints[each.name])) for each in fields(kind)}
+def options(kind: Any) -> dict[str, FieldOption]:
+    """The options of a kind of request, by field.
+
+    A field that says nothing of its option has that of the same name of `Request`; if there is none, it is no option.
+    """
+    hints, shared = (get_type_hints(each, include_extras=True) for each in (kind, Request))
+    found = {}
+    for name in (each.name for each in fields(kind)):
+        hint = hints[name]
+        if get_origin(hint) is Annotated:
+            found[name] = FieldOption(name, *get_args(hint))
+        elif name in shared:
+            found[name] = FieldOption(name, hint, get_args(shared[name])[1])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,8 +374,9 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            "How often to launch each cell, after the pilot; with --resume, in all. Default: at most 100 with "
-            "--precision or --budget and 30 with --claim, else as the suite says, else 5.",
+            f"How often to launch each cell, after the pilot; with --resume, in all. Default: at most {MOST_ROUNDS} "
+            f"with --precision or --budget and {MOST_CLAIM_ROUNDS} with --claim, else as the suite says, "
+            f"else {ROUNDS}.",
             least=1,
             panel=Panel.PRECISION,
         ),
@@ -383,11 +408,11 @@ class Request(LaunchRequest):
             "A smaller difference counts as none.",
             read=read_share,
             text=_share,
-            shown="3%",
-            metavar="3%",
+            shown=_share(MARGIN),
+            metavar=_share(MARGIN),
             panel=Panel.PRECISION,
         ),
-    ] = 0.03
+    ] = MARGIN
     sampling: Annotated[
         Protocol,
         Option(
@@ -501,5 +526,24 @@ class ProfileRequest(LaunchRequest):
     """What is to be profiled, in launches that measure nothing."""
 
     calls: Annotated[
-        int, Option("How many calls after the first are profiled.", least=1, shown="50", panel=Panel.PRECISION)
-    ] = 50
+        int,
+        Option(
+            "How many calls after the first are profiled.",
+            least=1,
+            shown=str(PROFILED_CALLS),
+            panel=Panel.PRECISION,
+        ),
+    ] = PROFILED_CALLS
+
+
+def shared(name: str, **changes: Any) -> Option:
+    """The option of `Request`'s field of this name, with `changes`."""
+    return replace(options(Request)[name].option, **changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest:
+    """How two runs are compared."""
+
+    margin: float = MARGIN
+    any_host: Annotated[bool, Option("Compare runs of different machines too.", ("--any-host",))] = False

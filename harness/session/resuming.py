@@ -13,6 +13,7 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
+from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import CPU_ALONE, Card, GpuHost
@@ -22,7 +23,7 @@ from harness.model.texts import counted
 from harness.report.sections import measured
 from harness.runner.rounds import Ledger
 from harness.session.jobs import JobMaker
-from harness.session.planning import MOST_OF_CLAIMS, MOST_ROUNDS, Planned
+from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder
 
@@ -130,7 +131,7 @@ def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: fl
             f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
             f"Use --rounds {more} for {more - most} more.",
         )
-    usual = max(run.plan.rounds, MOST_OF_CLAIMS if run.plan.claims else MOST_ROUNDS)
+    usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     # launches of several slots take their time at once
     seconds = None if budget is None else ledger.seconds() / run.slots + budget
     plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)

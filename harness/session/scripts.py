@@ -7,14 +7,10 @@ from pathlib import Path
 from harness.catalog import scripts
 from harness.catalog.project import Project
 from harness.catalog.scenarios import scenario_files
+from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
-from harness.session.planning import ROUNDS
 from harness.session.request import Request, ScriptRequest
-
-#: How long launches go on unless --budget, --rounds or --precision is passed: with what comes before and after, a small
-#: script is compared in two releases within two minutes. A slower one takes the time of three rounds.
-BUDGET = 90.0
 
 
 def request(
@@ -75,6 +71,6 @@ def request(
         measure=1.0,
         interleave=Interleave.LAUNCHES,
         rounds=ROUNDS if is_open else asked.rounds,
-        budget=BUDGET if is_open else asked.budget,
+        budget=SCRIPT_BUDGET if is_open else asked.budget,
     )
     return made, told

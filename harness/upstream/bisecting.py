@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,10 +19,11 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.issues import parse, unknown
 from harness.model.scenario import GROWTH, Claim, Scenario
 from harness.plan.selection import resolve
+from harness.session.running import new_id
 from harness.store.signature import is_from_here, sign
 from harness.upstream import candidates as chosen
 from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.probing import Asked, Probing
+from harness.upstream.probing import Probing
 from harness.upstream.search import Ended, EndsError, Search, narrow, scan
 from harness.upstream.telling import Told, report, to_resume
 
@@ -102,9 +102,9 @@ def _has(scenario: Scenario, claim: Claim, axes: Mapping[str, str]) -> bool:
 
 def begin(request: BisectRequest) -> Path:
     """Make a search's folder, with the request."""
-    folder = Path(request.results) / f"bisect-{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    folder = request.results / f"bisect-{new_id(datetime.now(UTC))}"
     try:
-        document = json.dumps({"schema": 1, **asdict(request)}, indent=2) + "\n"
+        document = json.dumps({"schema": 1, **asdict(request)}, indent=2, default=str) + "\n"
         write_atomically(folder / "bisect.json", sign(document.encode()))
     except OSError as error:
         raise CannotRunHereError(
@@ -132,7 +132,7 @@ def reopened(folder: Path, budget: float | None = None) -> BisectRequest:
         stored = json.loads(data)
         for name in ("schema", "signature"):
             stored.pop(name)
-        found = BisectRequest(**stored)
+        found = BisectRequest(**{**stored, "results": Path(stored["results"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is damaged: {error}.") from None
     return replace(found, budget=budget) if budget else found
@@ -145,16 +145,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     """
     # ten environments that differ in one package share the other files
     os.environ.setdefault("UV_LINK_MODE", "hardlink")
-    asked = Asked(
-        scenario=request.scenario,
-        axes=request.axes,
-        of=request.of,
-        backend=request.backend,
-        cpus=request.cpus,
-        timeout=request.timeout,
-        margin=request.margin,
-    )
-    probing = Probing(folder, asked, listener, wait=wait)
+    probing = Probing(folder, request, listener, wait=wait)
     try:
         search, package = _prepared(request, probing, listener)
         try:

@@ -35,7 +35,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from harness.analysis.statistics import LEVEL, Floats
+from harness.analysis.statistics import Floats
+from harness.model.defaults import LEVEL
 
 #: Before any was seen, rounds scatter by this on the log scale, and that counts for as much as so many rounds.
 SPREAD, PRIOR = 0.03, 3.0

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.analysis.claims import Outcome
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
+from harness.backends import registry
+from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW, Environment, installed
 from harness.model.errors import CannotRunHereError
 from harness.model.run import Run
@@ -128,7 +130,7 @@ def _container(run: Run, side: Side, command: str, bases: Mapping[str, str]) -> 
 
 def _bases(run: Run) -> dict[str, str]:
     """By environment, the public image that its container starts from, by digest, where this engine has it."""
-    if run.backend.name != "docker" or not run.images:
+    if not registry.is_in_containers(run) or not run.images:
         return {}
     from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
     from harness.backends.docker.images import public_base  # noqa: PLC0415
@@ -144,7 +146,7 @@ def _bases(run: Run) -> dict[str, str]:
 def _fields(results: Results, about: Subject) -> dict[str, str]:
     run, environments = results.run, about.environments
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if run.plan.limits.gpus else []
-    system = run.host.get("system", "") if run.backend.name == "local" else "Debian 12, in a container"
+    system = "Debian 12, in a container" if registry.is_in_containers(run) else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
     cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]
@@ -199,7 +201,11 @@ def _current(results: Results, about: Subject) -> str:
     lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
     for side in about.sides:
         interval = side.centre.interval
-        between = f" (95 %: {about.amount(interval.low)} to {about.amount(interval.high)})" if interval else ""
+        between = (
+            f" ({format.level(LEVEL)}: {about.amount(interval.low)} to {about.amount(interval.high)})"
+            if interval
+            else ""
+        )
         lines.append(f"| {about.label(side)} | {about.amount(side.centre.value)}{between} | {len(side.values)} |")
     lines += [
         "",

@@ -11,6 +11,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
 from harness.files import read_text
+from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.issues import Issue
@@ -21,10 +22,6 @@ from harness.plan import claims
 from harness.plan.claims import UPSTREAM
 from harness.plan.selection import unknown
 from harness.session.forecast import START
-
-#: What is measured unless something else is typed, in seconds: how long a launch warms up and measures, and how much
-#: launching an issue may take, and all together. Most claims are so large that a launch need not be long.
-WARMUP, MEASURE, BUDGET, WHOLE_BUDGET = 0.2, 0.5, 300.0, 3600.0
 
 #: How many rounds a claim takes where it is large, as most are.
 USUAL_ROUNDS = 3
@@ -57,7 +54,7 @@ class Known:
         if self.took:
             return self.took
         cells = {cell for each in self.claims for cell in claims.cells(each, [newest], Device.CPU)}
-        return len(cells) * (USUAL_ROUNDS * (START + WARMUP + MEASURE) + START / 2.0)
+        return len(cells) * (USUAL_ROUNDS * (START + CLAIM_WARMUP + CLAIM_MEASURE) + START / 2.0)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +27,16 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.machine.lock import machine_to_itself
+from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.launch import Interleave, Launch
-from harness.model.scenario import GROWTH, PEAK, STEP, TRACES, Cell
+from harness.model.scenario import GROWTH, STEP, Cell
 from harness.plan.selection import resolve
+from harness.session.planning import UNPILOTED
 from harness.session.request import Request
+from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.looks import LOOK_ALPHA, Judged
-
-#: How long a launch of a search warms up and measures, in seconds: a search needs no more of what is clear.
-WARMUP, MEASURE = 1.0, 1.0
-
-#: Quantities of which a search needs no pilot: half of a small run's launches. Others, phases such as the import, would
-#: be those of a cold disk.
-_UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +160,10 @@ def _grown(measured: Measured, text: str, fixed: str, pythons: tuple[str, str] |
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a search measures, in every environment the same cell, and how."""
-
-    scenario: str
-    axes: Mapping[str, str] = field(default_factory=dict)
-    of: str = STEP
-    backend: str = "auto"
-    cpus: str = ""
-    timeout: float | None = None
-    margin: float = 0.03
-
-
 class Probing:
     """The runs of a search, in its folder; `listener` hears what they do. Everything it makes, it makes once."""
 
-    def __init__(self, folder: Path, asked: Asked, listener: session.Listener, *, wait: bool = False) -> None:
+    def __init__(self, folder: Path, asked: BisectRequest, listener: session.Listener, *, wait: bool = False) -> None:
         self.folder = folder
         self.asked = asked
         self.spent = 0.0
@@ -215,14 +198,14 @@ class Probing:
                 cpus=asked.cpus,
                 timeout=asked.timeout,
                 margin=asked.margin,
-                warmup=WARMUP,
-                measure=MEASURE,
+                warmup=SEARCH_WARMUP,
+                measure=SEARCH_MEASURE,
                 interleave=None if asked.of == STEP else Interleave.LAUNCHES,
                 results=self.folder,
             )
         )
         self._refuse_several(planned.cells)
-        plan = replace(planned.plan, piloted=asked.of not in _UNPILOTED)
+        plan = replace(planned.plan, piloted=asked.of not in UNPILOTED)
         if not verdict:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
         planned = replace(planned, plan=plan)

@@ -9,11 +9,12 @@ from harness.analysis.results import Results
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
+from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import bundle
-from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known
+from harness.upstream.known import Known
 
 
 def request(asked: Request, found: Sequence[Known], nightly: str) -> Request:
@@ -22,9 +23,9 @@ def request(asked: Request, found: Sequence[Known], nightly: str) -> Request:
         asked,
         claims=[each.issue.short for each in found],
         environments=[*asked.environments, *([nightly] if nightly else [])],
-        budget=asked.budget or min(BUDGET * len(found), WHOLE_BUDGET),
-        warmup=WARMUP if asked.warmup is None else asked.warmup,
-        measure=MEASURE if asked.measure is None else asked.measure,
+        budget=asked.budget or min(ISSUE_BUDGET * len(found), MOST_ISSUES_BUDGET),
+        warmup=CLAIM_WARMUP if asked.warmup is None else asked.warmup,
+        measure=CLAIM_MEASURE if asked.measure is None else asked.measure,
     )
 
 

@@ -9,7 +9,8 @@ from harness.analysis.quantities import growth_difference, growth_estimate, grow
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
 from harness.analysis.shape import Quantity
-from harness.analysis.statistics import LEVEL, Difference, Estimate, combine, exp, log_ratios
+from harness.analysis.statistics import Difference, Estimate, combine, exp, log_ratios
+from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError
 from harness.model.scenario import GROWTH, STEP, Cell, Scenario

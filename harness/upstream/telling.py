@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW
 from harness.model.scenario import STEP
 from harness.report.escape import markdown, plain
+from harness.report.format import level
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.candidates import NIGHTLIES
 from harness.upstream.search import Ended, Search, told
@@ -78,7 +80,7 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
             "There may be several changes, or one that is too small to be shown between two neighbours.",
         ]
     low, high = _likely(search)
-    left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has 95 % of the posterior"
+    left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has {level(LEVEL)} of the posterior"
     likeliest = f"{first} to {last} has {100.0 * known.share:.0f} %" if (low, high) != found else "not confirmed"
     why = "The budget ended the search." if search.ended is Ended.BUDGET else "The search was interrupted."
     return [f"{what}{left}; {likeliest}. {why}"]
@@ -91,14 +93,14 @@ def _changes(request: BisectRequest, search: Search) -> str:
 
 
 def _likely(search: Search) -> tuple[int, int]:
-    """The shortest range of candidates that has 95 % of the posterior."""
+    """The shortest range of candidates that has LEVEL of the posterior."""
     shares = list(search.shares().items())
     best = (search.low, search.high)
     for i in range(len(shares)):
         total = 0.0
         for j in range(i, len(shares)):
             total += shares[j][1]
-            if total >= 0.95:
+            if total >= LEVEL:
                 pair = (shares[i][0][0], shares[j][0][1])
                 best = min(best, pair, key=lambda each: each[1] - each[0])
                 break

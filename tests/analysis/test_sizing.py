@@ -14,11 +14,9 @@ from harness.analysis.sizing import (
     BELIEVED,
     BELIEVED_IN_TURNS,
     FEWEST_TURNS,
-    MEASURE,
     SHORTEST_SAMPLE,
     TURNS,
     USUAL_TURNS,
-    WARMUP,
     WEIGHT,
     Wish,
     needed,
@@ -29,6 +27,7 @@ from harness.analysis.sizing import (
     wish,
 )
 from harness.analysis.statistics import student
+from harness.model.defaults import MEASURE, WARMUP
 from harness.model.issues import parse
 from harness.model.launch import Clock, Protocol, Role, Sample, Sampling, Status
 from harness.model.scenario import Claim, ClaimSide

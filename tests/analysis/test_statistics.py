@@ -29,7 +29,8 @@ from harness.analysis.statistics import (
     student,
     variance,
 )
-from harness.analysis.verdicts import ALPHA, Verdict, judge
+from harness.analysis.verdicts import Verdict, judge
+from harness.model.defaults import ALPHA
 
 seconds = st.floats(1e-6, 1e3)
 centres = st.lists(seconds, min_size=2, max_size=12)

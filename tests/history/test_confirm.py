@@ -12,6 +12,7 @@ from harness.analysis.results import Results
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint
 from harness.history.confirm import Question, _changes, decisions, question, together, verdict
+from harness.history.request import ConfirmRequest
 from harness.history.states import Finding, State
 from harness.model.environment import Device, Environment
 from harness.model.errors import UsageError
@@ -73,7 +74,7 @@ def pins(project: Project):
 def test_another_lock_is_the_environment_with_the_packages_of_then(project):
     now = pins(project)
     before = {**now, "numpy": "1.17.5"}
-    of = question([finding()], summary(before), summary(now), Request())
+    of = question([finding()], summary(before), summary(now), ConfirmRequest())
     assert of.sides == ("tf2.1+numpy==1.17.5", "tf2.1")
     assert of.request.environments == list(of.sides)
     assert (of.request.scenarios, of.request.axes) == (["keras_step"], {"call": ["fit"]})
@@ -83,19 +84,19 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(project):
 def test_all_cells_of_a_cause_are_in_one_run(project):
     now = pins(project)
     found = [finding(), finding(key=replace(KEY, axes=(("call", "train_on_batch"),)))]
-    of = question(found, summary({**now, "numpy": "1.17.5"}), summary(now), Request(rounds=4, cpus="all"))
+    of = question(found, summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest(rounds=4))
     assert of.request.axes == {"call": ["fit", "train_on_batch"]}
-    assert (of.request.rounds, of.request.cpus) == (4, "all")
+    assert of.request.rounds == 4
 
 
 def test_sides_that_are_the_same_are_refused():
     with pytest.raises(UsageError, match="nothing that is measured changed"):
-        question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), Request())
+        question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), ConfirmRequest())
 
 
 def test_an_image_that_was_made_again_of_the_same_packages_is_named():
     with pytest.raises(UsageError, match="its image was made again with the same packages"):
-        question([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), Request())
+        question([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), ConfirmRequest())
 
 
 def test_both_sides_are_measured_as_the_nights_were(project):
@@ -103,7 +104,7 @@ def test_both_sides_are_measured_as_the_nights_were(project):
 
     def asked(way):
         of = finding(key=replace(KEY, way=way))
-        request = question([of], summary({**now, "numpy": "1.17.5"}), summary(now), Request()).request
+        request = question([of], summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest()).request
         return request.cpus, request.interleave, request.clock, request.sampling
 
     assert asked("1 CPU, in turns") == ("1", None, Clock.WALL, Protocol.TIME)
@@ -121,7 +122,7 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
         replace(summary({}), software={name: Software("", "", {"six": "1.14.0", "numpy": each})})
         for each in ("1.17.5", "1.18.0")
     )
-    of = question([finding(key=replace(KEY, environment=name))], *sides, Request())
+    of = question([finding(key=replace(KEY, environment=name))], *sides, ConfirmRequest())
     assert of.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
 
 
@@ -129,7 +130,7 @@ def test_an_environment_that_is_not_in_the_catalogue_is_refused():
     of = finding(key=replace(KEY, environment="tf-of-mine"))
     one, other = (replace(summary({}), software={"tf-of-mine": Software("", "", {"numpy": each})}) for each in "12")
     with pytest.raises(UsageError, match="not in the catalogue"):
-        question([of], one, other, Request())
+        question([of], one, other, ConfirmRequest())
 
 
 HEADER = """# /// script
@@ -178,7 +179,7 @@ MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
 
 def test_another_file_is_measured_beside_that_of_now_in_both_environments(versions):
     path, before, after = versions
-    of = question([finding(key=MINE)], before, after, Request(), [path])
+    of = question([finding(key=MINE)], before, after, ConfirmRequest(), [path])
     (made,) = map(Path, of.request.scenarios)
     assert made.name == "mine_side_by_side.py"
     assert "EXTRA = 0" in (made.parent / "base" / "mine.py").read_text()
@@ -191,7 +192,7 @@ def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(vers
     now = pins(project)
     software = [{"tf2.1": Software("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
     sides = (replace(each, software=of) for each, of in zip((before, after), software, strict=True))
-    of = question([finding(key=MINE)], *sides, Request(), [path])
+    of = question([finding(key=MINE)], *sides, ConfirmRequest(), [path])
     assert (of.sides, of.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
     assert of.request.environments == ["tf2.1+numpy==1.17.5", "tf2.1", "tf1.14"]
     assert of.request.scenarios[0].endswith("mine_side_by_side.py")
@@ -211,7 +212,7 @@ def test_a_file_that_is_nowhere_is_refused(versions):
     path, before, after = versions
     gone = replace(before, scenarios={"mine": Measured("0" * 16, "")})
     with pytest.raises(UsageError, match=r"The file of mine, as run-1 had it, is not here"):
-        question([finding(key=MINE)], gone, after, Request(), [path])
+        question([finding(key=MINE)], gone, after, ConfirmRequest(), [path])
 
 
 def results(slower, count=6, noise=0.002):

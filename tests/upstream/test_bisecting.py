@@ -92,9 +92,7 @@ def test_what_names_no_cell_is_refused_with_what_to_type(project, changes, told)
 
 
 def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
-    request = BisectRequest(
-        scenario="step", axes={"call": "fit"}, good="tf2.0", results=str(tmp_path), command=["harness"]
-    )
+    request = BisectRequest(scenario="step", axes={"call": "fit"}, good="tf2.0", results=tmp_path, command=["harness"])
     folder = begin(request)
     assert folder.parent == tmp_path
     assert reopened(folder) == request
@@ -121,7 +119,7 @@ def test_a_folder_that_is_no_searchs(tmp_path):
 
 
 def test_the_request_is_json(tmp_path):
-    folder = begin(BisectRequest(scenario="step", results=str(tmp_path)))
+    folder = begin(BisectRequest(scenario="step", results=tmp_path))
     assert json.loads((folder / "bisect.json").read_text())["scenario"] == "step"
 
 

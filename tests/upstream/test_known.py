@@ -7,13 +7,14 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.catalog import adhoc
+from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.issues import parse
 from harness.session.planning import plan
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import repro
-from harness.upstream.known import BUDGET, MEASURE, WARMUP, WHOLE_BUDGET, Known, library
+from harness.upstream.known import Known, library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.cli.conftest import Harness
 from tests.factories import rounds, run
@@ -82,8 +83,8 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
         "sums new short",
     ]
     made = planned.plan
-    assert (made.claims, made.budget_seconds) == (["T#1001"], BUDGET)
-    assert (made.sampling.warmup_seconds, made.sampling.measure_seconds) == (WARMUP, MEASURE)
+    assert (made.claims, made.budget_seconds) == (["T#1001"], ISSUE_BUDGET)
+    assert (made.sampling.warmup_seconds, made.sampling.measure_seconds) == (CLAIM_WARMUP, CLAIM_MEASURE)
     # a claim of five times needs no control, and no pilot where lengths are given
     assert [(group.control, group.piloted) for group in made.groups] == [(None, False)]
     assert made.launches(0) == 0
@@ -108,8 +109,8 @@ def test_what_is_typed_is_taken() -> None:
 @pytest.mark.usefixtures("claiming")
 def test_many_issues_have_an_hour() -> None:
     found = library().chosen([], every=True)
-    assert repro.request(Request(), found, "").budget == 2 * BUDGET
-    assert repro.request(Request(), found * 20, "").budget == WHOLE_BUDGET
+    assert repro.request(Request(), found, "").budget == 2 * ISSUE_BUDGET
+    assert repro.request(Request(), found * 20, "").budget == MOST_ISSUES_BUDGET
 
 
 @pytest.mark.usefixtures("claiming")

@@ -53,8 +53,8 @@ def asked(harness, write_scenario, monkeypatch):
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(harness.root / "lock"))
     monkeypatch.chdir(harness.root)
-    monkeypatch.setattr(probing, "WARMUP", 0.01)
-    monkeypatch.setattr(probing, "MEASURE", 0.05)
+    monkeypatch.setattr(probing, "SEARCH_WARMUP", 0.01)
+    monkeypatch.setattr(probing, "SEARCH_MEASURE", 0.05)
 
     def ask(work="changed", **changes):
         return BisectRequest(scenario="slower", axes={"work": work}, backend="local", **changes)
@@ -110,25 +110,25 @@ def test_a_cell_is_one_value_of_each_axis_and_nothing_is_left_of_what_is_refused
 
 def test_an_environment_that_cannot_be_had_is_told_why_and_kept(asked, tmp_path):
     said = Said()
-    made = probing.Probing(tmp_path / "search", probing.Asked(scenario="slower", backend="local"), said)
+    made = probing.Probing(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)
     why = made.why_not("tf9")
     assert "There is no environment 'tf9'" in why
     (step,) = [json.loads(line) for line in (tmp_path / "search" / "steps.jsonl").read_text().splitlines()]
     assert step["why"] == why
-    again = probing.Probing(tmp_path / "search", probing.Asked(scenario="slower", backend="local"), said)
+    again = probing.Probing(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)
     assert again.why_not("tf9") == why
     assert again.why_not("old") == ""
 
 
 def test_a_torn_line_of_the_steps_is_passed_over(asked, tmp_path):
     (tmp_path / "steps.jsonl").write_text('{"key": "[\\"kept\\", \\"a\\"]", "value": 3}\n{"key": "torn')
-    made = probing.Probing(tmp_path, probing.Asked(scenario="slower"), Said())
+    made = probing.Probing(tmp_path, BisectRequest(scenario="slower"), Said())
     assert made.knows("a")
     assert made.kept("a", 7) == 3
 
 
 def test_rounds_of_several_runs_are_judged_together(asked, tmp_path):
-    cell = probing.Asked(scenario="slower", axes={"work": "changed"}, backend="local")
+    cell = BisectRequest(scenario="slower", axes={"work": "changed"}, backend="local")
     made = probing.Probing(tmp_path / "search", cell, Said())
     first, second = (made.measure("ends", ["old", "new"], rounds, verdict=True) for rounds in (1, 2))
     both = second.after(first)

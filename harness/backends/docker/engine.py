@@ -10,14 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.model.backend import HERE, REMOTE, BackendFacts
+from harness.model.defaults import ENGINE_TIMEOUT
 from harness.model.errors import CannotRunHereError
 
 if TYPE_CHECKING:
     from docker import APIClient
-
-#: For how long an answer of the engine, or the next part of it, is waited for, in seconds, unless
-#: HARNESS_ENGINE_SECONDS says another number.
-_ANSWER_SECONDS = 60
 
 #: What the registry calls this backend.
 NAME = "docker"
@@ -116,7 +113,7 @@ def answer_seconds() -> int:
     try:
         return max(1, int(os.environ["HARNESS_ENGINE_SECONDS"]))
     except (KeyError, ValueError):
-        return _ANSWER_SECONDS
+        return ENGINE_TIMEOUT
 
 
 def is_late(error: BaseException) -> bool:

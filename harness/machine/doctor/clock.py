@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.machine import sysfs
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, graded, short
+from harness.model.defaults import MARGIN
 
 Clock = Callable[[], float]
 Work = Callable[[int], object]
@@ -22,7 +23,7 @@ _TABLE = 2**15
 #: Below this the machine is quiet: launches of one thing on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
 #: From this on it is noisy: one sample is off by as much as the margin within which two cells count as the same.
-NOISY_PERCENT = 3.0
+NOISY_PERCENT = 100.0 * MARGIN
 
 #: A drift that is smaller than this is lost in what launches differ by.
 DRIFT_PERCENT = 1.0
@@ -34,9 +35,9 @@ DRIFT_BLOCKS = 20
 
 #: A pause this long is no timer tick, which takes some microseconds: something else ran.
 GAP_SECONDS = 100e-6
-#: Percent of the time lost to pauses: from here on the loss is worth a look, and a third of the margin of 3 %, which no
-#: number should owe to chance.
-LOST_WARN, LOST_BAD = 0.1, 1.0
+#: Percent of the time lost to pauses: from here on the loss is worth a look, and a third of the margin, which no number
+#: should owe to chance.
+LOST_WARN, LOST_BAD = 0.1, NOISY_PERCENT / 3.0
 
 #: Clock sources that are read through the kernel or a slow bus, which the kernel takes where it trusts no better one.
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "xen"}

@@ -9,6 +9,7 @@ from harness.machine.doctor import clock, counters, system
 from harness.machine.doctor.check import CheckResult, Level, short
 from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
 from harness.machine.doctor.counters import Period, Place
+from harness.model.defaults import MARGIN
 
 #: Of the time to listen, this share is spent on blocks of work, and the rest on interruptions.
 WORK_SHARE = 0.75
@@ -19,8 +20,8 @@ _GRADES = {
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
     Level.BAD: (
         "noisy",
-        "That is more than the 3 % within which two times count as the same: do what is advised below before you "
-        "measure.",
+        f"That is more than the {100.0 * MARGIN:g} % within which two times count as the same: do what is advised "
+        "below before you measure.",
     ),
 }
 

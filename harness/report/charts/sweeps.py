@@ -12,6 +12,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, Point
 from harness.analysis.tables import ScenarioTable
+from harness.model.defaults import LEVEL
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
@@ -79,8 +80,9 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
     series, shown = list(kept.values()), axes.domain(estimates)
     unit, step = format.unit([each.value for each in estimates], table.clock), f"{table.clock.time} per step"
     axis, scenario, marks = swept[0].axis, table.scenario, sum(len(panel.marks) for panel in panels)
-    intervals = "Vertical bars: 95 % confidence intervals." if table.rounds > 1 else layout.NO_INTERVALS
-    spans = ", grey bars: their 95 % confidence intervals" if table.rounds > 1 else ""
+    sure = f"{format.level(LEVEL)} confidence intervals"
+    intervals = f"Vertical bars: {sure}." if table.rounds > 1 else layout.NO_INTERVALS
+    spans = f", grey bars: their {sure}" if table.rounds > 1 else ""
     marked = f", {counted(marks, 'crossing')} marked" if marks else ""
     words = layout.words(
         f"{scenario.title}: {step} by {axis}",

@@ -9,6 +9,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
+from harness.model.defaults import LEVEL
 from harness.model.scenario import GROWTH
 from harness.model.texts import counted
 from harness.report import format, names
@@ -67,7 +68,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         shown = replace(shown, low=0.0)
     most = "longest times" if is_time(table.quantity) else "largest values"
     fewer = ", or fewer" if any(estimate.rounds < table.rounds for estimate in estimates) else ""
-    bars = f"Bars: 95 % confidence intervals over {counted(table.rounds, 'round')}{fewer}."
+    bars = f"Bars: {format.level(LEVEL)} confidence intervals over {counted(table.rounds, 'round')}{fewer}."
     ends = layout.extremes(
         rows,
         lambda row: row.seconds,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
+from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
@@ -57,7 +58,7 @@ def _compared(results: Results) -> Iterator[Block]:
             yield Text(f"{counted(more, 'more such comparison')} in the report.")
         yield Text(
             f"Ratios are the {time} of the first over the {time} of the second; verdicts describe the first. All "
-            "intervals of one table in the report hold together with 95 %."
+            f"intervals of one table in the report hold together with {format.level(LEVEL)}."
         )
     if results.statements and results.tables:
         yield Text(statements.counts(results.statements))

@@ -6,6 +6,7 @@ from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
 from harness.analysis.verdicts import too_few
+from harness.model.defaults import LEVEL
 from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
@@ -150,7 +151,7 @@ def cells(made: Attribution) -> str:
         if untold
         else "",
         "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
-        f"The {len(made.effects)} effects are judged together at 95 % (Holm); each interval is at "
+        f"The {len(made.effects)} effects are judged together at {format.level(LEVEL)} (Holm); each interval is at "
         f"{format.level(made.effects[0].level)}. Variances are moderated by that of the cells (Smyth 2004)."
         if made.judged
         else f"Each interval is at {format.level(made.effects[0].level)}."

@@ -8,6 +8,7 @@ from harness.analysis.claims import ClaimResult, Outcome, Place
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Verdict
+from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
 from harness.model.scenario import STEP, Cell, Claim
 from harness.model.texts import counted
@@ -102,7 +103,7 @@ def _columns(results: Results) -> list[Column[_Line]]:
     ]
 
 
-_TOGETHER = "Those of one scenario's claims about one quantity hold together with 95 %."
+_TOGETHER = f"Those of one scenario's claims about one quantity hold together with {format.level(LEVEL)}."
 _CLAIMED = "Claimed and measured: how many times as much the worse side takes as the other one, or what it takes."
 _OUTCOME = (
     "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: it is shown to be within "

@@ -169,8 +169,7 @@ def machine(run: Run) -> str:
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
         *(_card(card) for card in (cards if isinstance(cards, list) else ())),
     ]
-    engine = run.backend.engine or run.backend.name
-    return remarks([", ".join(filter(None, parts)), "local environments" if engine == "local" else engine])
+    return remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
 
 
 def used_gpus(results: Results) -> str:

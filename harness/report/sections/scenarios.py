@@ -9,7 +9,8 @@ from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import ALPHA, FEWEST_ROUNDS, Judgement, Verdict, Withheld, too_few
+from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld, too_few
+from harness.model.defaults import ALPHA, LEVEL
 from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
@@ -344,7 +345,10 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
         return f"{step}: means of {counted(rounds, 'round')}, too few for intervals."
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer where n= says so)" if fewer else ""
-    told = f"{step}; ± or the range in brackets is a 95 % confidence interval over {counted(rounds, 'round')}{counts}."
+    level = format.level(LEVEL)
+    told = (
+        f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
+    )
     compares = any(head.other for head in table.columns) and table.quantity != GROWTH
     return f"{told} {BETWEEN_ROUNDS}" if compares else told
 

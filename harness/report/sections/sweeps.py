@@ -9,6 +9,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, Race
 from harness.analysis.tables import ScenarioTable
+from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
 from harness.model.texts import counted
 from harness.report import format, names
@@ -139,8 +140,9 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
         Column(
             "interval",
             lambda line: span(line.crossing, line.sweep) if line.crossing else "",
-            legend="Its interval holds the sizes at which t tests over the rounds, together at 95 %, do not reject "
-            "that both take as long (Fieller 1954); one that reaches the end of the sweep is open there.",
+            legend="Its interval holds the sizes at which t tests over the rounds, together at "
+            f"{format.level(LEVEL)}, do not reject that both take as long (Fieller 1954); one that reaches the end "
+            "of the sweep is open there.",
             is_optional=True,
         ),
         Column(

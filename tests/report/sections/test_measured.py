@@ -109,8 +109,8 @@ def test_what_is_not_known_of_a_machine_is_left_out():
     assert not summaries(made(run(host={}, backend=BackendFacts(""))))
 
 
-def test_local_environments_are_called_so():
-    assert machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local environments"
+def test_a_backend_without_an_engine_is_called_by_its_name():
+    assert machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local"
 
 
 def test_the_gpus_are_part_of_the_machine():

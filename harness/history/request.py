@@ -1,0 +1,42 @@
+"""What the history is asked for: which series, and how to confirm what is suspected of them.
+
+Light to import, as `harness.session.request` is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from harness.model.defaults import CONFIRM_ROUNDS, MARGIN
+from harness.plan.selection import parse_axes
+from harness.session.request import Option, names, read_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRequest:
+    """Which series: all, if nothing is chosen."""
+
+    scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), names)] = ()
+    environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), names)] = ()
+    axes: Annotated[
+        Mapping[str, Sequence[str]],
+        Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), lambda typed, _: parse_axes(typed)),
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmRequest(SeriesRequest):
+    """What to measure again, and how. The fields without an `Option` are options of `Request`."""
+
+    rounds: Annotated[int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS))] = (
+        CONFIRM_ROUNDS
+    )
+    budget: Annotated[
+        float | None, Option("Start no round of a run that would end later than this.", read=read_seconds)
+    ] = None
+    backend: str = "auto"
+    warmup: float | None = None
+    measure: float | None = None
+    margin: float = MARGIN
+    results: Path = Path("results")

@@ -1,0 +1,44 @@
+"""Every default that a user can see, each written once. Help, errors, rules and the table of docs/measurement.md
+(`make schema`) take the values from here.
+
+Shares are of 1 (0.03 is 3 %), and times are in seconds.
+"""
+
+#: --margin: two cells whose times differ by less count as the same.
+MARGIN = 0.03
+
+#: How often all intervals of a table together contain the true ratios.
+LEVEL = 0.95
+#: The chance that a table has a wrong verdict. Rounded: 1 - 0.95 is not 0.05 in floating point.
+ALPHA = round(1.0 - LEVEL, 9)
+
+#: --rounds if nothing ends a run earlier, the most if --precision or --budget does, and the most of claims.
+ROUNDS, MOST_ROUNDS, MOST_CLAIM_ROUNDS = 5, 100, 30
+#: --rounds of `harness history confirm`.
+CONFIRM_ROUNDS = 10
+#: --calls of `harness profile`.
+PROFILED_CALLS = 50
+
+#: --budget of `harness bisect`.
+BISECT_BUDGET = 900.0
+#: --budget of `harness run`: with what comes before and after, a small script is compared in two releases within two
+#: minutes. A slower one takes the time of three rounds.
+SCRIPT_BUDGET = 90.0
+#: --budget of `harness repro`: per issue, and at most.
+ISSUE_BUDGET, MOST_ISSUES_BUDGET = 300.0, 3600.0
+
+#: --warmup and --measure: the shortest and the longest that a pilot sets.
+WARMUP, MEASURE = (0.1, 5.0), (0.25, 5.0)
+#: --warmup and --measure of `harness repro`: most claims are so large that a launch need not be long.
+CLAIM_WARMUP, CLAIM_MEASURE = 0.2, 0.5
+#: How long a launch of `harness bisect` warms up and measures: a search needs no more of what is clear.
+SEARCH_WARMUP, SEARCH_MEASURE = 1.0, 1.0
+
+#: --timeout, and the same of a launch whose GPU code is compiled first: TensorFlow's own warning says "30 minutes or
+#: longer".
+TIMEOUT, FIRST_START_TIMEOUT = 600.0, 7200.0
+#: HARNESS_ENGINE_SECONDS: how long an answer of the Docker Engine, or the next part of it, is waited for.
+ENGINE_TIMEOUT = 60
+
+#: How well a claim needs to be known at least, and at most, unless --precision is passed.
+CLAIM_PRECISION = (0.03, 0.25)
