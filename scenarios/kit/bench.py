@@ -93,12 +93,12 @@ class Bench:
         """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built.
 
         On a GPU that is new to this image, what the driver compiles then is the phase "first fill". Raises CpuFallback
-        where a GPU is asked for and TensorFlow has none. Settings are applied right after it, in no phase: raises
-        NotAvailable where they cannot be.
+        if a GPU is asked for and TensorFlow has none. Settings are applied right before it, in no phase: raises
+        NotAvailable if they cannot be.
         """
+        self._settings.apply(tensorflow_device.imported())
         with self.phase("device"):
             tensorflow_device.initialise()
-        self._settings.apply(tensorflow_device.imported())
         if self.device_name != GPU:
             return
         tf = tensorflow_device.imported()

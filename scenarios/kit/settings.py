@@ -1,7 +1,12 @@
 """Settings: what any scenario can be run with and without, and knows nothing of. Applied, and looked at afterwards.
 
-What is asked for is set before TensorFlow is imported, or before anything is built; what was on is read from
-TensorFlow and Keras after the work, in every launch. Where it is not what was asked for, there is no such cell.
+In this order, which tests/scenarios/test_settings.py holds:
+
+- `prepare` before TensorFlow is imported: process variables, and what the C library is told.
+- `apply` before the first device: what TensorFlow and Keras are told by calls. Some of it they refuse later, such as
+  the number of threads.
+- `observe` after the build and the work, in every launch: what was on is read from TensorFlow and Keras. If it is not
+  what was asked for, there is no such cell.
 """
 
 import os
@@ -90,8 +95,8 @@ class Settings:
             self._keeps = keep_freed_memory()
 
     def apply(self, tf):
-        """Set what TensorFlow and Keras are told by calls, before anything is built. Raises NotAvailable."""
-        if not self._asked:
+        """Set what TensorFlow and Keras are told by calls, before the first device is. Raises NotAvailable."""
+        if not self._asked or tf is None:
             return
         if "tf32" in self._asked and hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
             tf.config.experimental.enable_tensor_float_32_execution(self._asked["tf32"] == "on")

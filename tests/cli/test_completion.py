@@ -13,6 +13,7 @@ from harness.catalog.project import Project
 from harness.cli import COMMANDS, app
 from harness.cli.answer import answer
 from harness.cli.completion import VARIABLE, Shell
+from harness.model.settings import SETTINGS, values
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
 from tests.lacking import ALL, lacking
@@ -76,9 +77,9 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
         ("harness matrix -s ./scenarios/", ["./scenarios/kit/", "./scenarios/ways.py"]),
         ("harness scenarios show ", ["ways"]),
         ("harness matrix --suite ", ["fast"]),
-        ("harness matrix -a ", ["tf32=", "xla=", "precision=", "deterministic=", "malloc=", "way=", "speed="]),
+        ("harness matrix -a ", [*(f"{name}=" for name in SETTINGS), "way=", "speed="]),
         ("harness matrix -s none -a w", []),
-        ("harness matrix -a xla=", ["xla=on", "xla=off", "xla=default"]),
+        ("harness matrix -a xla=", [f"xla={value}" for value in values("xla")]),
         ("harness matrix -a xla=on,", ["xla=on,off", "xla=on,default"]),
         ("harness matrix -s 'w*' -a sp", ["speed="]),
         ("harness matrix --suite fast -a speed=", ["speed=fast", "speed=slow"]),

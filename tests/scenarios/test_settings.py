@@ -267,6 +267,67 @@ def test_a_package_keras_without_policies_is_refused(monkeypatch):
         settings.set_policy(SimpleNamespace(__version__="2.1.0"), "mixed_float16")
 
 
+#: A TensorFlow that writes down what happens to it. Its devices are there from the first tensor on.
+RECORDING = {
+    "__init__.py": """
+import os
+from types import SimpleNamespace
+
+__version__ = "2.15.0"
+
+def happened(what):
+    with open(os.environ["HAPPENED"], "a") as file:
+        file.write(what + "\\n")
+
+def constant(value):
+    happened("device")
+    return SimpleNamespace(numpy=lambda: value)
+
+executing_eagerly = lambda: True
+compat = SimpleNamespace(v1=SimpleNamespace(set_random_seed=lambda seed: happened("applied")))
+happened("import, prepared: " + os.environ.get("TF_DETERMINISTIC_OPS", "no"))
+""",
+    "python/__init__.py": "",
+    "python/framework/__init__.py": "",
+    "python/framework/config.py": """
+import tensorflow
+
+def is_op_determinism_enabled():
+    tensorflow.happened("observed")
+    return True
+""",
+}
+
+
+def test_settings_are_prepared_before_the_import_applied_before_the_device_and_observed_after_the_work(
+    launch, tmp_path, monkeypatch
+):
+    for name, text in RECORDING.items():
+        path = tmp_path / "tensorflow" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setenv("HAPPENED", str(tmp_path / "happened"))
+    source = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import tensorflow as tf
+
+def scenario(bench):
+    bench.device()
+    tf.happened("built")
+    bench.observe("built", True)
+"""
+    done = launch(source, settings={"deterministic": "on"})
+    assert done.end["status"] == "ok", done.end
+    assert (tmp_path / "happened").read_text().split("\n")[:-1] == [
+        "import, prepared: 1",
+        "applied",
+        "device",
+        "built",
+        "observed",
+    ]
+
+
 def test_a_job_hands_its_settings_to_the_kit(launch):
     source = (
         "import os\ndef scenario(bench):\n    bench.observe('flags', [os.environ.get('TF_XLA_FLAGS'), bench.axes])\n"

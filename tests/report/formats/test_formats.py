@@ -1,15 +1,21 @@
 """What holds for every format."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.analysis.results import Results
 from harness.model.errors import NothingSelectedError
+from harness.report import formats
 from harness.report.formats import names, render
 from tests import observing
 from tests.report.formats.examples import example, nothing, one_launch
 
 #: tests/report/html has the page's, which is no text without its scripts.
 EVERY = [format for format in names() if format != "html"]
+
+#: Those that have no place for a run without a number.
+REFUSING = {"pyperf", "benchmark-action"}
 
 
 @pytest.mark.parametrize("format", EVERY)
@@ -29,7 +35,7 @@ def test_a_single_launch_is_enough(format: str) -> None:
     assert "step" in render(format, Results(*one_launch()))
 
 
-@pytest.mark.parametrize("format", ["json", "csv", "junit", "summary"])
+@pytest.mark.parametrize("format", [format for format in EVERY if format not in REFUSING])
 def test_a_run_that_only_observes_is_not_called_broken(format: str) -> None:
     text = render(format, Results(*observing.example()))
     assert "failed" not in text
@@ -39,7 +45,7 @@ def test_a_run_that_only_observes_is_not_called_broken(format: str) -> None:
 
 @pytest.mark.parametrize("format", EVERY)
 def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) -> None:
-    if format in {"pyperf", "benchmark-action"}:
+    if format in REFUSING:
         with pytest.raises(NothingSelectedError, match="No cell has a number"):
             render(format, Results(*nothing()))
     else:
@@ -47,4 +53,5 @@ def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) 
 
 
 def test_a_format_is_called_as_its_module_is() -> None:
-    assert names() == sorted(["benchmark-action", "csv", "html", "json", "junit", "md", "pyperf", "summary"])
+    modules = (path.stem.strip("_").replace("_", "-") for path in Path(formats.__file__).parent.glob("*.py"))
+    assert names() == sorted(each for each in modules if each != "init")

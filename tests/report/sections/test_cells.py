@@ -108,9 +108,13 @@ def test_a_run_without_a_number_has_none_of_it():
 
 def test_a_shape_is_in_the_tables_unit():
     told = shape([launch(cell(), [0.010, 0.008, 0.012], number) for number in range(1, 4)])
-    assert heads(told)[:5] == ["cell", "mean, ms", "median, ms", "p10, ms", "p90, ms"]
+    units = {Quantity.STEP: ", ms", Quantity.SHARE: ", %", Quantity.COUNT: ""}
+    shown = [f"{each.name}{units[each.quantity]}" for each in analysis.STATISTICS]
+    assert heads(told) == ["cell", *shown]
     ((_, *values),) = rows(told)
-    assert values == ["10.0", "10.0", "8.00", "12.0", "20.0", "0.00", "3"]
+    found = dict(zip(heads(told)[1:], values, strict=True))
+    assert [found[f"{name}, ms"] for name in ("mean", "median", "p10", "p90")] == ["10.0", "10.0", "8.00", "12.0"]
+    assert (found["within launches, %"], found["launches"]) == ("20.0", "3")
 
 
 @pytest.mark.parametrize(("number", "between"), [(1, False), (2, True)])
