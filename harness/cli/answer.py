@@ -1,59 +1,72 @@
-"""Answers a shell that completes. Imported for that alone, as what it takes from typer is no part of typer's interface.
+"""Answers a shell that completes. Imported for that alone: a shell asks at every TAB.
 
 The last word of a command line is completed as a whole, for every shell alike: a line a word, with a tab and its help.
 """
 
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
-from typer._click.core import ParameterSource
-from typer._click.shell_completion import CompletionItem, ShellComplete, split_arg_string
+from typer.core import TyperGroup
 
 from harness.model.errors import HarnessError
 
 
 def answer(app: typer.Typer, line: str) -> str:
     """What the last word of a command line can become, a line each. What cannot be read completes to nothing."""
+    words = _words(line)[1:]
+    begun = words.pop() if words and not line[-1:].isspace() else ""
     try:
-        return _Line(app, line).complete()
+        return "\n".join(f"{value}\t{about}".rstrip("\t") for value, about in _completed(app, words, begun))
     except HarnessError:
         return ""
 
 
 def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
     """As a command's `parse_args`, but values stay texts: typer imports pydantic to look at them, which takes long."""
-    parser = command.make_parser(context)
-    context.params, context.args, _ = parser.parse_args(words)
-    context._opt_prefixes.update(parser._opt_prefixes)
-    for name, value in context.params.items():
-        if value is not None:
-            context.set_parameter_source(name, ParameterSource.COMMANDLINE)
+    context.params, context.args, _ = command.make_parser(context).parse_args(words)
     return list(context.args)
 
 
-class _Line(ShellComplete):
-    """A command line up to the cursor."""
+def _words(line: str) -> list[str]:
+    """The words of a command line; of one whose quote or backslash is open, what there is."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    found: list[str] = []
+    try:
+        found.extend(lexer)
+    except ValueError:
+        found.append(lexer.token)
+    return found
 
-    def __init__(self, app: typer.Typer, line: str) -> None:
-        super().__init__(typer.main.get_command(app), {}, "harness", "")
-        self._line = line
 
-    def source_vars(self) -> dict[str, str]:
-        """Nothing: the shells' scripts are in `completion`."""
-        return {}
+def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
+    """What the word that was begun can become, with its help. Raises HarnessError for a command that there is not."""
+    command: Any = typer.main.get_command(app)
+    context, left = command.make_context("harness", [], resilient_parsing=True), list(words)
+    while left and isinstance(command, TyperGroup):
+        name, command, left = command.resolve_command(context, left)
+        # a group's own words are the next round's
+        own = [] if isinstance(command, TyperGroup) else [*left]
+        context = command.make_context(name, own, parent=context, resilient_parsing=True)
+    option, equals, value = begun.partition("=")
+    if option.startswith("-") and equals:  # --option=value
+        before, begun, left = option + equals, value, [*left, option]
+    else:
+        before = ""
+    for item in _asked(command, context, left, begun).shell_complete(context, begun):
+        yield before + item.value, item.help or ""
 
-    def get_completion_args(self) -> tuple[list[str], str]:
-        """The words after the command, and the one that was begun; empty where that is a new one."""
-        words = split_arg_string(self._line)[1:]
-        return (words, "") if not words or self._line[-1:].isspace() else (words[:-1], words[-1])
 
-    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """What the word can become, also the one of `--option=value`."""
-        option, equals, _ = incomplete.partition("=")
-        before = option + equals if option.startswith("-") and equals else ""
-        found = super().get_completions(args, incomplete)
-        return [CompletionItem(before + each.value, help=each.help) for each in found]
-
-    def format_completion(self, item: CompletionItem) -> str:
-        """A line of the answer."""
-        return f"{item.value}\t{item.help or ''}".rstrip("\t")
+def _asked(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
+    """What knows the completions: the option before the word, the argument that it is, or the command."""
+    if begun.startswith("-") and "--" not in words:
+        return command
+    for each in command.params:
+        if each.param_type_name == "option" and not each.is_flag and words and words[-1] in each.opts:
+            return each
+    for each in command.params:
+        if each.param_type_name == "argument" and (each.nargs == -1 or not context.params.get(each.name)):
+            return each
+    return command
