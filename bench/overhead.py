@@ -18,9 +18,8 @@ from harness.catalog.scenarios import load_scenario
 from harness.machine.cpus import choose
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Job, Limits
+from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
 from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 

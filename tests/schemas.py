@@ -39,6 +39,7 @@ def with_defaults(text: str) -> str:
         "`--rounds`": f"{of.ROUNDS}",
         "`--rounds`, at most, with `--precision` or `--budget`": f"{of.MOST_ROUNDS}",
         "`--rounds`, at most, with `--claim`": f"{of.MOST_CLAIM_ROUNDS}",
+        "the fewest rounds for a verdict": f"{of.FEWEST_ROUNDS}",
         "`--rounds` of `history confirm`": f"{of.CONFIRM_ROUNDS}",
         "`--precision` of claims": f"{share(of.CLAIM_PRECISION[0])} to {share(of.CLAIM_PRECISION[1])}",
         "`--budget` of `run`": duration(of.SCRIPT_BUDGET),

@@ -28,6 +28,7 @@ DEFAULTS = {name: value for name, value in vars(defaults).items() if name.isuppe
 #: What docs and help call the quantities, by the beginning or the end of the names of their defaults.
 CALLED = {
     "MARGIN": r"\bmargin\b",
+    "FEWEST_ROUNDS": r"(?!)",  # no option
     "ROUNDS": r"--rounds\b",
     "BUDGET": r"--budget\b",
     "WARMUP": r"--warmup\b|\bwarm up\b",
@@ -147,13 +148,14 @@ vars(defaults).update({name: tuple(value) if isinstance(value, list) else value
                        for name, value in json.loads(sys.argv[1]).items()})
 import typer
 from harness.cli import app
-def texts(command, name=""):
+def texts(command, context, name=""):
     for each in command.params:
         if getattr(each, "help", None):
             yield f"{name} {each.name}: {each.help}"
-    for of, each in getattr(command, "commands", {}).items():
-        yield from texts(each, f"{name} {of}".strip())
-print(json.dumps(list(texts(typer.main.get_command(app)))))
+    for of in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        yield from texts(command.get_command(context, of), context, f"{name} {of}".strip())
+command = typer.main.get_command(app)
+print(json.dumps(list(texts(command, typer.Context(command)))))
 """
 
 

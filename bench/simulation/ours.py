@@ -13,8 +13,8 @@ from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
 from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.shape import outliers
 from harness.analysis.statistics import Estimate, Logs, half_widths
-from harness.analysis.verdicts import FEWEST_ROUNDS, LARGE, Verdict, judge, judgements, p_values, shown_alpha
-from harness.model.defaults import ALPHA
+from harness.analysis.verdicts import LARGE, Verdict, judge, judgements, p_values, shown_alpha
+from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
 MARGIN = math.log1p(0.03)
 

@@ -12,8 +12,8 @@ from harness.analysis.effects import Effect, effects
 from harness.analysis.lookup import Lookup
 from harness.analysis.statistics import Floats
 from harness.analysis.tables import ScenarioTable
-from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.analysis.work import Work
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario

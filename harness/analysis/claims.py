@@ -28,12 +28,12 @@ from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
 from harness.analysis.verdicts import (
-    FEWEST_ROUNDS,
     Verdict,
     Withheld,
     shown_alpha,
     too_few,
 )
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run

@@ -18,7 +18,6 @@ from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Floats, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
-    FEWEST_ROUNDS,
     POWER,
     Judgement,
     Verdict,
@@ -32,7 +31,7 @@ from harness.analysis.verdicts import (
     shown_alpha,
     unjudged,
 )
-from harness.model.defaults import ALPHA
+from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 from harness.model.scenario import Cell
 
 

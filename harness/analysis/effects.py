@@ -23,7 +23,6 @@ from harness.analysis.disturbance import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
 from harness.analysis.verdicts import (
-    FEWEST_ROUNDS,
     Judgement,
     Verdict,
     Withheld,
@@ -32,6 +31,7 @@ from harness.analysis.verdicts import (
     shown_alpha,
     unjudged,
 )
+from harness.model.defaults import FEWEST_ROUNDS
 
 
 @dataclass(frozen=True, slots=True)

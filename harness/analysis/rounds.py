@@ -141,9 +141,9 @@ def taken(launch: Launch) -> float:
     launches that do not tell how long they were ready, see `_unaccounted`.
 
     0 if it is not over OWN_SHARE, if the samples are CPU time, and if it cannot be known: with several CPUs, a step
-    that waits for one of them is not slowed by what happens on another. That there were others must be shown: by ticks, or
-    by the step itself, which in most of its samples runs all the time. It is then no more than the ticks allow for. A
-    quota is known from the control groups. Too much is taken off of a step whose threads wait for one another's CPU,
+    that waits for one of them is not slowed by what happens on another. That there were others must be shown: by ticks,
+    or by the step itself, which in most of its samples runs all the time. It is then no more than the ticks allow for.
+    A quota is known from the control groups. Too much is taken off of a step whose threads wait for one another's CPU,
     and that also waits by itself while others run, or under a quota, or else in few of its samples: a thread that is
     ready behind a sibling is booked as one that is ready behind others.
     """

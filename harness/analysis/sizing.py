@@ -23,9 +23,9 @@ from harness.analysis.rounds import Series, by_clock, centre, gave_number
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import shown_alpha
-from harness.model.defaults import CLAIM_PRECISION, MEASURE, WARMUP
+from harness.model.defaults import MEASURE, WARMUP
 from harness.model.environment import Device, Environment
-from harness.model.launch import Launch, Role, Sampling
+from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
@@ -36,11 +36,8 @@ BELIEVED, WEIGHT = 0.02, 4
 #: What launches of one thing that take turns differ by: more turns do not make it less.
 BELIEVED_IN_TURNS = 0.012
 
-#: The fewest and the most turns that a pilot sets, how many they are where it tells nothing, and with any --measure.
-TURNS, USUAL_TURNS, FEWEST_TURNS = (10, 60), 20, 3
-
-#: A sample is no shorter, in seconds, however little a launch is to measure: a clock is read in a microsecond.
-SHORTEST_SAMPLE = 0.001
+#: The fewest and the most turns that a pilot sets.
+TURNS = (10, 60)
 
 #: A truncation is as good as the best one when its marginal standard error is within this factor of it.
 AS_GOOD = 1.05
@@ -55,9 +52,6 @@ MULTIPLE = 0.05
 #: rounds tell.
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
-
-#: Groups of claims that need to be known no better than this, on the log scale, have no control.
-CONTROL_BELOW = math.log1p(0.10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +111,6 @@ def wish(pilot: Launch, between: float) -> Wish:
     turn = each * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
     needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
     return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed))))
-
-
-def sampled(planned: Sampling, *, in_turns: bool) -> Sampling:
-    """The sampling with the length of its samples, and how many turns a launch takes, if any.
-
-    Three samples at least are within what a launch is to measure, where that is typed. Where it is left to a pilot, it
-    takes as many turns as usually.
-    """
-    measure = planned.measure_seconds
-    if measure is None:
-        return replace(planned, turns=USUAL_TURNS if in_turns else None)
-    sample = min(planned.sample_seconds, max(SHORTEST_SAMPLE, round(measure / FEWEST_TURNS, 6)))
-    turns = max(FEWEST_TURNS, math.ceil(round(measure / sample, 2)))
-    return replace(planned, sample_seconds=sample, turns=turns if in_turns else None)
 
 
 def settled(rates: Sequence[float]) -> int:
@@ -197,19 +177,6 @@ def first_look(plan: Plan) -> int:
 def first_look_at(claim: Claim) -> int:
     """The round after which the intervals of a claim are looked at first."""
     return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
-
-
-def needed(claim: Claim, margin: float) -> float:
-    """How wide half of a claim's interval may be at most, on the log scale, to tell what it can; `margin` is a share.
-
-    Set by the claim alone, before anything is measured: half of the way from the margin to the least that is claimed,
-    within CLAIM_PRECISION. So an interval around 1 does not reach the claim, and one around the claim does not
-    reach the margin. (Of memory growth it is half of the least that is claimed, in bytes.)
-    """
-    least, most = map(math.log1p, CLAIM_PRECISION)
-    if claim.ratio is None:
-        return most
-    return min(most, max(least, (math.log(claim.ratio[0]) - math.log1p(margin)) / 2.0))
 
 
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
@@ -280,7 +247,7 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
-                enough = claim.bytes[0] / 2.0 if claim.bytes else needed(claim, run.plan.margin)
+                enough = claim.bytes[0] / 2.0 if claim.bytes else claim.needed(run.plan.margin)
                 for place in places:
                     half, rounds = halves.get(place, (0.0, 0))
                     if rounds:

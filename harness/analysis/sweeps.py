@@ -12,7 +12,7 @@ from harness.analysis.crossings import Crossing, Lead, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.statistics import Estimate, Floats, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.scenario import Scenario
 

@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
-from harness.model.defaults import ALPHA
+from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
-#: With fewer rounds there are intervals, and of two a verdict only where it is shown to be beyond ×1.5.
-FEWEST_ROUNDS = 3
+#: With fewer rounds than FEWEST_ROUNDS there are intervals, and of two a verdict only where it is shown to be beyond
+#: this.
 LARGE = math.log(1.5)
 
 #: The probability with which the number of rounds that is suggested settles a comparison.

@@ -1,6 +1,6 @@
 """What a registered backend does other than launch: check this machine, verify, clean, and so on."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -9,8 +9,6 @@ from harness.machine.doctor.check import CheckResult
 from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
-from harness.model.run import ByHand, Run
-from harness.model.scenario import Cell
 
 
 class RegisteredBackend(Backend, Protocol):
@@ -73,11 +71,6 @@ class RegisteredBackend(Backend, Protocol):
     def clean_caches(self) -> int:
         """Remove the caches; returns how many there were."""
         return 0
-
-    @staticmethod
-    def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-        """How a stored run is done again without the harness: of each environment the `chosen` cell."""
-        return ByHand()
 
 
 class ImageBackend(RegisteredBackend, Protocol):

@@ -24,13 +24,15 @@ class BackendEntry:
     """One backend: what `--backend` calls it, and its class, which is imported when it is needed.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
-    untrusted script, can give GPUs, and is an ImageBackend.
+    untrusted script, can give GPUs, and is an ImageBackend. `by_hand` is a function of a light module, which says how a
+    stored run is done again without the harness; empty if that cannot be typed.
     """
 
     name: str
     title: str
     kind: str
     in_containers: bool = False
+    by_hand: str = ""
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
         """The backend for a run's id, with the project's folder."""
@@ -43,7 +45,13 @@ class BackendEntry:
 
 #: All of them, in the order in which `auto` prefers them.
 ENTRIES = (
-    BackendEntry("docker", "Docker", "harness.backends.docker.backend:DockerBackend", in_containers=True),
+    BackendEntry(
+        "docker",
+        "Docker",
+        "harness.backends.docker.backend:DockerBackend",
+        in_containers=True,
+        by_hand="harness.backends.docker.by_hand:by_hand",
+    ),
     BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
 
@@ -110,15 +118,19 @@ def image_backend(root: Path) -> "ImageBackend":
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
-def is_in_containers(run: Run) -> bool:
-    """Whether the launches of a stored run were in containers."""
-    return any(entry.in_containers for entry in ENTRIES if entry.name == run.backend.name)
+def registered(run: Run) -> BackendEntry | None:
+    """The backend of a stored run; None if it is not registered any more."""
+    return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
 
 
 def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
-    """How a stored run is done again without the harness; nothing where its backend is not registered any more."""
-    entry = next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
-    return entry.load().by_hand(run, chosen) if entry is not None else ByHand()
+    """How a stored run is done again without the harness: of each environment the `chosen` cell.
+
+    Empty if that cannot be typed, or if its backend is not registered any more. Nothing of the backend is imported but
+    what says that.
+    """
+    entry = registered(run)
+    return resolve_name(entry.by_hand)(run, chosen) if entry and entry.by_hand else ByHand()
 
 
 def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:

@@ -6,16 +6,16 @@ Start-up is part of the design: a module of `session` is imported when it is fir
 import os
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from harness import __version__, shipped
 from harness.cli import advice, completion
 from harness.cli.messages import NO_WRITE, interruptible, say, say_defect, say_not_written, say_problems
-from harness.machine import host
 from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
@@ -38,29 +38,49 @@ COMMANDS = (
     "fleet",
 )
 
+
+class _Commands(advice.CommandGroup):
+    """The commands, each imported when it is asked for: a run needs none of what the others do."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is none."""
+        return _command(cmd_name) if cmd_name in COMMANDS else None
+
+
+@cache
+def _command(name: str) -> Any:
+    module = import_module(f"{__name__}.{name}")
+    parent = typer.Typer(rich_markup_mode=None)
+    if hasattr(module, "app"):
+        for registered in module.app.registered_commands:
+            registered.cls = advice.Command
+        parent.add_typer(module.app, name=name, cls=advice.CommandGroup)
+    else:
+        parent.command(name=name, cls=advice.Command)(getattr(module, name))
+    return typer.main.get_group(parent).commands[name]
+
+
 app = typer.Typer(
     name="harness",
-    cls=advice.CommandGroup,
+    cls=_Commands,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for name in COMMANDS:
-    module = import_module(f"{__name__}.{name}")
-    if hasattr(module, "app"):
-        for registered in module.app.registered_commands:
-            registered.cls = advice.Command
-        app.add_typer(module.app, name=name, cls=advice.CommandGroup)
-    else:
-        app.command(name=name, cls=advice.Command)(getattr(module, name))
 
 
 def _show_version(asked: bool) -> None:
     """Print the version and what matters of this machine, which an issue begins with. Nothing is connected to."""
     if not asked:
         return
+    from harness.machine import host  # noqa: PLC0415 - no command needs it
+
     here = host.facts()
     where = "installed" if shipped.IS_INSTALLED else "a checkout"
     typer.echo(f"harness {__version__} ({where}: {shipped.FOLDER})")

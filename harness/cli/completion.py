@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from harness import session
-from harness.session.request import names
 
 #: Set by a shell that asks, to the command line up to the cursor.
 VARIABLE = "_HARNESS_COMPLETE"
@@ -97,6 +96,8 @@ def families() -> list[str]:
 
 def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """`AXIS=` of the scenarios that were typed, or of all; after it the axis's values, one after another."""
+    from harness.session.request import names  # noqa: PLC0415 - a report needs none of it
+
     typed = names(context.params.get("scenarios") or (), "-s")
     values = session.names.axes(typed, context.params.get("suite") or "")
     axis, equals, begun = incomplete.partition("=")

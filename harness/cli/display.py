@@ -16,17 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.rounds import by_clock
-from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.cli.messages import say
 from harness.model import backend
 from harness.model.backend import Stage, Step
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escaped
 from harness.report import format, names
 from harness.runner.schedule import RunEstimate
-from harness.runner.walk import WalkListener, pilot_sampling
+from harness.runner.walk import WalkListener
 
 #: A budget that is suggested is so many times what was estimated.
 HEADROOM = 1.1
@@ -151,7 +151,7 @@ class Count(WalkListener):
         self._pilots = plan.launches(0)
         sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
         self._least = self._pilots + sure * plan.launches(1)  # whatever the budget is
-        self._longer = _longer(plan.sampling, pilot_sampling(plan))
+        self._longer = _longer(plan.sampling, plan.sampling.of_pilots)
         self._spent = 0.0
         self._round = 0
         self._begun = 0.0

@@ -11,12 +11,12 @@ from harness.cli import display, report
 from harness.cli.dryrun import shard_told
 from harness.cli.messages import gate_exit, interruptible, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
-from harness.fleet import coordinator, engines, ssh
 from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem
 from harness.model.run import Run
 from harness.model.texts import counted, json_escaped
 from harness.runner.walk import WalkListener
+from harness.session.request import LaunchRequest
 
 #: How many errors of scenarios are told on the terminal with their place.
 RAISED = 3
@@ -47,6 +47,8 @@ def run(
 
 def _on_hosts(request: session.Request, *, json: bool, fail_on: FailOn | None) -> Exit:
     """On hosts that ssh reaches, a shard on each."""
+    from harness.fleet import ssh  # noqa: PLC0415 - with --on alone
+
     with interruptible(lambda count: "Stopping: what runs on the hosts is ended, fetched and merged." * (count == 1)):
         ended = ssh.run(request, say)
         code = show(ended.merged.ended, json=json, fail_on=fail_on)
@@ -60,9 +62,18 @@ def _on_hosts(request: session.Request, *, json: bool, fail_on: FailOn | None) -
 def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> session.Ended:
     """On the whole machine, or in slots where that was asked."""
     command = ["harness", *sys.argv[1:]]
-    if not engines.is_asked(planned.request):
+    if not _is_for_slots(planned.request):
         return session.run(planned, heard, command=command, wait=wait)
+    from harness.fleet import coordinator, engines  # noqa: PLC0415 - with --on and --slots alone
+
     return coordinator.run(planned, engines.chosen(planned, wait=wait), heard, command=command)
+
+
+def _is_for_slots(request: LaunchRequest) -> bool:
+    """Whether a request is for slots rather than for the machine as a whole: what measures there is imported then."""
+    return isinstance(request, session.Request) and bool(
+        request.slots or request.spread or request.on.startswith("ray")
+    )
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
@@ -91,9 +102,11 @@ def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fa
     with interruptible(heard.interrupted):
         rounds, budget = request.rounds, request.budget
         earlier = session.earlier(folder, request.backend, request.slots, rounds=rounds, budget=budget)
-        if request.slots == "1" or not engines.is_asked(earlier.planned.request):
+        if request.slots == "1" or not _is_for_slots(earlier.planned.request):
             ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
         else:
+            from harness.fleet import coordinator, engines  # noqa: PLC0415 - as above
+
             ended = coordinator.resume(earlier, engines.chosen(earlier.planned, wait=wait), heard)
         return show(ended, json=json, fail_on=fail_on)
 

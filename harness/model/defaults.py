@@ -14,6 +14,8 @@ ALPHA = round(1.0 - LEVEL, 9)
 
 #: --rounds if nothing ends a run earlier, the most if --precision or --budget does, and the most of claims.
 ROUNDS, MOST_ROUNDS, MOST_CLAIM_ROUNDS = 5, 100, 30
+#: The fewest rounds that give a verdict, unless two show more than ×1.5.
+FEWEST_ROUNDS = 3
 #: --rounds of `harness history confirm`.
 CONFIRM_ROUNDS = 10
 #: --calls of `harness profile`.

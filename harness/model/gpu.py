@@ -235,6 +235,11 @@ def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
     return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
+#: The name that NVIDIA's devices have in CDI, the Container Device Interface.
+KIND = "nvidia.com/gpu"
+#: What containers may do with a GPU. compute: CUDA; utility: NVML and nvidia-smi. Not graphics, and not video.
+CAPABILITIES = ("compute", "utility")
+
 #: What clocks are locked to where no number is given: those that a GPU keeps up within its power limit under any work.
 BASE_CLOCK = "base"
 

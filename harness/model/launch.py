@@ -1,7 +1,8 @@
 """Launches, each a fresh process: the job that goes in, and what came out, as it is stored."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,13 @@ SCHEMA = 1
 
 #: The schema of the JSON that the worker reads.
 JOB_SCHEMA = 1
+
+
+#: How many turns a launch takes if a pilot tells nothing, and the fewest with any --measure.
+USUAL_TURNS, FEWEST_TURNS = 20, 3
+
+#: A sample is no shorter, in seconds, however little a launch is to measure: a clock is read in a microsecond.
+SHORTEST_SAMPLE = 0.001
 
 
 class Protocol(StrEnum):
@@ -64,6 +72,41 @@ class Sampling:
     def is_open(self) -> bool:
         """Whether a length is left to the pilot."""
         return self.protocol is Protocol.TIME and None in (self.warmup_seconds, self.measure_seconds)
+
+    def sampled(self, *, in_turns: bool) -> "Sampling":
+        """The sampling with the length of its samples, and how many turns a launch takes, if any.
+
+        Three samples at least are within what a launch is to measure, if that is typed. If it is left to a pilot, it
+        takes as many turns as usually.
+        """
+        measure = self.measure_seconds
+        if measure is None:
+            return replace(self, turns=USUAL_TURNS if in_turns else None)
+        sample = min(self.sample_seconds, max(SHORTEST_SAMPLE, round(measure / FEWEST_TURNS, 6)))
+        turns = max(FEWEST_TURNS, math.ceil(round(measure / sample, 2)))
+        return replace(self, sample_seconds=sample, turns=turns if in_turns else None)
+
+    @property
+    def of_pilots(self) -> "Sampling":
+        """How the pilot samples; its times are in no statistic. Its calls make a sample of the later launches too."""
+        if self.is_open:
+            return replace(LONG, sample_seconds=self.sample_seconds)
+        if self.warmup_seconds is None or self.measure_seconds is None:  # the document's protocol has no lengths
+            return SHORT
+        return replace(
+            SHORT,
+            warmup_seconds=min(BRIEF, self.warmup_seconds),
+            measure_seconds=min(BRIEF, self.measure_seconds),
+            sample_seconds=self.sample_seconds,
+        )
+
+
+#: How the pilot samples if the plan says all, or shorter than so many seconds: enough to find broken cells and warm
+#: caches.
+BRIEF = 0.1
+SHORT = Sampling(protocol=Protocol.TIME, warmup_seconds=BRIEF, measure_seconds=BRIEF)
+#: ... and if it is to find out how long to warm up and to measure: from the first step on, and for some while.
+LONG = Sampling(protocol=Protocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Scenarios, as the headers of their files describe them; their cells, which get a number; and suites of cells."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -7,6 +8,7 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness.model.defaults import CLAIM_PRECISION
 from harness.model.environment import Device
 from harness.model.issues import Issue
 
@@ -149,6 +151,18 @@ class Claim:
     def range(self) -> tuple[float, float]:
         """The claimed range, whatever it is of."""
         return self.ratio or self.seconds or self.bytes or (1.0, 1.0)
+
+    def needed(self, margin: float) -> float:
+        """How wide half of its interval may be at most, on the log scale, to tell what it can; `margin` is a share.
+
+        Set by the claim alone, before anything is measured: half of the way from the margin to the least that is
+        claimed, within CLAIM_PRECISION. So an interval around 1 does not reach the claim, and one around the claim does
+        not reach the margin. (Of memory growth it is half of the least that is claimed, in bytes.)
+        """
+        least, most = map(math.log1p, CLAIM_PRECISION)
+        if self.ratio is None:
+            return most
+        return min(most, max(least, (math.log(self.ratio[0]) - math.log1p(margin)) / 2.0))
 
 
 @dataclass(frozen=True)

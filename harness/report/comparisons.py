@@ -10,7 +10,8 @@ from harness.analysis.claims import Outcome
 from harness.analysis.comparisons import Compared, Settling
 from harness.analysis.lookup import Lookup
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import FEWEST_ROUNDS, MOST_ROUNDS, Verdict, Withheld, too_few
+from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, too_few
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import STEP, Cell, Comparison
 from harness.report import format, names
 

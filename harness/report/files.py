@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
-from harness.report import markdown, profiles
+from harness.report import markdown
 from harness.report.blocks import Section, pictures, without_pictures
 from harness.report.charts.drawing import DrawingError
 from harness.report.html import page
+
+if TYPE_CHECKING:
+    from harness.report.profiles import ProfileReport
 
 #: What a report says that has no charts.
 NO_CHARTS = (
@@ -42,11 +46,13 @@ def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[st
     return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
 
 
-def of_profiles(report: profiles.ProfileReport) -> dict[str, str]:
+def of_profiles(report: "ProfileReport") -> dict[str, str]:
     """Name and text of each file of a report of profiles; the sampled stacks are there for speedscope too."""
+    from harness.report.profiles import speedscope  # noqa: PLC0415 - a report of times needs none of it
+
     sections = report.sections()
     return {
         "profile.md": markdown.full(sections),
         "profile.html": page.render_plain(report.run, sections),
-        "profile.speedscope.json": profiles.speedscope(report),
+        "profile.speedscope.json": speedscope(report),
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from harness.analysis import sizing
 from harness.analysis.rounds import budget_seconds
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell

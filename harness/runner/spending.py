@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.runner.rounds import Ledger

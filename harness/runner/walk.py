@@ -12,8 +12,7 @@ from harness.analysis import sizing
 from harness.model.backend import Backend
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Job, Launch, Role, Sampling
-from harness.model.launch import Protocol as SamplingProtocol
+from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
@@ -22,13 +21,6 @@ from harness.runner.rounds import Ledger
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
 from harness.runner.spending import Errand, Spending
 from harness.runner.stopping import Widths
-
-#: How the pilot samples where the plan says all, or shorter than so many seconds: enough to find broken cells and warm
-#: caches.
-BRIEF = 0.1
-SHORT = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=BRIEF, measure_seconds=BRIEF)
-#: ... and where it is to find out how long to warm up and to measure: from the first step on, and for some while.
-LONG = Sampling(protocol=SamplingProtocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
 #: Turns end early where the slowest launch's have taken so many seconds, or so many times as long as it was to measure,
 #: Turns end early, after three at least, if the slowest launch's have taken so many times as long as its samples were
@@ -41,21 +33,6 @@ ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 
 #: What a launch is taken to hold of memory where no pilot has told, in bytes.
 USUAL_MEMORY = 2.0**30
-
-
-def pilot_sampling(plan: Plan) -> Sampling:
-    """How the pilot samples; its times are in no statistic. Its calls make a sample of the later launches too."""
-    wished = plan.sampling
-    if wished.is_open:
-        return replace(LONG, sample_seconds=wished.sample_seconds)
-    if wished.warmup_seconds is None or wished.measure_seconds is None:  # the document's protocol has no lengths
-        return SHORT
-    return replace(
-        SHORT,
-        warmup_seconds=min(BRIEF, wished.warmup_seconds),
-        measure_seconds=min(BRIEF, wished.measure_seconds),
-        sample_seconds=wished.sample_seconds,
-    )
 
 
 class WalkListener(Protocol):
@@ -125,7 +102,7 @@ class Walk:
             if ledger.is_complete(group, 0):
                 self.listener.skip(len(self.plan.slots(group, 0)))
             else:
-                self._round(group, 0, ledger, pilot_sampling(self.plan))
+                self._round(group, 0, ledger, self.plan.sampling.of_pilots)
         plan = affordable(self.plan, ledger.launches, self.pairs)
         ledger = Ledger(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, spent)
@@ -388,7 +365,7 @@ class Walk:
         for number, turn in enumerate(turns):
             waiting = [asked[at] for at in turn if asked[at].waits]
             slowest = max((each.turn_seconds for each in waiting), default=math.inf)
-            if not waiting or (number >= sizing.FEWEST_TURNS and slowest >= longest):
+            if not waiting or (number >= FEWEST_TURNS and slowest >= longest):
                 return number
             self.listener.turn(number + 1, len(turns))
             for place, each in enumerate(waiting):
@@ -401,7 +378,7 @@ class Walk:
         """By group, the pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
         names = [group.name for group in self.plan.groups]
         if number == 0:
-            return dict.fromkeys(names, pilot_sampling(self.plan))
+            return dict.fromkeys(names, self.plan.sampling.of_pilots)
         return sizing.samplings(self.plan.sampling, names, ledger.launches)
 
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from harness.analysis.verdicts import FEWEST_ROUNDS
 from harness.backends import registry
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
-from harness.runner.walk import pilot_sampling
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
@@ -108,8 +107,8 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
         return sum(times[cell].seconds(sampling) for cell in slots if number == 0 or not times[cell].observes)
 
     if plan.profile_calls:
-        return of_round(0, pilot_sampling(plan))
-    pilots, each = of_round(0, pilot_sampling(plan)), of_round(1, plan.sampling)
+        return of_round(0, plan.sampling.of_pilots)
+    pilots, each = of_round(0, plan.sampling.of_pilots), of_round(1, plan.sampling)
     whole = (pilots + plan.rounds * each) / slots
     if plan.budget_seconds is None:
         return whole

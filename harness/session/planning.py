@@ -1,5 +1,6 @@
 """From a request to a plan: which cells run where, and why the others do not. Nothing is launched or written."""
 
+import math
 import os
 import statistics
 from collections import Counter, defaultdict
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.analysis.sizing import CONTROL_BELOW, needed, sampled
 from harness.backends import registry
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
@@ -47,6 +47,9 @@ from harness.store.folder import RunFolder, uncollected
 #: Quantities that need no pilot if lengths are given: it would be half of a small run's launches. Others, such as the
 #: import, would be those of a cold disk.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
+
+#: Groups of claims that need to be known no better than this, on the log scale, have no control.
+CONTROL_BELOW = math.log1p(0.10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +328,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     budget, measure = length("budget", ends), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
-    sampling = sampled(sampling, in_turns=interleave is Interleave.TURNS)
+    sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
     usual = MOST_CLAIM_ROUNDS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
@@ -365,7 +368,7 @@ def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
     ]
     if not own:
         return of
-    is_wide = all(needed(claim, plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
+    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
     piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
     told = dict.fromkeys([*of.of, *(claim.of for claim in own if is_of_launches(claim.of))])
     return replace(of, control=None if is_wide else of.control, piloted=piloted, of=list(told))

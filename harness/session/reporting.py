@@ -7,17 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.analysis.conditions import Aspect
 from harness.analysis.results import Results
-from harness.analysis.runs import Pair
 from harness.analysis.verdicts import Verdict
 from harness.backends import registry
 from harness.backends.docker.by_hand import options
-from harness.backends.local.backend import LocalBackend
-from harness.backends.local.environments import Environments
-from harness.catalog.locks import load_lock
-from harness.catalog.project import Project
 from harness.files import cache_dir
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
@@ -25,14 +20,16 @@ from harness.model.launch import Launch, Status
 from harness.model.run import Run, Stop, StopReason
 from harness.model.scenario import BEFORE_AND_AFTER, ENVIRONMENT, SIDE, Cell, Comparison
 from harness.model.texts import counted
-from harness.report import escape, files, profiles, sections
+from harness.report import escape, files, sections
 from harness.report.blocks import Section, Table, Where
-from harness.report.changes import fact
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import plain
 from harness.report.formats import render
 from harness.report.sections import answer
 from harness.store.folder import RunFolder, uncollected
+
+if TYPE_CHECKING:
+    from harness.analysis.runs import Pair
 
 #: A line of a traceback that says where a frame is.
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
@@ -111,8 +108,14 @@ def _by_hand(results: Results, cell: Cell) -> str:
     told = results.by_hand(run, {cell.environment: cell.anywhere}).cells
     if told:
         return told[0]
-    if run.backend.name != LocalBackend.name or cell.scenario in run.scripts:
+    entry = registry.registered(run)
+    if entry is None or entry.in_containers or cell.scenario in run.scripts:
         return ""
+    # of a run in this machine's environments alone
+    from harness.backends.local.environments import Environments  # noqa: PLC0415
+    from harness.catalog.locks import load_lock  # noqa: PLC0415
+    from harness.catalog.project import Project  # noqa: PLC0415
+
     environment = next(each for each in run.environments if each.name == cell.environment)
     scenario = next(each for each in run.scenarios if each.name == cell.scenario)
     project = Project.find()
@@ -166,6 +169,8 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
+        from harness.report import profiles  # noqa: PLC0415 - a report of times needs none of it
+
         made = profiles.ProfileReport(results.run, profiled)
         return Written(stored.write_reports(files.of_profiles(made), again), made.sections())
     told = sections.build(results)
@@ -192,13 +197,17 @@ def export(folder: Path | str, format: str) -> bytes:
     return text.encode()
 
 
-def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> Pair:
+def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> "Pair":
     """Both runs; `margin` is a share.
 
     Raises UsageError for a folder that is no run's, for one and the same run, for runs of which one measured time and
     the other CPU time, and for different machines unless `any_host`; NothingSelectedError where no cell has a number in
     both.
     """
+    from harness.analysis.conditions import Aspect  # noqa: PLC0415 - the report of one run needs none of it
+    from harness.analysis.runs import Pair  # noqa: PLC0415
+    from harness.report.changes import fact  # noqa: PLC0415
+
     pair = Pair(read(first), read(second), margin)
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
@@ -231,16 +240,14 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     )
 
 
-def gate(found: Results | Pair) -> Gate:
+def gate(found: "Results | Pair") -> Gate:
     """Whether an environment is slower than the run's reference in some row; of two runs, whether a cell became slower.
 
     What is compared along an axis has no bad side: it is no regression that eager mode is slower than graph mode. Two
     versions of a scenario have one.
     """
     verdicts: set[Verdict | None]
-    if isinstance(found, Pair):
-        verdicts = {*found.changes.deciding}
-    else:
+    if isinstance(found, Results):
         verdicts = {
             value.compared.verdict
             for table in found.all_tables
@@ -248,6 +255,8 @@ def gate(found: Results | Pair) -> Gate:
             for head, value in table.values(row)
             if head.comparison and _has_a_bad_side(head.comparison) and value.compared
         }
+    else:
+        verdicts = {*found.changes.deciding}
     if not verdicts - {None, Verdict.DIFFERENT_WORK}:
         return Gate.NOTHING_JUDGED
     return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED

@@ -128,9 +128,14 @@ def _container(run: Run, side: Side, command: str, bases: Mapping[str, str]) -> 
     return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
 
 
+def _is_in_containers(run: Run) -> bool:
+    entry = registry.registered(run)
+    return entry is not None and entry.in_containers
+
+
 def _bases(run: Run) -> dict[str, str]:
     """By environment, the public image that its container starts from, by digest, where this engine has it."""
-    if not registry.is_in_containers(run) or not run.images:
+    if not _is_in_containers(run) or not run.images:
         return {}
     from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
     from harness.backends.docker.images import public_base  # noqa: PLC0415
@@ -146,7 +151,7 @@ def _bases(run: Run) -> dict[str, str]:
 def _fields(results: Results, about: Subject) -> dict[str, str]:
     run, environments = results.run, about.environments
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if run.plan.limits.gpus else []
-    system = "Debian 12, in a container" if registry.is_in_containers(run) else run.host.get("system", "")
+    system = "Debian 12, in a container" if _is_in_containers(run) else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
     cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]

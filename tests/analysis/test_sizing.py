@@ -13,14 +13,9 @@ from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
     BELIEVED,
     BELIEVED_IN_TURNS,
-    FEWEST_TURNS,
-    SHORTEST_SAMPLE,
     TURNS,
-    USUAL_TURNS,
     WEIGHT,
     Wish,
-    needed,
-    sampled,
     samplings,
     settled,
     widths,
@@ -29,7 +24,17 @@ from harness.analysis.sizing import (
 from harness.analysis.statistics import student
 from harness.model.defaults import MEASURE, WARMUP
 from harness.model.issues import parse
-from harness.model.launch import Clock, Protocol, Role, Sample, Sampling, Status
+from harness.model.launch import (
+    FEWEST_TURNS,
+    SHORTEST_SAMPLE,
+    USUAL_TURNS,
+    Clock,
+    Protocol,
+    Role,
+    Sample,
+    Sampling,
+    Status,
+)
 from harness.model.scenario import Claim, ClaimSide
 from tests.analysis.paired import around, family
 from tests.factories import broken, cell, cells, launch, rounds, run
@@ -276,9 +281,9 @@ def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     ],
 )
 def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more(seconds, turns, sample):
-    made = sampled(Sampling(measure_seconds=seconds), in_turns=True)
+    made = Sampling(measure_seconds=seconds).sampled(in_turns=True)
     assert (made.turns, made.sample_seconds) == (turns, sample)
-    assert sampled(Sampling(measure_seconds=seconds), in_turns=False) == replace(made, turns=None)
+    assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(made, turns=None)
 
 
 ENOUGH = FIRST_LOOK
@@ -436,19 +441,19 @@ def claiming(one, *claims, asked=("T#1",)):
     ("low", "share"), [(1.04, 0.03), (1.1, 0.0334), (1.5, 0.2068), (1.61, 0.25), (10.0, 0.25), (300.0, 0.25)]
 )
 def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds(low, share):
-    assert needed(claim(low), 0.03) == pytest.approx(math.log1p(share), abs=1e-4)
+    assert claim(low).needed(0.03) == pytest.approx(math.log1p(share), abs=1e-4)
 
 
 def test_a_claim_of_seconds_needs_a_quarter():
     alone = claim(1.0, better=None, ratio=None, seconds=(5.0, 20.0))
-    assert needed(alone, 0.03) == pytest.approx(math.log(1.25))
+    assert alone.needed(0.03) == pytest.approx(math.log(1.25))
 
 
 def test_a_run_of_claims_is_as_wide_as_they_need_from_round_three_on():
     logs = around(1.0, 0.05, 9)
     one = family(logs)
     assert only(claiming(one, claim(10.0))) == pytest.approx(only(one) / math.log(1.25))
-    assert only(claiming(one, claim(10.0), claim(1.1))) == pytest.approx(only(one) / needed(claim(1.1), 0.03))
+    assert only(claiming(one, claim(10.0), claim(1.1))) == pytest.approx(only(one) / claim(1.1).needed(0.03))
     assert only(claiming(family(logs[:2]), claim(2.9))) == math.inf
     assert only(claiming(family(logs[:3]), claim(2.9))) < math.inf
 

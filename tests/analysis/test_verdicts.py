@@ -13,7 +13,6 @@ from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import RESOLUTION, Logs, half_widths, student
 from harness.analysis.verdicts import (
     ALPHA,
-    FEWEST_ROUNDS,
     LARGE,
     MOST_ROUNDS,
     POWER,
@@ -24,6 +23,7 @@ from harness.analysis.verdicts import (
     judge,
     rounds_to_settle,
 )
+from harness.model.defaults import FEWEST_ROUNDS
 
 MARGIN = math.log(1.03)
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR

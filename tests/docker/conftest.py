@@ -18,9 +18,8 @@ from harness.catalog.project import Project as Folder
 from harness.catalog.scenarios import kit_files
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Job, Limits
+from harness.model.launch import SHORT, Job, Limits
 from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
 from tests.docker.nvidia_engine import running, small
 from tests.lacking import lacking
 

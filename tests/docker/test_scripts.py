@@ -8,9 +8,8 @@ from harness.catalog import scripts
 from harness.catalog.project import Project
 from harness.catalog.scenarios import kit_files, load_scenario
 from harness.model.environment import Device
-from harness.model.launch import Job, Limits, Status
+from harness.model.launch import SHORT, Job, Limits, Status
 from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
 
 pytestmark = pytest.mark.docker
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.launch import BESIDE_BUILDS, Job, Launch, Outcome, Role, Sample, Status
+from harness.model.launch import BESIDE_BUILDS, SHORT, Job, Launch, Outcome, Role, Sample, Status
 from harness.model.scenario import Cell
-from harness.runner.walk import SHORT
 from harness.store.folder import RunFolder
 from tests.runner.stage import Backstage, interrupted_at, last_attempt, walk
 from tests.runs import plan

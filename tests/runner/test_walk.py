@@ -10,9 +10,8 @@ import pytest
 
 from harness.analysis.rounds import counted
 from harness.model.environment import Requirement
-from harness.model.launch import Job, Launch, Outcome, Role, Sample, Sampling, Status
+from harness.model.launch import LONG, Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
-from harness.runner.walk import LONG
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs

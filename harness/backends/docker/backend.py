@@ -10,8 +10,7 @@ from pathlib import Path
 
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
-from harness.backends.docker import bake, by_hand, gpu_refusals, gpus, recipe
-from harness.backends.docker.bill import bill
+from harness.backends.docker import bake, gpu_refusals, gpus, recipe
 from harness.backends.docker.container import (
     CELL_LABEL,
     OWNER_LABEL,
@@ -23,7 +22,6 @@ from harness.backends.docker.container import (
     printed,
     removed,
 )
-from harness.backends.docker.cuda import check_cuda
 from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
@@ -39,8 +37,6 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Card, GpuCode, GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
-from harness.model.run import ByHand, Run
-from harness.model.scenario import Cell
 from harness.model.texts import counted
 
 #: How long listing an image's packages may take, and a container that does nothing, in seconds.
@@ -275,11 +271,15 @@ class DockerBackend(ImageBackend):
             found = replace(found, extra={})
         if requirement.device is Device.CPU:
             return found
+        from harness.backends.docker.cuda import check_cuda  # noqa: PLC0415 - no launch needs it
+
         cuda = check_cuda(self.engine, tag, environment)
         return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
         """The image's bill of materials, with what was `found` in it: a CycloneDX document."""
+        from harness.backends.docker.bill import bill  # noqa: PLC0415 - no launch needs it
+
         return bill(recipe.tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
@@ -308,11 +308,6 @@ class DockerBackend(ImageBackend):
     def caches(self) -> list[str]:
         """The volumes of compiled GPU code that the engine has, of any run."""
         return gpus.code_volumes(self.engine)
-
-    @staticmethod
-    def by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-        """How a stored run is done again without the harness: of each environment the `chosen` cell."""
-        return by_hand.by_hand(run, chosen)
 
     def _specification(self, requirement: Requirement, job: Job) -> Specification:
         specification = Specification(

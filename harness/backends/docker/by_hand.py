@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath, PurePosixPath
 
-from harness.backends.docker import gpus
 from harness.backends.docker.recipe import reference, target
+from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment
+from harness.model.gpu import ALL, CAPABILITIES, KIND
 from harness.model.launch import Protocol
 from harness.model.run import ByHand, Run
 from harness.model.scenario import FOLDERS, Cell, Scenario
@@ -48,7 +49,7 @@ def _cell(run: Run, environment: Environment, cell: Cell) -> str:
         words += ["-v", _mount(outside, f"/scenario/{name}"), "-e", f"PYTHONPATH={_FOLDER}"]
     words += ["-w /tmp", *(["--cpuset-cpus", ",".join(map(str, limits.cpus))] if limits.cpus else [])]
     if limits.gpus:
-        words += gpus.options(run.backend.gpus_by, limits.gpus, run.backend.gpu_groups)
+        words += _gpu_options(run.backend.gpus_by, limits.gpus, run.backend.gpu_groups)
     for axis in scenario.environ:
         if cell.axes.get(axis):
             words += ["-e", shlex.quote(f"{axis}={cell.axes[axis]}")]
@@ -87,3 +88,19 @@ def _mount(path: str, inside: str) -> str:
 
 def _device(run: Run) -> Device:
     return Device.GPU if run.plan.limits.gpus else Device.CPU
+
+
+def _gpu_options(way: str, gpus: Sequence[str], groups: Sequence[int] = ()) -> list[str]:
+    """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell.
+
+    `way` is what run.json calls it, in which runs of earlier versions have another name for the engine's device driver;
+    `groups` are those that may open the GPUs' device nodes.
+    """
+    members = [f"--group-add {group}" for group in groups]
+    if way == GpuWay.CDI.words:
+        return [*(f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus), *members]
+    if way == GpuWay.RUNTIME.words:
+        which = shlex.quote(f"NVIDIA_VISIBLE_DEVICES={','.join(gpus)}")
+        capabilities = f"NVIDIA_DRIVER_CAPABILITIES={','.join(CAPABILITIES)}"
+        return ["--runtime nvidia", f"-e {which}", f"-e {capabilities}", *members]
+    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"'), *members]

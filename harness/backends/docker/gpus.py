@@ -8,7 +8,6 @@ one image could share it; but a scenario may leave there what it likes, and that
 import hashlib
 import json
 import re
-import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,11 +28,8 @@ from harness.backends.docker.gpu_refusals import (
 )
 from harness.backends.text import Tail, one_line
 from harness.model.backend import GpuWay
-from harness.model.gpu import ALL, FIRST, GpuHost
+from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost
 from harness.model.launch import Limits
-
-#: The name that NVIDIA's devices have in CDI, the Container Device Interface.
-KIND = "nvidia.com/gpu"
 
 #: What the engine calls NVIDIA's runtime, and its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
@@ -47,9 +43,6 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 #: The GPUs' device node on WSL2.
 WSL_NODE = Path("/dev/dxg")
-
-#: compute: CUDA; utility: NVML and nvidia-smi. Graphics and video have no part in it.
-CAPABILITIES = ("compute", "utility")
 
 _INSTALL = (
     f"`{DOCTOR}` shows what is there and what is missing. Install NVIDIA's driver and the package "
@@ -212,22 +205,6 @@ def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups
         which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
         request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **which)
     return replace(specification, devices=[request], groups=groups)
-
-
-def options(way: str, gpus: Sequence[str], groups: Sequence[int] = ()) -> list[str]:
-    """What asks the same of the engine in a `docker run` that is typed by hand: words for a shell.
-
-    `way` is what run.json calls it, in which runs of earlier versions have another name for the engine's device driver;
-    `groups` are those that may open the GPUs' device nodes.
-    """
-    members = [f"--group-add {group}" for group in groups]
-    if way == GpuWay.CDI.words:
-        return [*(f"--device {shlex.quote(f'{KIND}={gpu}')}" for gpu in gpus), *members]
-    if way == GpuWay.RUNTIME.words:
-        which = shlex.quote(f"NVIDIA_VISIBLE_DEVICES={','.join(gpus)}")
-        capabilities = f"NVIDIA_DRIVER_CAPABILITIES={','.join(CAPABILITIES)}"
-        return ["--runtime nvidia", f"-e {which}", f"-e {capabilities}", *members]
-    return ["--gpus", ALL if ALL in gpus else shlex.quote(f'"device={",".join(gpus)}"'), *members]
 
 
 def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.analysis.rounds import budget_seconds, granted
-from harness.analysis.verdicts import FEWEST_ROUNDS
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.gpu import BASE_CLOCK, described
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run, StopReason

@@ -9,8 +9,8 @@ from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import FEWEST_ROUNDS, Judgement, Verdict, Withheld, too_few
-from harness.model.defaults import ALPHA, LEVEL
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
+from harness.model.defaults import ALPHA, FEWEST_ROUNDS, LEVEL
 from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots

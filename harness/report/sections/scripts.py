@@ -8,7 +8,8 @@ from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import Likeness, OutputComparison, outputs
 from harness.analysis.results import Results
-from harness.analysis.verdicts import FEWEST_ROUNDS, Verdict, Withheld
+from harness.analysis.verdicts import Verdict, Withheld
+from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
 from harness.model.texts import joined
