@@ -19,8 +19,8 @@ from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
 from harness.upstream.candidates import Candidate
-from harness.upstream.probing import Measured
-from harness.upstream.search import Ended, EndsError, Search, WrongWayError, narrow, scan
+from harness.upstream.probing import ProbeRun
+from harness.upstream.search import EndsError, Search, SearchEnd, WrongWayError, narrow, scan
 
 #: What a search may spend: so many launches, those of 60 paired rounds.
 BUDGET = 120
@@ -107,7 +107,7 @@ class Machine:
         beyond = np.arange(kind.count) > self.place
         self._logs = kind.step * beyond + (np.cumsum(own) if kind.drifts else own)
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Measured:
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> ProbeRun:
         """Return a run of so many rounds; with `verdict` the first candidate is launched twice in each."""
         cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
         group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if verdict else None)
@@ -133,7 +133,7 @@ class Machine:
         ]
         self.spent += len(launches)
         self.rounds += rounds * (kind != "scan")
-        return Measured(Results(run, launches), {text: text for text in texts})
+        return ProbeRun(Results(run, launches), {text: text for text in texts})
 
     def why_not(self, text: str, *, alone: bool = True) -> str:
         """All candidates can be had."""
@@ -163,7 +163,7 @@ def searched(kind: Searched, machine: Machine, budget: float) -> End:
     except (EndsError, WrongWayError):
         return End.REFUSED
     is_right = asked.found == (machine.place, machine.place + 1)
-    if asked.ended is Ended.CONFIRMED:
+    if asked.ended is SearchEnd.CONFIRMED:
         return End.RIGHT if is_right else End.WRONG
     return End.RIGHT_WARNED if is_right else End.WRONG_WARNED
 

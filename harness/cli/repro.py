@@ -10,7 +10,7 @@ from harness.cli.messages import columns, say
 from harness.session.request import Panel, Request
 
 if TYPE_CHECKING:
-    from harness.upstream.known import Known, Library
+    from harness.upstream.known import KnownIssue, Library
 
 #: What of a request the claims settle.
 _SETTLED = (
@@ -92,7 +92,7 @@ def repro(
     raise typer.Exit(running.repro(made, wait=wait, json=json, fail_on=fail_on))
 
 
-def _list(library: "Library", found: "list[Known]", *, json: bool) -> None:
+def _list(library: "Library", found: "list[KnownIssue]", *, json: bool) -> None:
     if json:
         typer.echo(library.document(found), nl=False)
         return

@@ -24,8 +24,8 @@ from harness.store.signature import is_from_here, sign
 from harness.upstream import candidates as chosen
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.probing import Probing
-from harness.upstream.search import Ended, EndsError, Search, narrow, scan
-from harness.upstream.telling import Told, report, to_resume
+from harness.upstream.search import EndsError, Search, SearchEnd, narrow, scan
+from harness.upstream.telling import BisectReport, report, to_resume
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Bisected:
 
     folder: Path
     search: Search
-    told: Told
+    told: BisectReport
 
     @property
     def is_narrowed(self) -> bool:
         """Whether it came to one pair, which a verdict confirmed."""
-        return self.search.ended is Ended.CONFIRMED
+        return self.search.ended is SearchEnd.CONFIRMED
 
 
 def meant(request: BisectRequest) -> BisectRequest:

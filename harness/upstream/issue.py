@@ -14,7 +14,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report import format
 from harness.report.escape import fenced
-from harness.upstream.subject import Side, Subject, moved, nightlies
+from harness.upstream.subject import IssueSide, Subject, moved, nightlies
 
 #: The most characters that an issue takes, with some left for what is written above it.
 MOST = 60_000
@@ -116,7 +116,7 @@ def _docker(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
     return [_container(run, side, f"python repro.py --only {place}", bases) for place, side in enumerate(about.sides)]
 
 
-def _container(run: Run, side: Side, command: str, bases: Mapping[str, str]) -> str:
+def _container(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]) -> str:
     file = f"requirements-{side.environment.name}.txt"
     install = (
         f'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" {file}) && '

@@ -28,7 +28,7 @@ USUAL_ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownIssue:
     """An issue, with every claim of it and the scenario that has that.
 
     `took` is how many seconds its launches took in the run of docs/upstream.md; 0 where that has none.
@@ -61,7 +61,7 @@ class Known:
 class Library:
     """Everything that is known, by issue, in the order of their names; `newest` is the newest release's environment."""
 
-    issues: Mapping[Issue, Known]
+    issues: Mapping[Issue, KnownIssue]
     newest: str
 
     @cached_property
@@ -69,7 +69,7 @@ class Library:
         """The families that there are."""
         return sorted({family for each in self.issues.values() for family in each.families})
 
-    def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[Known]:
+    def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
         """The issues that were typed; of a family, or all of them. Raises UsageError for what there is not."""
         typed = list(typed)
         if typed and (family or every):
@@ -84,11 +84,11 @@ class Library:
             return [self.issues[each] for each in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
         return [each for each in self.issues.values() if not family or family in each.families]
 
-    def document(self, found: Iterable[Known]) -> str:
+    def document(self, found: Iterable[KnownIssue]) -> str:
         """Those issues as JSON."""
         return json.dumps([self._values(each) for each in found], indent=2) + "\n"
 
-    def _values(self, each: Known) -> dict[str, Any]:
+    def _values(self, each: KnownIssue) -> dict[str, Any]:
         return {
             "issue": each.issue.short,
             "url": each.issue.url,
@@ -121,7 +121,9 @@ def library() -> Library:
             found.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.newest(load_environments(project))
     took = _took(project.root / "docs" / "upstream.json")
-    return Library({issue: Known(issue, found[issue], took.get(issue.short, 0.0)) for issue in sorted(found)}, newest)
+    return Library(
+        {issue: KnownIssue(issue, found[issue], took.get(issue.short, 0.0)) for issue in sorted(found)}, newest
+    )
 
 
 def _took(path: Path) -> dict[str, float]:

@@ -20,7 +20,7 @@ LOOK_ALPHA = shown_alpha(len(LOOKS))
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LookResult:
     """What so many rounds of two environments show, the newer against the older.
 
     `value`, `low` and `high` are their ratio with its interval at 1 - `LOOK_ALPHA` (or, if `is_ratio` is False, their
@@ -73,7 +73,7 @@ class Judged:
         return (math.log(value) if value > 0.0 else -math.inf) if self.is_ratio else value
 
 
-class Taken(Protocol):
+class MeasuredEnvironments(Protocol):
     """What a run of some environments told, by what -e takes."""
 
     def differences(self, text: str, fixed: str) -> list[float]:
@@ -82,7 +82,7 @@ class Taken(Protocol):
     def why_not(self, text: str) -> str:
         """Why an environment gave no number; empty where it gave one."""
 
-    def judged(self, text: str, fixed: str) -> Judged | None:
+    def judged(self, text: str, fixed: str) -> LookResult | None:
         """What is shown of an environment against another; None where no round has both."""
 
     def after(self, earlier: Self) -> Self:
@@ -94,7 +94,7 @@ class Probe(Protocol):
 
     spent: float
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Taken:
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> MeasuredEnvironments:
         """So many rounds of these environments."""
 
     def why_not(self, text: str, *, alone: bool = True) -> str:
@@ -111,10 +111,10 @@ class Looks:
     """
 
     def __init__(self, kind: str, texts: tuple[str, str]) -> None:
-        self.judged: Judged | None = None
+        self.judged: LookResult | None = None
         self._kind, self._texts = kind, texts
         self._left = [last - first for first, last in pairwise((0, *LOOKS))]
-        self._taken: Taken | None = None
+        self._taken: MeasuredEnvironments | None = None
 
     @property
     def more(self) -> int:
@@ -126,7 +126,7 @@ class Looks:
         """What the next look would take."""
         return probe.estimated(len(self._texts), self.more, verdict=True)
 
-    def look(self, probe: Probe) -> Taken:
+    def look(self, probe: Probe) -> MeasuredEnvironments:
         """Measure the next rounds, and judge all. Returns the new ones."""
         new = probe.measure(self._kind, self._texts, self._left.pop(0), verdict=True)
         self._taken = new.after(self._taken) if self._taken else new

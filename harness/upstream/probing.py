@@ -36,11 +36,11 @@ from harness.plan.selection import resolve
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
 from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.looks import LOOK_ALPHA, Judged
+from harness.upstream.looks import LOOK_ALPHA, LookResult
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ProbeRun:
     """A stored run of one cell in several environments, `names` by what -e takes; `of` is the quantity."""
 
     results: Results
@@ -48,7 +48,7 @@ class Measured:
     of: str = STEP
 
     @classmethod
-    def of_quantity(cls, results: Results, names: Mapping[str, str], of: str) -> "Measured":
+    def of_quantity(cls, results: Results, names: Mapping[str, str], of: str) -> "ProbeRun":
         """The run with the quantity's values for its samples, where it has a logarithm."""
         if of not in (STEP, GROWTH):
             results = Results(results.run, launches_of(of, results.launches, results.run.plan.clock))
@@ -87,7 +87,7 @@ class Measured:
         launch = found.culprit(cell)
         return (launch.error or launch.status.value).rstrip(".") if launch else f"it has no {self.of}"
 
-    def judged(self, text: str, fixed: str) -> Judged | None:
+    def judged(self, text: str, fixed: str) -> LookResult | None:
         """What is shown of an environment against another; None if no round has both."""
         cell, other = self._cell(text), self._cell(fixed)
         if cell is None or other is None or not self.differences(text, fixed):
@@ -103,7 +103,7 @@ class Measured:
         what = f"takes ×{value} the time of" if self.of == STEP else f"has ×{value} the {self.of} of"
         return _of_compared(compared, ratio, f"{text} {what} {fixed}", run.plan.margin)
 
-    def after(self, earlier: "Measured") -> "Measured":
+    def after(self, earlier: "ProbeRun") -> "ProbeRun":
         """The rounds of both, the earlier ones first, as those of one run."""
         done = max((each.round for each in earlier.launches), default=0)
         later = [replace(each, round=each.round + done) if each.round else each for each in self.launches]
@@ -121,7 +121,7 @@ class Measured:
         return self.results.launches
 
 
-def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: float) -> Judged:
+def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: float) -> LookResult:
     """What a comparison shows, by its `ratio` at the level of a look; a bias that was found widens that.
 
     Work that differs, or a control that does, takes the verdict of a table away, and leaves the interval to judge.
@@ -130,7 +130,7 @@ def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: 
     shift = compared.bias.distance if compared.bias else 0.0
     low, high = (takes.interval.low, takes.interval.high) if takes.interval else (0.0, math.inf)
     lost = "the control differs from itself" if compared.withheld is Withheld.CONTROL else ""
-    return Judged(
+    return LookResult(
         value=takes.value,
         low=low * math.exp(-shift),
         high=high * math.exp(shift),
@@ -142,13 +142,13 @@ def _of_compared(compared: Compared, ratio: Estimate | None, what: str, margin: 
     )
 
 
-def _grown(measured: Measured, text: str, fixed: str, pythons: tuple[str, str] | None) -> Judged | None:
+def _grown(measured: ProbeRun, text: str, fixed: str, pythons: tuple[str, str] | None) -> LookResult | None:
     """How much more memory each call keeps; what counts as none is the allocator's pieces over the calls looked at."""
     found = growth_difference(measured.values(text), measured.values(fixed), 1.0 - LOOK_ALPHA)
     if found is None or found.interval is None:
         return None
     calls = min((calls_looked_at(launch) for launch in measured.launches if launch.memory), default=1.0)
-    return Judged(
+    return LookResult(
         value=found.value,
         low=found.interval.low,
         high=found.interval.high,
@@ -169,14 +169,14 @@ class Probing:
         self.spent = 0.0
         self.launched = 0
         self.runs: list[str] = []
-        self._measured: list[Measured] = []
+        self._measured: list[ProbeRun] = []
         self._listener = listener
         self._wait = wait
         self._stored = self._read()
         self._project = Project.find()
         self._ready: dict[str, str] = {}
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> Measured:
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> ProbeRun:
         """So many rounds of the cell in these environments, the first being the reference; as a `kind` of step.
 
         With `verdict` the reference has a control. Raises what session.plan and session.run raise, and
@@ -287,8 +287,8 @@ class Probing:
         missing = made.unavailable.get(requirement.environment.name)
         return _line(missing) if missing else ""
 
-    def _taken(self, results: Results, names: Mapping[str, str]) -> Measured:
-        measured = Measured.of_quantity(results, names, self.asked.of)
+    def _taken(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
+        measured = ProbeRun.of_quantity(results, names, self.asked.of)
         self.runs.append(results.run.id)
         self._measured.append(measured)
         self.launched += len(measured.launches)

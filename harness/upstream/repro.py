@@ -14,10 +14,10 @@ from harness.model.errors import CannotRunHereError, NothingSelectedError, Usage
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import bundle
-from harness.upstream.known import Known
+from harness.upstream.known import KnownIssue
 
 
-def request(asked: Request, found: Sequence[Known], nightly: str) -> Request:
+def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Request:
     """What measures the issues `found`: as was `asked`, in the environment `nightly` too, where that is not empty."""
     return replace(
         asked,

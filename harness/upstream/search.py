@@ -15,7 +15,7 @@ from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageEr
 from harness.model.texts import counted
 from harness.upstream.bisection import SPREAD, Posterior, Round, posterior
 from harness.upstream.candidates import Candidate
-from harness.upstream.looks import Judged, Looks, Probe, Taken
+from harness.upstream.looks import LookResult, Looks, MeasuredEnvironments, Probe
 
 #: The ends get no further look that would take more than this share of what the scan left of the budget.
 OF_ENDS = 0.5
@@ -33,7 +33,7 @@ TOLD, SPLITS = math.log(1.25), 0.25
 CPUS_TO_BUILD = 4
 
 
-class Ended(StrEnum):
+class SearchEnd(StrEnum):
     """How a search ended."""
 
     CONFIRMED = "confirmed"
@@ -43,7 +43,7 @@ class Ended(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FoundChange:
     """Between two neighbours of a scan a value changes, by what one round showed on the scale of the search."""
 
     pair: tuple[int, int]
@@ -68,10 +68,10 @@ class Search:
     rounds: list[Round] = field(default_factory=list)
     unknown: dict[int, str] = field(default_factory=dict)
     scanned: dict[int, float] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    ends: Judged | None = None
-    pair: Judged | None = None
-    ended: Ended | None = None
+    changes: list[FoundChange] = field(default_factory=list)
+    ends: LookResult | None = None
+    pair: LookResult | None = None
+    ended: SearchEnd | None = None
 
     @property
     def is_reversed(self) -> bool:
@@ -161,7 +161,7 @@ def scan(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
     for pair in pairwise(sorted(search.scanned)):
         step = search.scanned[pair[1]] - search.scanned[pair[0]]
         if abs(step) >= search.told_from and step:
-            search.changes.append(Change(pair, step))
+            search.changes.append(FoundChange(pair, step))
 
 
 def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> None:
@@ -188,7 +188,7 @@ def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], obj
                 if not _is_over(search, budget, here.seconds(probe), probe):
                     _look(search, pair, here, builder, say)
             elif known.is_found:
-                search.ended = Ended.CONFIRMED if _agrees(search.pair, search.ends) else Ended.FOUND
+                search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
             else:
                 _probe(search, known, budget, builder, say)
 
@@ -205,7 +205,7 @@ def _look(
     _take(search, pair, looks.look(builder.probe), say)
 
 
-def _take(search: Search, pair: tuple[int, int], taken: Taken, say: Callable[[str], object]) -> None:
+def _take(search: Search, pair: tuple[int, int], taken: MeasuredEnvironments, say: Callable[[str], object]) -> None:
     """Let rounds of two candidates count; one that gave no number is skipped, unless it is an end."""
     for at in pair:
         if why := taken.why_not(search.text(at)):
@@ -260,7 +260,7 @@ def _skip(search: Search, at: int, why: str, say: Callable[[str], object]) -> No
 def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
     if probe.spent + seconds <= budget:
         return False
-    search.ended = Ended.BUDGET
+    search.ended = SearchEnd.BUDGET
     return True
 
 
@@ -295,12 +295,12 @@ def _verify(search: Search, budget: float, probe: Probe, say: Callable[[str], ob
     return looks
 
 
-def _agrees(pair: Judged | None, ends: Judged | None) -> bool:
+def _agrees(pair: LookResult | None, ends: LookResult | None) -> bool:
     """Whether two neighbours differ as the ends do."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 
 
-def told(search: Search, change: Change) -> str:
+def told(search: Search, change: FoundChange) -> str:
     """`×17.2 from tf2.15 to tf2.16`."""
     first, last = change.pair
     return f"{search.shown(change.step)} from {search.text(first)} to {search.text(last)}"

@@ -24,7 +24,7 @@ _NOTHING = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
 
 
 @dataclass(frozen=True)
-class Side:
+class IssueSide:
     """A cell, its scenario and environment, by round its value of what is compared, and their centre."""
 
     cell: Cell
@@ -42,14 +42,14 @@ class Subject:
     """
 
     of: str
-    worse: Side
-    better: Side | None
+    worse: IssueSide
+    better: IssueSide | None
     ratio: Estimate | None
     level: float = LEVEL
     claim: ClaimResult | None = None
 
     @property
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[IssueSide]:
         """Those that there are, the worse first."""
         return [self.worse, *([self.better] if self.better else [])]
 
@@ -72,7 +72,7 @@ class Subject:
         assert self.better
         return replace(self, worse=self.better, better=self.worse, ratio=self.ratio and self.ratio.inverse)
 
-    def label(self, side: Side) -> str:
+    def label(self, side: IssueSide) -> str:
         """What a side is called, by what the sides differ in: `predict`, `tf2.2`, `tf2.2, predict`."""
         axes = [side.cell.axes[axis] for axis in side.cell.axes if not self._is_shared(axis)]
         is_named = len(self.environments) > 1 or not axes
@@ -185,7 +185,7 @@ def _subject(results: Results, of: str, one: Cell, other: Cell | None) -> Subjec
     return Subject(of, worse, better, combine([exp(log) for log in logs]) if logs else None)
 
 
-def _side(results: Results, of: str, cell: Cell) -> Side | None:
+def _side(results: Results, of: str, cell: Cell) -> IssueSide | None:
     launches = results.found.numbers.get(cell, ())
     scenario = next((each for each in results.run.scenarios if each.name == cell.scenario), None)
     environment = next((each for each in results.run.environments if each.name == cell.environment), None)
@@ -197,4 +197,4 @@ def _side(results: Results, of: str, cell: Cell) -> Side | None:
     else:
         values = series(launches_of(of, launches, results.run.plan.clock)).get(cell, {})
         centre = combine(list(values.values())) if values else None
-    return Side(cell, scenario, environment, values, centre) if centre else None
+    return IssueSide(cell, scenario, environment, values, centre) if centre else None

@@ -14,7 +14,7 @@ from harness.report.escape import markdown, plain
 from harness.report.format import level
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.candidates import NIGHTLIES
-from harness.upstream.search import Ended, Search, told
+from harness.upstream.search import Search, SearchEnd, told
 
 if TYPE_CHECKING:
     from harness.upstream.probing import Probing
@@ -34,14 +34,14 @@ _DESCRIBED = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BisectReport:
     """What is said of a search: `lines` on stdout, the answer first, and the whole of it as Markdown."""
 
     lines: Sequence[str]
     markdown: str
 
 
-def report(request: BisectRequest, search: Search, probing: "Probing", package: str) -> Told:
+def report(request: BisectRequest, search: Search, probing: "Probing", package: str) -> BisectReport:
     """What a search found until now."""
     lines = _answer(request, search)
     builds = probing.builds()
@@ -53,7 +53,7 @@ def report(request: BisectRequest, search: Search, probing: "Probing", package: 
         f"{_minutes(probing.spent)} of launches."
     ]
     lines += _further(request, search, package, probing)
-    return Told([plain(line, _LONGEST) for line in lines], _markdown(request, search, probing, package, lines))
+    return BisectReport([plain(line, _LONGEST) for line in lines], _markdown(request, search, probing, package, lines))
 
 
 def _answer(request: BisectRequest, search: Search) -> list[str]:
@@ -68,12 +68,12 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     first, last = map(search.text, found)
     when = _dates(search, found)
     share = f"{100.0 * known.share:.1f} % of the posterior"
-    if search.ended is Ended.CONFIRMED and search.pair:
+    if search.ended is SearchEnd.CONFIRMED and search.pair:
         return [
             f"{what}{_changes(request, search)} between {first} and {last}{when}: {search.pair.words}.",
             f"Narrowed to {first} .. {last}, which has {share}, and was confirmed side by side.",
         ]
-    if search.ended is Ended.FOUND and search.pair:
+    if search.ended is SearchEnd.FOUND and search.pair:
         return [
             f"{what}{_changes(request, search)} most likely between {first} and {last}{when}, which has {share}. Side "
             f"by side they do not confirm it: {search.pair.words}.",
@@ -82,7 +82,7 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     low, high = _likely(search)
     left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has {level(LEVEL)} of the posterior"
     likeliest = f"{first} to {last} has {100.0 * known.share:.0f} %" if (low, high) != found else "not confirmed"
-    why = "The budget ended the search." if search.ended is Ended.BUDGET else "The search was interrupted."
+    why = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     return [f"{what}{left}; {likeliest}. {why}"]
 
 
@@ -163,7 +163,7 @@ def _further(request: BisectRequest, search: Search, package: str, probing: "Pro
         return []
     if search.ends.is_same or search.is_reversed:
         return ["Name other ends with --good and --bad."]
-    if search.ended not in (Ended.CONFIRMED, Ended.FOUND):
+    if search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         return [to_resume(request, probing.folder)]
     first, last = map(search.text, found)
     between = [at for at in search.unknown if found[0] < at < found[1]]

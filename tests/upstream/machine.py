@@ -3,10 +3,10 @@
 import math
 
 from harness.upstream.candidates import Candidate
-from harness.upstream.search import Judged, Search
+from harness.upstream.search import LookResult, Search
 
 
-class Taken:
+class MeasuredEnvironments:
     """What a machine without noise tells of environments; `missing` says why some have no number."""
 
     def __init__(self, values, rounds, missing, off=0.01):
@@ -24,7 +24,7 @@ class Taken:
 
     def judged(self, text, fixed):
         value = self._values[text] / self._values[fixed]
-        return Judged(
+        return LookResult(
             value=value,
             low=value * math.exp(-self._off),
             high=value * math.exp(self._off),
@@ -34,7 +34,7 @@ class Taken:
         )
 
     def after(self, earlier):
-        return Taken(self._values, earlier._rounds + self._rounds, self._missing, self._off)
+        return MeasuredEnvironments(self._values, earlier._rounds + self._rounds, self._missing, self._off)
 
 
 class Machine:
@@ -55,7 +55,7 @@ class Machine:
     def measure(self, kind, texts, rounds, *, verdict=False):
         self.asked.append((kind, list(texts), rounds))
         self.spent += self.estimated(len(texts), rounds, verdict=verdict)
-        return Taken(self.values, rounds, self.broken, self.off)
+        return MeasuredEnvironments(self.values, rounds, self.broken, self.off)
 
     def why_not(self, text, *, alone=True):
         self.made.append((text, alone))

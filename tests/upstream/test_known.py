@@ -14,13 +14,13 @@ from harness.session.planning import plan
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import repro
-from harness.upstream.known import Known, library
+from harness.upstream.known import KnownIssue, library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.cli.conftest import Harness
 from tests.factories import rounds, run
 
 
-def names(found: list[Known]) -> list[str]:
+def names(found: list[KnownIssue]) -> list[str]:
     return [each.issue.short for each in found]
 
 

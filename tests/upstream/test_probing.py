@@ -8,7 +8,7 @@ from harness import session
 from harness.model.errors import UsageError
 from harness.upstream import bisecting, probing
 from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.search import Ended, EndsError
+from harness.upstream.search import EndsError, SearchEnd
 
 HEADER = """\
 # /// script
@@ -67,7 +67,7 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked)
     folder = bisecting.begin(request)
     first = Said()
     found = bisecting.bisect(request, folder, first)
-    assert found.search.ended is Ended.CONFIRMED
+    assert found.search.ended is SearchEnd.CONFIRMED
     assert found.told.lines[0].startswith("the time per step rose between old and new: new takes ×")
     # three rounds and a control, and no pilot; a round that others disturbed is made again
     assert (first.launched >= 9, first.launched % 3) == (True, 0)

@@ -3,8 +3,8 @@ import pytest
 from harness.model.errors import CannotRunHereError
 from harness.upstream.candidates import Candidate
 from harness.upstream.looks import LOOKS
-from harness.upstream.search import Ended, EndsError, WrongWayError, _Builder, narrow, scan
-from tests.upstream.machine import Machine, Taken
+from harness.upstream.search import EndsError, SearchEnd, WrongWayError, _Builder, narrow, scan
+from tests.upstream.machine import Machine, MeasuredEnvironments
 
 
 def narrowed(machine, budget=1e9, *, first=None, **changes):
@@ -19,7 +19,7 @@ def narrowed(machine, budget=1e9, *, first=None, **changes):
 def test_the_step_is_found_and_confirmed_side_by_side(place):
     machine = Machine([1.0] * (place + 1) + [2.0] * (19 - place))
     search, _ = narrowed(machine)
-    assert (search.ended, search.found) == (Ended.CONFIRMED, (place, place + 1))
+    assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (place, place + 1))
     assert machine.asked[0] == ("ends", ["c0", "c19"], 3)
     assert machine.asked[-1][:2] == ("pair", [f"c{place}", f"c{place + 1}"])
     # as bisection where a round is clear: some five probes of one round
@@ -28,7 +28,7 @@ def test_the_step_is_found_and_confirmed_side_by_side(place):
 
 def test_a_fix_is_a_step_down():
     search, _ = narrowed(Machine([9.0, 9.0, 9.0, 1.0, 1.0]), is_fix=True)
-    assert (search.ended, search.found) == (Ended.CONFIRMED, (2, 3))
+    assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (2, 3))
 
 
 @pytest.mark.parametrize("absent", [[3], [2, 3, 4]])
@@ -39,7 +39,7 @@ def test_what_cannot_be_made_or_measured_is_skipped_with_its_reason(absent):
     assert f"c{absent[0]} is skipped: it was yanked." in said or absent[0] not in search.unknown
     first, last = search.found
     assert first <= 3 < last
-    assert search.ended is Ended.CONFIRMED
+    assert search.ended is SearchEnd.CONFIRMED
 
 
 def test_what_is_known_to_be_unknown_is_never_made():
@@ -84,13 +84,13 @@ class Vague(Machine):
 
     def measure(self, kind, texts, rounds, *, verdict=False):
         taken = super().measure(kind, texts, rounds, verdict=verdict)
-        return Taken(self.values, rounds, {}, off=1.0) if kind == "pair" else taken
+        return MeasuredEnvironments(self.values, rounds, {}, off=1.0) if kind == "pair" else taken
 
 
 def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
     machine = Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5])
     search, _ = narrowed(machine)
-    assert (search.ended, search.found) == (Ended.FOUND, (2, 3))
+    assert (search.ended, search.found) == (SearchEnd.FOUND, (2, 3))
     assert search.pair.relation == "are not shown to differ"
     # as many rounds as the looks have
     assert search.pair.rounds == LOOKS[-1]
@@ -98,13 +98,13 @@ def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
 
 def test_a_pair_that_the_budget_leaves_unconfirmed_is_not_found():
     search, _ = narrowed(Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5]), 400.0)
-    assert search.ended is Ended.BUDGET
+    assert search.ended is SearchEnd.BUDGET
 
 
 def test_a_candidate_of_the_likeliest_pair_that_cannot_be_made_is_skipped():
     machine = Machine([1.0, 1.0, 1.0, 9.0], absent=[2])
     search, _ = narrowed(machine)
-    assert (search.ended, search.found) == (Ended.CONFIRMED, (1, 3))
+    assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (1, 3))
     assert all("c2" not in texts for kind, texts, _ in machine.asked)
 
 
@@ -130,7 +130,7 @@ def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_s
     machine = Machine([1.0, 1.1, 17.0, 1.2, 1.2, 1.2, 3.0, 3.0])
     search, said = narrowed(machine, first=scan)
     assert (search.low, search.high) == (0, 2)
-    assert (search.ended, search.found) == (Ended.CONFIRMED, (1, 2))
+    assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (1, 2))
     assert any("not monotone" in each for each in said)
     assert [change.pair for change in search.changes] == [(1, 2), (2, 3), (5, 6)]
 
@@ -151,7 +151,7 @@ def test_a_scan_of_releases_of_which_none_gives_a_number():
 def test_a_budget_ends_the_search_with_what_is_likely_until_then(budget):
     machine = Machine([1.0] * 100 + [2.0] * 100)
     search, _ = narrowed(machine, budget)
-    assert search.ended is Ended.BUDGET
+    assert search.ended is SearchEnd.BUDGET
     assert machine.spent <= budget
     assert not search.posterior.is_found
 

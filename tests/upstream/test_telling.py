@@ -5,7 +5,7 @@ import pytest
 
 from harness.upstream.bisect_request import BisectRequest
 from harness.upstream.candidates import Candidate
-from harness.upstream.search import Ended, EndsError, WrongWayError, narrow, scan
+from harness.upstream.search import EndsError, SearchEnd, WrongWayError, narrow, scan
 from harness.upstream.telling import report
 from tests.upstream.machine import Machine
 
@@ -97,7 +97,7 @@ def test_another_change_and_what_was_skipped_are_told():
 
 def test_a_search_that_the_budget_ended_says_how_to_go_on():
     search = searched([1.0] * 50 + [2.0] * 50, budget=130.0, first=None)
-    assert search.ended is Ended.BUDGET
+    assert search.ended is SearchEnd.BUDGET
     lines = told(search, request=replace(REQUEST, budget=900.0)).lines
     assert lines[0].endswith("The budget ended the search.")
     assert lines[-1] == "To go on: harness bisect --resume results/bisect-1 --budget 30m"
@@ -128,7 +128,7 @@ def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
 
 def test_a_likely_pair_is_told_as_likely_until_it_is_confirmed():
     search = searched([1.0, 1.0, 3.0, 3.0])
-    search.ended = Ended.FOUND
+    search.ended = SearchEnd.FOUND
     first, second, *_ = told(search).lines
     assert "rose most likely between c1 and c2" in first
     assert "Side by side they do not confirm it: c2 takes ×3" in first
