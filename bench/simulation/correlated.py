@@ -14,7 +14,7 @@ import numpy as np
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
 from harness.history.detection import LEAST, holding, segmented
-from harness.history.known import Found, Known, Options
+from harness.history.known import CachedChanges, ChangeCache, Options
 
 NIGHTS, HISTORY = 60, 30
 #: A planted step begins at this night.
@@ -70,14 +70,14 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
     return Nights(Kind.STILL, ratios, ratios, rounds.std(axis=0, ddof=1) / math.sqrt(ROUNDS), NIGHTS)
 
 
-class _Independent(Known):
+class _Independent(ChangeCache):
     """What is found if nights are taken as independent: the rule without the inflation of errors."""
 
-    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> Found:
+    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
         """Return the changes, none of which is only watched."""
         of = segmented(values, errors, fewest=options.fewest, least=options.least)
         changes = holding(of, p=options.p, least=options.least, is_independent=True)
-        return Found(changes, changes)
+        return CachedChanges(changes, changes)
 
 
 def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:

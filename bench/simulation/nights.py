@@ -25,7 +25,7 @@ from harness.analysis.statistics import student
 from harness.history.alarm import GitHub, alarms, steps
 from harness.history.confirm import verdict
 from harness.history.index import History
-from harness.history.known import Known
+from harness.history.known import ChangeCache
 from harness.history.states import Finding, State, findings, judged
 from harness.model.history import (
     CellPoint,
@@ -127,7 +127,7 @@ def nights(
 Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 
-def ours(of: Nights, values: Floats, first: int = FIRST, known: Known | None = None) -> Iterator[tuple[int, int]]:
+def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | None = None) -> Iterator[tuple[int, int]]:
     """What is suspected, by the history's own states."""
     points = [of.point(night) for night in range(values.size)]
     for count in range(first, values.size + 1):
@@ -310,7 +310,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
     made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
     suspected: dict[tuple[int, bool], int] = {}
     confirmed: set[int] = set()
-    known, issues = Known(), Issues()
+    known, issues = ChangeCache(), Issues()
     with (
         tempfile.TemporaryDirectory() as folder,
         History.open(str(Path(folder) / "history.duckdb"), writing=True) as history,

@@ -20,14 +20,14 @@ from harness.model.texts import counted, escaped
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Suspicion:
     """What is suspected, and the runs on either side of each: the last with a number before it, and the first after."""
 
     suspected: Sequence[Finding]
     sides: Mapping[str, tuple[Summary, Summary]]
 
     @classmethod
-    def of(cls, history: History, found: Sequence[Series]) -> "Asked":
+    def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
         """Of these series."""
         suspected = [each for each in findings(found, history.decisions()) if each.state is State.SUSPECTED]
         series = {each.key: each for each in found}
@@ -54,7 +54,7 @@ class Asked:
             )
 
 
-def confirm(asked: Asked, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
+def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
     """Measure, print and remember. Returns 5 where something is confirmed to take longer, 1 where something is open."""
     if not asked.suspected:
         say("Nothing is suspected.")

@@ -160,7 +160,7 @@ def report(
     """
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
-    from harness.history.known import Known  # noqa: PLC0415
+    from harness.history.known import ChangeCache  # noqa: PLC0415
     from harness.history.states import judged  # noqa: PLC0415
 
     asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
@@ -171,7 +171,7 @@ def report(
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         found = _found(history, request)
-    searched = Known.of_user()
+    searched = ChangeCache.of_user()
     now = [judged(each, decisions, known=searched) for each in found]
     if asked == "html":
         text = page.render(now, runs, notes, MARGIN)
@@ -238,7 +238,7 @@ def confirm(
     stems = [Path(each).stem if each.endswith(".py") else each for each in request.scenarios]
     with History.open(told=say) as history:
         found = _found(history, replace(request, scenarios=stems))
-        asked = confirming.Asked.of(history, found)
+        asked = confirming.Suspicion.of(history, found)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
         asked.refuse()
     raise typer.Exit(confirming.confirm(asked, request, files, wait=wait))

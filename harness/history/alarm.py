@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from harness.history.known import Known
+from harness.history.known import ChangeCache
 from harness.history.states import Finding, State, findings
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.history import Decision, Key, Series
@@ -90,7 +90,9 @@ class Issue:
             return False
 
 
-def alarms(history: Iterable[Series], decisions: Sequence[Decision], searched: Known | None = None) -> list[Alarm]:
+def alarms(
+    history: Iterable[Series], decisions: Sequence[Decision], searched: ChangeCache | None = None
+) -> list[Alarm]:
     """What a history gives alarm for: changes that were confirmed and after which something takes longer, by cause."""
     known = {each.key: each for each in history}
     causes: dict[str, list[Finding]] = {}

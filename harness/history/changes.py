@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.analysis.statistics import exp
 from harness.history import sentences as told
 from harness.history.sentences import Names
-from harness.history.states import Finding, Judged
+from harness.history.states import Finding, JudgedSeries
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Entry, Note, Series
 from harness.model.texts import counted
@@ -67,8 +67,8 @@ def since(entries: Sequence[Entry], asked: str = "", earlier: str = "") -> Entry
 
 
 def render(
-    before: Sequence[Judged],
-    after: Sequence[Judged],
+    before: Sequence[JudgedSeries],
+    after: Sequence[JudgedSeries],
     since: Entry | None,
     entries: Sequence[Entry],
     notes: Sequence[Note],
@@ -88,8 +88,8 @@ def render(
 
 
 def sections(
-    before: Sequence[Judged],
-    after: Sequence[Judged],
+    before: Sequence[JudgedSeries],
+    after: Sequence[JudgedSeries],
     since: Entry | None,
     entries: Sequence[Entry],
     notes: Sequence[Note],
@@ -143,7 +143,7 @@ def _title(since: Entry | None) -> str:
     return f"History: since the run of {told.day(since.started)}" if since else "History: all runs"
 
 
-def _head(after: Sequence[Judged], later: Sequence[Entry]) -> Iterator[Block]:
+def _head(after: Sequence[JudgedSeries], later: Sequence[Entry]) -> Iterator[Block]:
     if not later:
         yield Text("No run was added since.")
     elif len(later) == 1:
@@ -173,13 +173,13 @@ def _changed(
         yield Text("No series stands otherwise than it did.")
 
 
-def _newest(of: Judged) -> str:
+def _newest(of: JudgedSeries) -> str:
     """The newest ratio of a series; empty where it has none."""
     logs = [point.log_ratio for point in of.series.points if point.log_ratio is not None]
     return format.factor(exp(logs[-1])) if logs else ""
 
 
-def _breaks(after: Sequence[Judged], later: Sequence[Entry], notes: Sequence[Note]) -> Iterator[Block]:
+def _breaks(after: Sequence[JudgedSeries], later: Sequence[Entry], notes: Sequence[Note]) -> Iterator[Block]:
     """What was changed before one of the runs since, and what was noted in their time."""
     runs = {entry.run: entry for entry in later}
     found = Counter(

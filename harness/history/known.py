@@ -36,14 +36,14 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CachedChanges:
     """The changes in some nights: those that are `sure`, and what might become one (see `WATCHED_P`)."""
 
     sure: Sequence[ChangePoint]
     maybe: Sequence[ChangePoint]
 
 
-def search(values: Sequence[float], errors: Sequence[float], options: Options) -> Found:
+def search(values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
     """Return the changes in log ratios with these standard errors; raises ValueError as `change_points` does.
 
     What might become a change is tested as if nights were independent: a correlation costs it no night.
@@ -54,29 +54,29 @@ def search(values: Sequence[float], errors: Sequence[float], options: Options) -
     strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
     sure = holding(strict, p=options.p, least=options.least)
     maybe = holding(loose, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
-    return Found(sure, maybe)
+    return CachedChanges(sure, maybe)
 
 
-class Known:
+class ChangeCache:
     """What was found before, in this process and, where a file is named, in others."""
 
     def __init__(self, path: Path | None = None) -> None:
         """A file that is not there, or that is damaged, knows nothing."""
         self._path = path
-        self._found: dict[str, Found] = {}
-        self._asked: dict[str, Found] = {}
+        self._found: dict[str, CachedChanges] = {}
+        self._asked: dict[str, CachedChanges] = {}
         self._new = False
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
                 kept = json.loads(read(path))
-                self._found = {name: Found(*map(_changes, each)) for name, each in kept.items()}
+                self._found = {name: CachedChanges(*map(_changes, each)) for name, each in kept.items()}
 
     @classmethod
-    def of_user(cls) -> "Known":
+    def of_user(cls) -> "ChangeCache":
         """That of the user's cache folder."""
         return cls(cache_dir() / "history" / "changes.json")
 
-    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> Found:
+    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
         """What `search` finds, which it is asked only for what is new."""
         numbers = np.array([values, errors], np.float64).tobytes()
         name = hashlib.sha256(_searched() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from harness import __version__
 from harness.history import sentences as told
 from harness.history.sentences import Names
-from harness.history.states import Finding, Judged
+from harness.history.states import Finding, JudgedSeries
 from harness.model.defaults import LEVEL
 from harness.model.history import Entry, Key, Note
 from harness.model.texts import counted
@@ -70,7 +70,7 @@ class SeriesData(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SeriesLink:
     """A series that something is said of: its place in the page (empty: the page has no room for it), and what."""
 
     anchor: str
@@ -86,10 +86,10 @@ class Item:
     moved: str
     is_quiet: bool
     lines: Sequence[str]
-    links: Sequence[Link]
+    links: Sequence[SeriesLink]
 
 
-def render(series: Sequence[Judged], entries: Sequence[Entry], notes: Sequence[Note], margin: float) -> str:
+def render(series: Sequence[JudgedSeries], entries: Sequence[Entry], notes: Sequence[Note], margin: float) -> str:
     """The page of some series with what was found in them.
 
     `entries` are the history's runs; `margin` (0.03) is the difference below which two sides count as the same.
@@ -135,7 +135,7 @@ def anchor(key: Key) -> str:
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-def bounded(series: Sequence[Judged]) -> tuple[list[Judged], int]:
+def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
     """The series that a page has room for, in order, and of how many points of each: the newest are in it."""
     kept = sorted(series, key=told.rank)[:SERIES]
     lengths = sorted(len(each.series.points) for each in kept)
@@ -148,7 +148,7 @@ def bounded(series: Sequence[Judged]) -> tuple[list[Judged], int]:
     return kept, max(lengths, default=0)
 
 
-def _left_out(series: Sequence[Judged], kept: Sequence[Judged], length: int, causes: int) -> Iterator[str]:
+def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
     """What the page has no room for."""
     if causes > CAUSES:
         yield f"Of {causes:,} causes, {CAUSES} are told here; the index has the series of all."
@@ -166,15 +166,15 @@ def _item(of: Sequence[Finding], names: Names, shown: set[Key]) -> Item:
     """What is said of one cause."""
     first = of[0]
 
-    def link(finding: Finding) -> Link:
+    def link(finding: Finding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
         place = anchor(finding.key) if finding.key in shown else ""
         again = f"; side by side {told.size(finding.decision)}" if finding.decision else ""
-        return Link(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
+        return SeriesLink(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
 
     links = [link(finding) for finding in of[:NAMED]]
     if len(of) > NAMED:
-        links.append(Link("", f"and {len(of) - NAMED:,} more", ""))
+        links.append(SeriesLink("", f"and {len(of) - NAMED:,} more", ""))
     return Item(
         title=told.title(of),
         moved=told.moved(first),
@@ -185,7 +185,7 @@ def _item(of: Sequence[Finding], names: Names, shown: set[Key]) -> Item:
 
 
 def _data(
-    series: Sequence[Judged], names: Names, notes: Sequence[Note], margin: float, length: int
+    series: Sequence[JudgedSeries], names: Names, notes: Sequence[Note], margin: float, length: int
 ) -> Mapping[str, Any]:
     """All that the page's scripts are given."""
     runs = {point.run: point.started for each in series for point in each.series.points[-length:]}
@@ -203,7 +203,7 @@ def _data(
     }
 
 
-def _series(of: Judged, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
+def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
     key, every, finding = of.series.key, of.series.points, told.newest(of)
     left = max(0, len(every) - length)
     points = every[left:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from harness.history.detection import ChangePoint
-from harness.history.states import Finding, Judged, State
+from harness.history.states import Finding, JudgedSeries, State
 from harness.model.history import Decision, Entry, Key
 from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
@@ -19,12 +19,12 @@ LARGE = 3.0
 ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
-def newest(of: Judged) -> Finding | None:
+def newest(of: JudgedSeries) -> Finding | None:
     """What a series stands at: what was found last."""
     return of.findings[-1] if of.findings else None
 
 
-def rank(of: Judged) -> tuple[int, float, Key]:
+def rank(of: JudgedSeries) -> tuple[int, float, Key]:
     """Where a series stands in a list: by its state, then the largest change first, then by name."""
     found = newest(of)
     state = ORDER.index(found.state) if found else len(ORDER)
@@ -101,7 +101,7 @@ def size(change: Finding | ChangePoint | Decision) -> str:
     return f"{value} % ({low} to {high})"
 
 
-def causes(of: Iterable[Judged]) -> list[list[Finding]]:
+def causes(of: Iterable[JudgedSeries]) -> list[list[Finding]]:
     """What was found, by cause: what somebody has to look at first, then the latest first."""
     found: dict[str, list[Finding]] = {}
     for each in sorted(of, key=rank):
@@ -151,7 +151,7 @@ def meaning(state: State, decision: Decision | None = None) -> str:
     return "The newest runs are off their level: they are too few yet, or earlier runs vary as much."
 
 
-def standing(of: Judged) -> str:
+def standing(of: JudgedSeries) -> str:
     """What is said of one series, as sentences: each of its changes, the latest first."""
     runs = counted(sum(point.log_ratio is not None for point in of.series.points), "run")
     if not of.series.key.reference:
@@ -166,7 +166,7 @@ def standing(of: Judged) -> str:
     return " ".join(told)
 
 
-def answer(of: Sequence[Judged]) -> str:
+def answer(of: Sequence[JudgedSeries]) -> str:
     """How many series stand how, in a sentence: `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`"""
     compared = [each for each in of if each.series.key.reference]
     states = [found.state if (found := newest(each)) else None for each in compared]

@@ -13,7 +13,7 @@ from enum import StrEnum
 from harness.analysis.statistics import student
 from harness.history.detection import ChangePoint
 from harness.history.epochs import Break, breaks, epochs
-from harness.history.known import Known, Options
+from harness.history.known import ChangeCache, Options
 from harness.model.history import Decision, Key, Point, Series
 
 #: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.
@@ -51,7 +51,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSeries:
     """A series, its breaks, and its changes (`index` is a place in its points) with a finding of each, in order."""
 
     series: Series
@@ -64,13 +64,13 @@ def judged(
     series: Series,
     decisions: Sequence[Decision] = (),
     options: Options | None = None,
-    known: Known | None = None,
-) -> Judged:
+    known: ChangeCache | None = None,
+) -> JudgedSeries:
     """What is found in one series; where it was found before, `known` has it.
 
     A change that a later one of its epoch took back is left out, and that one too, unless it was confirmed.
     """
-    asked, searched, found = options or Options(), known or Known(), breaks(series)
+    asked, searched, found = options or Options(), known or ChangeCache(), breaks(series)
     mine = [each for each in decisions if each.key == series.key]
     kept: list[tuple[ChangePoint, Finding]] = []
     for epoch in epochs(series, found):
@@ -82,21 +82,21 @@ def judged(
                 kept.pop()
             else:
                 kept.append((change, finding))
-    return Judged(series, found, [change for change, _ in kept], [finding for _, finding in kept])
+    return JudgedSeries(series, found, [change for change, _ in kept], [finding for _, finding in kept])
 
 
 def findings(
     history: Iterable[Series],
     decisions: Sequence[Decision] = (),
     options: Options | None = None,
-    known: Known | None = None,
+    known: ChangeCache | None = None,
 ) -> list[Finding]:
     """What is found in a history, in the order of its series."""
     return [finding for series in history for finding in judged(series, decisions, options, known).findings]
 
 
 def _changes(
-    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options, known: Known
+    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options, known: ChangeCache
 ) -> list[tuple[ChangePoint, bool]]:
     """The changes in an epoch, and whether each is only watched; each where the mark is that is nearest to it."""
     places = [at for at in epoch if points[at].log_ratio is not None]

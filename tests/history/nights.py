@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from harness.history.states import Judged, judged
+from harness.history.states import JudgedSeries, judged
 from harness.model.history import Decision, Entry, Key, Note, Origin, Point, Series
 from harness.model.run import Machine
 
@@ -66,14 +66,14 @@ def changed(of: Series, **at: tuple[str, int]) -> Series:
     return Series(of.key, points)
 
 
-def decided(of: Judged, *, confirmed: bool) -> Decision:
+def decided(of: JudgedSeries, *, confirmed: bool) -> Decision:
     """What measuring both sides of a series' last change again said: 8.9 % more, or next to nothing."""
     found = of.findings[-1]
     size = (1.089, 1.08, 1.098) if confirmed else (1.001, 0.999, 1.003)
     return Decision(found.key, found.since, found.suspects, confirmed, "2026-11-20T00-00-00Z-aaaa", "2026-11-20", *size)
 
 
-def season(nights: int = 120) -> tuple[list[Judged], list[Entry], list[Note]]:
+def season(nights: int = 120) -> tuple[list[JudgedSeries], list[Entry], list[Note]]:
     """Four months with something of everything."""
     driver = {"driver": ("575.51", 31)}
     made: list[Series] = []
@@ -100,7 +100,7 @@ def season(nights: int = 120) -> tuple[list[Judged], list[Entry], list[Note]]:
     return [judged(each, decisions) for each in made], entries(nights), notes
 
 
-def many(count: int = 3000, nights: int = 60) -> tuple[list[Judged], list[Entry], list[Note]]:
+def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[Entry], list[Note]]:
     """Thousands of series."""
     made = [judged(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)]
     return made, entries(nights), []
