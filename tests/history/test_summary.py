@@ -40,11 +40,11 @@ def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
     shown = next(value.compared for value in table if value.compared and value.compared.cell == planned[2])
     assert shown
     assert shown.other == planned[0]
-    assert shown.estimate.interval
+    assert shown.ratio.interval
     point = summarise(results).points[2]
     assert point.low is not None
     assert point.high is not None
-    assert point.high - point.low < math.log(shown.estimate.interval.high / shown.estimate.interval.low)
+    assert point.high - point.low < math.log(shown.ratio.interval.high / shown.ratio.interval.low)
 
 
 def test_without_a_control_there_are_times_alone() -> None:
