@@ -22,7 +22,7 @@ def bisect(
     issue: Annotated[
         str, typer.Argument(metavar="[ISSUE]", help="An issue that a scenario has a claim of: T#67033.")
     ] = "",
-    resume: Annotated[Path | None, typer.Option(help="Go on with the search in this folder.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
     """Find since which release or wheel something takes longer."""

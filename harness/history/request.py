@@ -10,7 +10,7 @@ from typing import Annotated
 
 from harness.model.defaults import CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, names, read_seconds
+from harness.session.request import Option, Panel, names, read_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,12 @@ class SeriesRequest:
 class ConfirmRequest(SeriesRequest):
     """What to measure again, and how. The fields without an `Option` are options of `Request`."""
 
-    rounds: Annotated[int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS))] = (
-        CONFIRM_ROUNDS
-    )
+    rounds: Annotated[
+        int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS), panel=Panel.PRECISION)
+    ] = CONFIRM_ROUNDS
     budget: Annotated[
-        float | None, Option("Start no round of a run that would end later than this.", read=read_seconds)
+        float | None,
+        Option("Start no round of a run that would end later than this.", read=read_seconds, panel=Panel.PRECISION),
     ] = None
     backend: str = "auto"
     warmup: float | None = None

@@ -9,7 +9,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, length_text, read_seconds, shared
+from harness.session.request import Option, Panel, length_text, read_seconds, shared
 
 
 def read_cell_axes(typed: Sequence[str], option: str) -> dict[str, str]:
@@ -40,14 +40,15 @@ class BisectRequest:
     of: str = STEP
     issue: str = ""
     through: str = ""
-    good: Annotated[str, Option("An environment before the change.")] = ""
-    bad: Annotated[str, Option("An environment after the change.")] = ""
+    good: Annotated[str, Option("An environment before the change.", metavar="ENVIRONMENT")] = ""
+    bad: Annotated[str, Option("An environment after the change.", metavar="ENVIRONMENT")] = ""
     fix: Annotated[bool, Option("Search where it became good again.", ("--find-fix",))] = False
     package: Annotated[
         str,
         Option(
             "Search in the versions of this package, all else held: tensorflow (patch releases and release "
-            "candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, numpy or another."
+            "candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, numpy or another.",
+            metavar="NAME",
         ),
     ] = ""
     budget: Annotated[
@@ -56,6 +57,7 @@ class BisectRequest:
             "Start nothing that would pass so much time of launches.",
             read=read_seconds,
             shown=length_text(BISECT_BUDGET),
+            panel=Panel.PRECISION,
         ),
     ] = BISECT_BUDGET
     backend: str = "auto"

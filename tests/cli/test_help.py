@@ -24,8 +24,10 @@ ROOT = Path(__file__).parents[2]
 
 def tree(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     yield name, command
-    for below, found in getattr(command, "commands", {}).items():
-        yield from tree(found, f"{name} {below}".strip())
+    if isinstance(command, TyperGroup):
+        context = typer.Context(command)
+        for below in command.list_commands(context):
+            yield from tree(command.get_command(context, below), f"{name} {below}".strip())
 
 
 COMMANDS = dict(tree(typer.main.get_command(app)))
