@@ -10,7 +10,6 @@ from harness import session
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import nearest
-from harness.session.request import Panel, Request, options
 
 #: Words that other tools have for what a command here does.
 _WORDS = {
@@ -98,6 +97,8 @@ class Command(_Explained, TyperCommand):
 
         An option that a request has too, by the same flag, has the request's metavar and panel unless it has its own.
         """
+        from harness.session.request import Panel, Request, options  # noqa: PLC0415 - help alone needs it
+
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
         known = {flag: each.option for each in options(Request).values() for flag in each.flags}
