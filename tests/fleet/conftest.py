@@ -1,11 +1,13 @@
 """Fleets work in the same small project as the command line's tests."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from harness import session
+from harness.model.launch import Role, Status
 from tests.cli.conftest import Harness, _environments, harness, write_scenario
 
 __all__ = ["_environments", "harness", "write_scenario"]
@@ -30,3 +32,17 @@ def read_until(lines: Iterable[str], text: str) -> str:
         if text in line:
             return told
     pytest.fail(f"{text} was never said:\n{told}")
+
+
+def counts(folder: Path) -> Counter[tuple[str, str, int]]:
+    """How often each cell has a number, by group, environment and round: controls left out.
+
+    Of a round the last attempt counts; a pilot that was interrupted is made again for the cells that lack it.
+    """
+    launches = session.read(folder).launches
+    found = [each for each in launches if each.status is Status.OK and each.role is not Role.CONTROL]
+    newest: dict[tuple[str, int], int] = {}
+    for each in found:
+        newest[each.group, each.round] = max(newest.get((each.group, each.round), 0), each.attempt)
+    kept = [each for each in found if not each.round or each.attempt == newest[each.group, each.round]]
+    return Counter((each.group, each.cell.environment, each.round) for each in kept)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from harness.fleet.merge import merge
 from harness.fleet.parcel import Parcel
 from harness.machine.lock import is_held
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Role, Status
 from tests.cli.conftest import ROOT, Harness
-from tests.fleet.conftest import read_until
+from tests.fleet.conftest import counts, read_until
 
 #: Sleeps rather than computes: nodes share two cores.
 SLEEPER = """\
@@ -124,18 +122,10 @@ def start(
     return begin
 
 
-def counts(folder: Path) -> set[int]:
-    """How often each cell of each group has a number in a round, controls left out: the last attempt at it."""
-    found = [
-        each for each in session.read(folder).launches if each.status is Status.OK and each.role is not Role.CONTROL
-    ]
-    newest: dict[tuple[str, int], int] = {}
-    for each in found:
-        newest[each.group, each.round] = max(newest.get((each.group, each.round), 0), each.attempt)
-    kept = [each for each in found if each.attempt == newest[each.group, each.round]]
-    own = Counter((each.group, each.cell.environment, each.round) for each in kept)
-    assert len(own) == 3 * 2 * 4
-    return set(own.values())
+def is_whole(folder: Path) -> bool:
+    """Whether each cell of each group has a number in each round, once."""
+    found = counts(folder)
+    return len(found) == 3 * 2 * 4 and set(found.values()) == {1}
 
 
 def left(nodes: Nodes) -> list[psutil.Process]:
@@ -169,7 +159,7 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
     nodes.kill("one")
     _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told
-    assert counts(harness.run) == {1}
+    assert is_whole(harness.run)
     nodes.add("one")
 
 
@@ -186,7 +176,7 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     assert not left(nodes)
     again = harness("matrix", "--resume", str(harness.run))
     assert again.returncode == 0, again.stderr
-    assert counts(harness.run) == {1}
+    assert is_whole(harness.run)
 
 
 def test_who_asked_may_be_killed_and_nothing_is_lost(
@@ -219,7 +209,7 @@ def test_a_node_that_cannot_measure_gets_no_other_shard(
         nodes.kill("wide")
     assert told.count("Nothing more is measured on the node") == 1, told
     assert process.returncode == 0, told
-    assert counts(harness.run) == {1}
+    assert is_whole(harness.run)
     assert {facts.machine.id for facts in session.read(harness.run).run.machines} <= {"one", "two"}
 
 

@@ -19,9 +19,8 @@ from harness.fleet import check
 from harness.fleet.check import Checked
 from harness.fleet.shell import Shell, script
 from harness.machine.lock import machine_to_itself
-from harness.model.launch import Role, Status
 from tests.cli.conftest import Harness
-from tests.fleet.conftest import read_until
+from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
 PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2", "--rounds", "3")
@@ -30,18 +29,6 @@ PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2",
 @pytest.fixture(autouse=True)
 def _safe() -> None:
     check._remember("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
-
-
-def counts(folder: Path) -> Counter[tuple[str, str, int]]:
-    """How often each cell has a number, by group and round: controls left out, and the last attempt at a round."""
-    found = [
-        each for each in session.read(folder).launches if each.status is Status.OK and each.role is not Role.CONTROL
-    ]
-    newest: dict[tuple[str, int], int] = {}
-    for each in found:
-        newest[each.group, each.round] = max(newest.get((each.group, each.round), 0), each.attempt)
-    kept = [each for each in found if each.attempt == newest[each.group, each.round]]
-    return Counter((each.group, each.cell.environment, each.round) for each in kept)
 
 
 def is_whole(folder: Path, rounds: int = 3) -> bool:
