@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from harness.fleet import check
 from harness.fleet.check import Checked
 from harness.fleet.shell import Shell, script
 from harness.machine.lock import machine_to_itself
-from tests.cli.conftest import Harness
+from harness.machine.slots import Slot
+from harness.session.resuming import slot_of
+from harness.store.folder import RunFolder
+from tests import factories
+from tests.cli.conftest import Harness, stored
 from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
@@ -133,3 +138,16 @@ def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: py
     assert code == 130, heard
     # and a later one at once
     assert shell.run(["sh", "-c", script(words, sys.executable, environ={})])[0] != 0
+
+
+def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
+    run = factories.run(slots=2)
+    limits = replace(run.plan.limits, cpus=(2, 3), gpus=("1",))
+    run = replace(run, plan=replace(run.plan, limits=limits))
+    folder = RunFolder(stored(tmp_path, run, []))
+    # who sends a folder does not say which CPUs are used here
+    assert slot_of(folder.path) is None
+    folder.write_run(run, signed=True)
+    assert slot_of(folder.path) == Slot((2, 3), "1")
+    folder.write_run(replace(run, slots=1), signed=True)
+    assert slot_of(folder.path) is None
