@@ -24,7 +24,7 @@ from harness.files import read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
 from harness.fleet.parcel import Parcel, packed
-from harness.fleet.shell import Shell, script
+from harness.fleet.shell import ShellCommand, script
 from harness.machine.lock import machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
@@ -50,7 +50,7 @@ SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
 MOST = 256 * 1024**2
 
 
-class Place(Protocol):
+class ShardExecutor(Protocol):
     """Where shards are measured, as many at once as it has `slots`.
 
     `is_here`: their runs lie on this machine, and can be gone on with. `queues`: it takes all that there are, and has
@@ -74,14 +74,14 @@ class Place(Protocol):
         ...
 
 
-class Here:
+class LocalExecutor:
     """This machine, with a slot for each of its shards: which one, the command finds out by itself."""
 
     is_here, queues, slots = True, False, 1
 
     def __init__(self, name: str, say: Callable[[str], object]) -> None:
         self.name = name
-        self._shell = Shell(lambda line: say(f"{name}: {line}"))
+        self._shell = ShellCommand(lambda line: say(f"{name}: {line}"))
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Run the command here."""
@@ -94,7 +94,7 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FleetRequest:
     """How the shards of a run are asked for: the words of each but for `--shard`, and how many there are.
 
     `on` is which other machines measure, and `parcel` the name of what they are given, with its `packages`; `slots` is
@@ -111,7 +111,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FleetResult:
     """What became of a run: the merged one, and sentences on what failed."""
 
     merged: Merged
@@ -146,7 +146,7 @@ def slots_for_shard(planned: Planned) -> list[Slot]:
     return slots_of(planned, count) if count > 1 else []
 
 
-def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> Ended:
+def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
     """Measure a plan in shards, wherever it is asked for, and merge them in a new run's folder.
 
     An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for places
@@ -180,7 +180,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
             _make_ready(planned, listener, wait=wait)
         of = sum(each.slots for each in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
         of = max(1, min(of, len(planned.plan.groups)))
-        told = Asked([*asked.command()[1:], "--wait"], of, on, slots, command)
+        told = FleetRequest([*asked.command()[1:], "--wait"], of, on, slots, command)
         folder = RunFolder.create(request.results, new_id(datetime.now(UTC)))
         if given:
             told = replace(told, parcel=given.name, packages=given.packages)
@@ -191,7 +191,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
 
 def resume(
     path: Path, listener: Listener, *, rounds: int | None, budget: float | None, slots: str = "", wait: bool = False
-) -> Ended:
+) -> FleetResult:
     """Go on with a run in shards: with those that broke off, and with those that are missing.
 
     On other machines, what broke off is measured again. Raises UsageError for a run that was not begun by this user on
@@ -202,7 +202,7 @@ def resume(
         if not is_from_here(document):
             raise UsageError(f"{path} was not begun by this user on this machine.", "Start a new run.")
         known = json.loads(document)
-        asked = Asked(**{each.name: known[each.name] for each in fields(Asked)})
+        asked = FleetRequest(**{each.name: known[each.name] for each in fields(FleetRequest)})
         given = Parcel(read(Path(PARCEL), within=path, most=MOST), asked.packages) if asked.on else None
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
@@ -218,17 +218,19 @@ def resume(
 
 
 @contextmanager
-def _places(on: str, slots: int, given: Parcel | None, say: Callable[[str], object]) -> Iterator[Sequence[Place]]:
+def _places(
+    on: str, slots: int, given: Parcel | None, say: Callable[[str], object]
+) -> Iterator[Sequence[ShardExecutor]]:
     """The places where shards are measured: on other machines, or in so many slots of this one."""
     if given is None:
-        yield [Here(f"slot {number}", say) for number in range(1, slots + 1)]
+        yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
-        yield [ssh.Place(host, given, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
+        yield [ssh.SshExecutor(host, given, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
     else:
         from harness.fleet import ray  # noqa: PLC0415 - the other ways need none of it
 
         address = on.removeprefix("ray://") if on in ("ray://auto", "ray://local") else on
-        with ray.Place(address, given, say, slots) as cluster:
+        with ray.RayExecutor(address, given, say, slots) as cluster:
             yield [cluster]
 
 
@@ -270,7 +272,7 @@ class _Fleet:
     """One run over places, in a folder; `longer` are words for shards that are gone on with beyond their plan."""
 
     folder: RunFolder
-    asked: Asked
+    asked: FleetRequest
     say: Callable[[str], object]
     longer: Sequence[str] = ()
     refused: Mapping[str, FileError] = field(default_factory=dict)
@@ -278,7 +280,7 @@ class _Fleet:
     gone: dict[int, str] = field(default_factory=dict)  # by the id of a place, why it measures no more
     is_stopped: bool = False
 
-    def run(self, places: Sequence[Place]) -> Ended:
+    def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
         """Measure what is left of all shards, and merge them."""
         with to_itself(self.folder):
             runs = self._runs()
@@ -295,9 +297,9 @@ class _Fleet:
             self._empty()
             merged = merge([runs[each] for each in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=interrupted, refused=self.refused)
-        return Ended(replace(merged, ended=ended), failed)
+        return FleetResult(replace(merged, ended=ended), failed)
 
-    def _measure(self, queue: deque[int], places: Sequence[Place]) -> bool:
+    def _measure(self, queue: deque[int], places: Sequence[ShardExecutor]) -> bool:
         """Have places take shards from the queue until it is empty, or no place is left; whether it was interrupted."""
         lanes = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
         with ThreadPoolExecutor(len(lanes)) as pool:
@@ -314,7 +316,7 @@ class _Fleet:
                     raise
         return self.is_stopped
 
-    def _serve(self, place: Place, queue: deque[int]) -> None:
+    def _serve(self, place: ShardExecutor, queue: deque[int]) -> None:
         """Measure shards in a place, one after the other."""
         while not self.is_stopped and id(place) not in self.gone:
             try:
@@ -339,7 +341,7 @@ class _Fleet:
                 self.say(f"{self.failures[number]} It is measured again.")
                 queue.append(number)
 
-    def _words(self, number: int, place: Place) -> tuple[list[str], Path]:
+    def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
         """What a place is asked for, and the folder for it: to go on with the shard's run, or to make one."""
         run = self._runs().get(number)
         if run and place.is_here:

@@ -24,7 +24,7 @@ from typing import Any
 from harness.files import data_dir
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import Shell, script
+from harness.fleet.shell import ShellCommand, script
 from harness.model.errors import CannotRunHereError, Exit
 
 #: The custom resource that a node offers as often as it has slots.
@@ -74,7 +74,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
     there = runs.parents[1]
     if offered > 1:
         words = [*words, "--slots", "auto"]
-    shell = Shell(lambda line: print(line, file=sys.stderr, flush=True))
+    shell = ShellCommand(lambda line: print(line, file=sys.stderr, flush=True))
 
     def listen() -> None:
         with contextlib.suppress(ray.exceptions.RayError):
@@ -111,7 +111,7 @@ def _unpacked(archive: bytes, name: str) -> Path:
     return there
 
 
-class Place:
+class RayExecutor:
     """A Ray cluster as a place where shards are measured, as many at once as it has slots: Ray has the others wait.
 
     `address` is `local` (a cluster that is started here, with `slots` slots, and ends with the run), `auto` (that of
@@ -125,7 +125,7 @@ class Place:
         self._address, self._given, self._say, self._own = address, given, say, slots
         self._refused: dict[str, str] = {}  # why a node measures nothing, by its id
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "RayExecutor":
         # before Ray is imported: its processes ask nobody, and tell nobody; and they tell what each task does
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_DEDUP_LOGS", "0")

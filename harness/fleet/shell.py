@@ -23,7 +23,7 @@ def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], fol
     )
 
 
-class Shell:
+class ShellCommand:
     """Runs one command after the other; what it writes to stderr is told line by line."""
 
     def __init__(self, say: Callable[[str], object]) -> None:

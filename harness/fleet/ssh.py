@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import Shell, script
+from harness.fleet.shell import ShellCommand, script
 from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -62,7 +62,7 @@ def hosts(on: str) -> list[Host]:
     return [Host(match["host"], match["port"] or "") for _, match in matches if match]
 
 
-class Place:
+class SshExecutor:
     """A host as a place where shards are measured, one at a time."""
 
     is_here, queues, slots = False, False, 1
@@ -70,7 +70,7 @@ class Place:
     def __init__(self, host: Host, given: Parcel, say: Callable[[str], object]) -> None:
         self.name = host.shown
         self._host, self._given, self._folder = host, given, f"{_HOME}/{given.name}"
-        self._shell = Shell(say)
+        self._shell = ShellCommand(say)
         self._say, self._is_ready = say, False
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:

@@ -95,7 +95,7 @@ class Ears(session.Listener):
 
 
 @pytest.fixture
-def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dispatch.Ended]:
+def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dispatch.FleetResult]:
     """Measure the plan in places that are given."""
 
     @contextmanager
@@ -104,7 +104,9 @@ def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Calla
 
     current: list[Pretence] = []
 
-    def run(*given: Pretence, ears: Ears | None = None, resume: Path | None = None, **plan: object) -> dispatch.Ended:
+    def run(
+        *given: Pretence, ears: Ears | None = None, resume: Path | None = None, **plan: object
+    ) -> dispatch.FleetResult:
         current[:] = given
         monkeypatch.setattr(dispatch, "_places", places)
         monkeypatch.setattr(dispatch, "_slots", lambda request, planned: len(given))
@@ -128,7 +130,7 @@ def fails(*numbers: int) -> Act:
     return act
 
 
-def is_whole(ended: dispatch.Ended, planned: session.Planned) -> bool:
+def is_whole(ended: dispatch.FleetResult, planned: session.Planned) -> bool:
     """Whether the merged run has each launch of the plan exactly once."""
     found = Counter(
         (each.group, each.cell.anywhere, each.round, each.role) for each in ended.merged.ended.results.launches
@@ -145,7 +147,7 @@ def is_whole(ended: dispatch.Ended, planned: session.Planned) -> bool:
 
 
 def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     others_are_done = threading.Event()
 
@@ -170,7 +172,7 @@ def test_shards_are_taken_from_one_queue_so_that_a_slow_place_holds_nobody_up(
 
 
 def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_has_whole(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     for budget, count in ((None, 4), (100.0, 1)):
         place = Pretence("one", planned)
@@ -182,7 +184,7 @@ def test_there_are_more_shards_than_places_but_with_a_budget_which_each_place_ha
 
 
 def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     place, ears = Pretence("one", planned, fails(2)), Ears()
     ended = measured(place, ears=ears)
@@ -197,7 +199,7 @@ def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(
 
 
 def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     ended = measured(Pretence("one", planned, fails(3, 3)))
     folder = ended.merged.ended.folder
@@ -213,7 +215,7 @@ def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(
 
 
 def test_a_place_that_is_gone_loses_its_shard_to_another_one(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     is_gone = threading.Event()
 
@@ -237,7 +239,7 @@ def test_a_place_that_is_gone_loses_its_shard_to_another_one(
 
 @pytest.mark.parametrize("code", [Exit.CANNOT_RUN_HERE, Exit.USAGE])
 def test_a_place_that_refuses_gets_no_other_shard(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended], code: Exit
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult], code: Exit
 ) -> None:
     place = Pretence("one", planned, lambda place, number: code if number > 1 else 0)
     ended = measured(place)
@@ -247,7 +249,7 @@ def test_a_place_that_refuses_gets_no_other_shard(
 
 
 def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     def interrupt(place: Pretence, number: int) -> int:
         if number == 2:
@@ -264,7 +266,7 @@ def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
 
 
 def test_what_someone_else_asked_for_is_not_gone_on_with(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     folder = measured(Pretence("one", planned)).merged.ended.folder
     path = folder / dispatch.ASKED
@@ -320,7 +322,7 @@ def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.P
 
 
 def test_how_a_run_was_asked_for_is_kept_with_it(
-    planned: session.Planned, measured: Callable[..., dispatch.Ended]
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:
     folder = measured(Pretence("one", planned)).merged.ended.folder
     kept = json.loads((folder / dispatch.ASKED).read_text())

@@ -218,4 +218,4 @@ def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
         CannotRunHereError,
         match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\.\nType `ray status`",
     ):
-        ray.Place("127.0.0.1:1", Parcel(b"", []), print).__enter__()
+        ray.RayExecutor("127.0.0.1:1", Parcel(b"", []), print).__enter__()

@@ -18,7 +18,7 @@ from harness import session
 from harness.files import data_dir
 from harness.fleet import check
 from harness.fleet.check import Checked
-from harness.fleet.shell import Shell, script
+from harness.fleet.shell import ShellCommand, script
 from harness.machine.lock import machine_to_itself
 from harness.machine.slots import Slot
 from harness.session.resuming import slot_of
@@ -133,7 +133,7 @@ def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: py
     monkeypatch.chdir(harness.root)
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
     heard: list[str] = []
-    shell = Shell(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
+    shell = ShellCommand(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
     code, _ = shell.run(["sh", "-c", script(words, sys.executable, environ={})])
     assert code == 130, heard
     # and a later one at once
