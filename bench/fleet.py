@@ -11,12 +11,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from harness import session
-from harness.fleet import coordinator
-from harness.fleet.ray import RayCluster
-from harness.model.launch import Launch
+from harness.fleet import dispatch
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,21 +47,8 @@ def scenario(bench, number):
 ROUNDS, SECONDS = 4, 3.0
 
 
-class Clock(session.Listener):
-    """When launches ended, and what this process had used of CPUs by then."""
-
-    def __init__(self) -> None:
-        self.ended: list[tuple[float, float]] = []
-        self.launches: list[Launch] = []
-
-    def end(self, launch: Launch) -> None:
-        """A launch was stored."""
-        self.ended.append((time.monotonic(), time.process_time()))
-        self.launches.append(launch)
-
-
 def main() -> None:
-    """Print both times, their ratio, and the coordinator's cost."""
+    """Print both times, their ratio, and what it costs this process."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     folder = Path(tempfile.mkdtemp(prefix="harness-bench-"))
     try:
@@ -77,7 +61,7 @@ def main() -> None:
     ratio = (many / launches) / (one / few) * count
     print(f"one node: {few} launches, each asleep for {SECONDS:g} s, in {one:.1f} s")
     print(f"{count} nodes: {launches} launches in {many:.1f} s; {ratio:.3f} × 1/{count} of a launch's time")
-    print(f"coordinator: {cost * 1e3:.1f} ms of CPU a launch")
+    print(f"this process: {cost * 1e3:.1f} ms of CPU a launch")
 
 
 def project(folder: Path) -> session.Planned:
@@ -105,7 +89,7 @@ def project(folder: Path) -> session.Planned:
 
 
 def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:
-    """From the first unit that is handed out to the last one's end, in seconds; launches; and CPU seconds of each."""
+    """From the first shard that is handed out until all are merged, in seconds; launches; and CPU seconds of each."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - after that is said
 
@@ -117,33 +101,14 @@ def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float,
             names = {"HARNESS_MACHINE_ID": f"node-{number}", "HARNESS_MACHINE_LOCK": str(own / "lock")}
             variables = {**names, "HARNESS_DATA_DIR": str(own / "data"), "PYTHONPATH": str(ROOT)}
             cluster.add_node(num_cpus=0, resources={"slot": 1}, env_vars=variables)
-        clock, timed = Clock(), Timed(cluster.address)
-        coordinator.run(planned, timed, clock)
+        os.environ["RAY_ADDRESS"] = cluster.address
+        begun, used = time.monotonic(), time.process_time()
+        ended = dispatch.run(planned, session.Listener(), command=["harness"])
+        seconds, used = time.monotonic() - begun, time.process_time() - used
     finally:
         cluster.shutdown()
-    launches = len(clock.ended)
-    (_, first), (_, last) = clock.ended[0], clock.ended[-1]
-    return timed.last - timed.first, launches, (last - first) / (launches - 1)
-
-
-class Timed(RayCluster):
-    """Knows when the first unit was handed out that measures, and when the last one ended."""
-
-    first = 0.0
-    last = 0.0
-
-    def start(self, place: Any, unit: Any) -> None:
-        """Begin a unit."""
-        if not unit.to_prepare:
-            self.first = self.first or time.monotonic()
-        super().start(place, unit)
-
-    def take(self) -> Any:
-        """What has happened."""
-        told = super().take()
-        if any(name == "over" for _, (name, _) in told):
-            self.last = time.monotonic()
-        return told
+    launches = ended.merged.ended.results.launches
+    return seconds, len(launches), used / len(launches)
 
 
 if __name__ == "__main__":

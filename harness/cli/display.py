@@ -141,7 +141,7 @@ class Count(WalkListener):
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
         self._plan = plan = run.plan
-        self._slots, self._clock, self._measured = run.slots, clock, plan.clock
+        self._clock, self._measured = clock, plan.clock
         known = names.apart(plan.cells, run.scenarios)
         self._names = {cell: " ".join(words) for cell, words in known.items()}
         self.done = 0
@@ -224,7 +224,7 @@ class Count(WalkListener):
             ahead = min(ahead, self._expected - self.done)
         elif self._plan.budget_seconds is not None:
             _, each = self._means()
-            held = (self._plan.budget_seconds * self._slots - self._spent) / each if each else 0.0
+            held = (self._plan.budget_seconds - self._spent) / each if each else 0.0
             ahead = min(ahead, max(math.ceil(held), self._least - self.done - self._skipped))
         return max(ahead, self._open)
 
@@ -248,7 +248,7 @@ class Count(WalkListener):
         # one that takes longer than usual has no time left, and takes none from those after it
         rest -= min(running, self._open * (pilot if to_pilot else each))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
-        minutes, seconds = divmod(round(max(0.0, rest) / self._slots), 60)
+        minutes, seconds = divmod(round(max(0.0, rest)), 60)
         return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
 
 

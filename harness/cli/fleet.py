@@ -6,7 +6,7 @@ import typer
 
 from harness import session
 from harness.cli import advice, options
-from harness.cli.messages import interruptible, say, say_refused
+from harness.cli.messages import interruptible, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
 from harness.session.request import AUTO, Request
@@ -40,16 +40,17 @@ def check(request: Request) -> None:
     The first selected cell is launched in one slot alone and in all at once, in turns. `--slots` of `matrix` asks what
     was found.
     """
+    from harness.cli.running import Heard  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - what measures; help needs none of it
-    from harness.fleet import engines  # noqa: PLC0415
+    from harness.session import slot_plans  # noqa: PLC0415
 
     planned = session.plan(request)
     say_refused(planned.refused)
     wanted = None if request.slots in ("", AUTO) else int(request.slots)
     with interruptible():
-        found = checking.check(planned, lambda count: engines.slots_of(planned, count), wanted, say)
+        found = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), wanted, Heard())
     asked = found.tried[0].slots if found.tried else found.safe
-    for slot in engines.slots_of(planned, found.safe):
+    for slot in slot_plans.slots_of(planned, found.safe):
         typer.echo(f"{slot}")
     if found.safe >= asked:
         typer.echo(f"{found.safe} of {asked} slots are safe: harness matrix --slots {found.safe}")

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from harness.model.errors import Exit, Problem
 from harness.model.run import Run
 from harness.model.texts import counted, json_escaped
 from harness.runner.walk import WalkListener
-from harness.session.request import LaunchRequest
 
 #: How many errors of scenarios are told on the terminal with their place.
 RAISED = 3
@@ -30,8 +29,6 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Do what was asked, in a new run's folder. Returns the exit code."""
-    if isinstance(request, session.Request) and request.on.startswith("ssh://"):
-        return _on_hosts(request, json=json, fail_on=fail_on)
     planned = session.plan(request)
     say_refused(planned.refused)
     shard = planned.plan.shard
@@ -41,39 +38,31 @@ def run(
             return Exit.OK
     heard = Heard()
     with interruptible(heard.interrupted):
-        ended = _measured(planned, heard, wait=wait)
-        return show(ended, json=json, fail_on=fail_on)
+        ended, lacks = _measured(planned, heard, wait=wait)
+        code = show(ended, json=json, fail_on=fail_on)
+    return _lacking(lacks, code)
 
 
-def _on_hosts(request: session.Request, *, json: bool, fail_on: FailOn | None) -> Exit:
-    """On hosts that ssh reaches, a shard on each."""
-    from harness.fleet import ssh  # noqa: PLC0415 - with --on alone
-
-    with interruptible(lambda count: "Stopping: what runs on the hosts is ended, fetched and merged." * (count == 1)):
-        ended = ssh.run(request, say)
-        code = show(ended.merged.ended, json=json, fail_on=fail_on)
-    for sentence in [*ended.failed, *ended.merged.lacks]:
+def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
+    """Say what a run lacks of its shards. Returns the exit code."""
+    for sentence in lacks:
         say(sentence)
-    if ended.interrupted:
-        return Exit.INTERRUPTED
-    return Exit.CELLS_FAILED if ended.failed or ended.merged.lacks else code
+    return Exit.CELLS_FAILED if lacks and code in (Exit.OK, Exit.SLOWER) else code
 
 
-def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> session.Ended:
-    """On the whole machine, or in slots where that was asked."""
-    command = ["harness", *sys.argv[1:]]
-    if not _is_for_slots(planned.request):
-        return session.run(planned, heard, command=command, wait=wait)
-    from harness.fleet import coordinator, engines  # noqa: PLC0415 - with --on and --slots alone
+def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
+    """On the whole machine, in one of its slots, or in shards; and sentences on what is missing of these."""
+    command, request = ["harness", *sys.argv[1:]], planned.request
+    if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
+        return session.run(planned, heard, command=command, wait=wait), ()
+    from harness.fleet import dispatch  # noqa: PLC0415 - what is measured on one machine needs none of it
 
-    return coordinator.run(planned, engines.chosen(planned, wait=wait), heard, command=command)
-
-
-def _is_for_slots(request: LaunchRequest) -> bool:
-    """Whether a request is for slots rather than for the machine as a whole: what measures there is imported then."""
-    return isinstance(request, session.Request) and bool(
-        request.slots or request.spread or request.on.startswith("ray")
-    )
+    if dispatch.is_asked(request):
+        heard.in_shards = True
+        whole = dispatch.run(planned, heard, command=command, wait=wait)
+        return whole.merged.ended, whole.lacks
+    slots = dispatch.slots_for_shard(planned)
+    return session.run(planned, heard, command=command, wait=wait, slots=slots), ()
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
@@ -84,8 +73,8 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     say_refused(planned.refused)
     heard = Heard()
     with interruptible(heard.interrupted):
-        ended = _measured(planned, heard, wait=wait)
-        code = show(ended, json=json, fail_on=None, only=("answer", "claims"))
+        ended, lacks = _measured(planned, heard, wait=wait)
+        code = _lacking(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
         left = upstream.unfinished(ended.results)
         if left:
             say(f"Without an outcome: {', '.join(left)}. The report says why.")
@@ -98,17 +87,19 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
     """Go on with the run in a folder, with a request's slots, rounds and budget, or its own. Returns the exit code."""
-    heard = Heard()
+    heard, lacks = Heard(), list[str]()
     with interruptible(heard.interrupted):
         rounds, budget = request.rounds, request.budget
-        earlier = session.earlier(folder, request.backend, request.slots, rounds=rounds, budget=budget)
-        if request.slots == "1" or not _is_for_slots(earlier.planned.request):
-            ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
-        else:
-            from harness.fleet import coordinator, engines  # noqa: PLC0415 - as above
+        if (folder / "fleet.json").exists():
+            from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measured`
 
-            ended = coordinator.resume(earlier, engines.chosen(earlier.planned, wait=wait), heard)
-        return show(ended, json=json, fail_on=fail_on)
+            heard.in_shards = True
+            whole = dispatch.resume(folder, heard, rounds=rounds, budget=budget, slots=request.slots, wait=wait)
+            ended, lacks = whole.merged.ended, whole.lacks
+        else:
+            ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
+        code = show(ended, json=json, fail_on=fail_on)
+    return _lacking(lacks, code)
 
 
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
@@ -154,6 +145,7 @@ class Heard(session.Listener):
     """Tells on stderr what a run does, and what a signal stops."""
 
     def __init__(self) -> None:
+        self.in_shards = False
         self._run: Run | None = None
         self._is_launching = False
         self._was_launching = False
@@ -180,6 +172,8 @@ class Heard(session.Listener):
 
     def interrupted(self, count: int) -> str:
         """What is said of the first signal, the second and so on."""
+        if self.in_shards:
+            return "Stopping: what runs is ended, and what was finished is merged and reported." * (count == 1)
         if self._run is None:
             return "Stopping: the run has not begun yet." if count == 1 else ""
         if count == 1 and self._is_launching:

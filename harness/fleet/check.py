@@ -7,25 +7,25 @@ whole interval of the ratio of their times lies below the margin.
 import json
 import math
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from multiprocessing import connection
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from harness.analysis import rounds, statistics
 from harness.files import data_dir, write_atomically
-from harness.fleet.unit import Started, Unit, kept, packed
+from harness.machine.lock import machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch, Role
 from harness.model.texts import counted
 from harness.session.planning import Planned
+from harness.session.running import Listener, prepare, run
 
 #: How often the work is measured alone and beside the others, at least and at most, and in how many launches each time.
 BLOCKS, MOST_BLOCKS, LAUNCHES = 6, 24, 2
@@ -85,7 +85,7 @@ def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, 
 
 
 def check(
-    planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, say: Callable[[str], object]
+    planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, listener: Listener
 ) -> Checked:
     """Find how many slots of this machine are safe, at most `count` (None: as many as it has), and remember it.
 
@@ -94,14 +94,17 @@ def check(
     planned.refuse_nothing()
     most = len(slots(count))
     margin, tried = planned.plan.margin, list[Interference]()
-    while most > 1:
-        found = _measured(planned, most, len(slots(most)), say)
-        tried.append(found)
-        safe = found.is_safe(margin)
-        say(f"{most} slots at once take {found} times as long as one alone: {_told(found, margin)}.")
-        if safe:
-            break
-        most -= max(1, most // 4)
+    with machine_to_itself():
+        pass  # else each launch would wait for whoever measures
+    prepare(planned, listener)
+    with ProcessPoolExecutor(most, get_context("spawn")) as pool:
+        while most > 1:
+            found = _measured(_work(planned), slots(most), most, listener, pool)
+            tried.append(found)
+            listener.say(f"{most} slots at once take {found} times as long as one alone: {_told(found, margin)}.")
+            if found.is_safe(margin):
+                break
+            most -= max(1, most // 4)
     checked = Checked(
         safe=most,
         tried=tried,
@@ -184,38 +187,35 @@ def _read() -> dict[str, Any]:
     return dict(document)
 
 
-def _measured(planned: Planned, count: int, machine: int, say: Callable[[str], object]) -> Interference:
-    """One slot alone and all at once, in turns: alone first in one pair of blocks, and last in the next."""
+def _measured(
+    planned: Planned, slots: Sequence[Slot], count: int, listener: Listener, pool: ProcessPoolExecutor
+) -> Interference:
+    """So many slots: one alone and all at once, in turns: alone first in one pair of blocks, and last in the next."""
+    alone, busy = list[float](), list[float]()
+    found = None
+    for block in range(MOST_BLOCKS):
+        at = block % count
+        for is_busy in (False, True) if block % 2 else (True, False):
+            done = _launched(pool, planned, slots, range(count) if is_busy else [at])
+            (busy if is_busy else alone).append(_centre(done[at]))
+        listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
+        # as often alone first as last
+        if block + 1 >= BLOCKS and block % 2:
+            found = Interference(count, *interference(alone, busy))
+            if found.is_known(planned.plan.margin):
+                break
+    assert found
+    return found
+
+
+def _work(planned: Planned) -> Planned:
+    """The first cell of a plan, in some launches."""
     plan, group = planned.plan, planned.plan.groups[0]
     group = replace(group, cells=group.cells[:1], control=None, piloted=False)
     sampling = replace(plan.sampling, warmup_seconds=plan.sampling.warmup_seconds or 0.5, turns=None)
     sampling = replace(sampling, measure_seconds=plan.sampling.measure_seconds or 2.0)
     plan = replace(plan, groups=[group], rounds=LAUNCHES, sampling=sampling, precision=None, budget_seconds=None)
-    planned = replace(planned, plan=replace(plan, unavailable=[]), refused={})
-    files, kit = packed(planned)
-    run = f"check-{secrets.token_hex(4)}"
-    try:
-        prepare = Unit(planned, run, "prepare", files, kit, machine, to_prepare=True)
-        _launched([prepare], say)
-        alone, busy = list[float](), list[float]()
-        found = None
-        for block in range(MOST_BLOCKS):
-            slot = block % count
-            one = [Unit(planned, run, f"alone{block}", files, kit, machine, slot)]
-            all_ = [Unit(planned, run, f"busy{block}-{at}", files, kit, machine, at) for at in range(count)]
-            for is_busy in (False, True) if block % 2 else (True, False):
-                done = _launched(all_ if is_busy else one, say)
-                (busy if is_busy else alone).append(_centre(done[slot if is_busy else 0]))
-            say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
-            # as often alone first as last
-            if block + 1 >= BLOCKS and block % 2:
-                found = Interference(count, *interference(alone, busy))
-                if found.is_known(plan.margin):
-                    break
-        assert found
-        return found
-    finally:
-        shutil.rmtree(kept(run), ignore_errors=True)
+    return replace(planned, plan=replace(plan, unavailable=[]), refused={})
 
 
 def _centre(launches: Sequence[Launch]) -> float:
@@ -226,27 +226,16 @@ def _centre(launches: Sequence[Launch]) -> float:
     return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
 
 
-def _launched(units: Sequence[Unit], say: Callable[[str], object]) -> list[list[Launch]]:
-    """Do units at the same time; returns the launches of each. Raises what ends one of them."""
-    found: list[list[Launch]] = [[] for _ in units]
-    with ExitStack() as stack:
-        going = {}
-        for at, unit in enumerate(units):
-            started = Started(unit)
-            # told to stop before it is waited for
-            stack.callback(started.close)
-            stack.callback(started.stop)
-            going[started] = at
-        while going:
-            connection.wait([started.connection for started in going], 1.0)
-            for started, at in list(going.items()):
-                for name, arguments in started.take(0.0):
-                    if name == "end":
-                        found[at].append(arguments[0])
-                    elif name == "lost":
-                        raise CannotRunHereError(f"A launch was lost: {arguments[0]}.")
-                    elif name == "over":
-                        del going[started]
-                        if arguments[1]:
-                            raise arguments[1]
-    return found
+def _launched(
+    pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
+) -> dict[int, Sequence[Launch]]:
+    """Make the launches in some of the slots at the same time; returns those of each. Raises what ends one of them."""
+    going = {at: pool.submit(_launches, planned, slots, at) for at in places}
+    return {at: each.result() for at, each in going.items()}
+
+
+def _launches(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
+    """The launches of a run in one slot; in a process of its own, which keeps to the slot's CPUs."""
+    with tempfile.TemporaryDirectory() as folder:
+        request = replace(planned.request, results=Path(folder))
+        return run(replace(planned, request=request), slots=slots, at=at, wait=True).results.launches

@@ -13,7 +13,7 @@ from harness.model.errors import UsageError
 from harness.model.launch import Launch
 from harness.model.run import Group, MachineFacts, Run, Shard, Stop, StopReason, Unavailable
 from harness.model.scenario import MACHINE, Cell, Scenario
-from harness.model.texts import counted, escaped, joined
+from harness.model.texts import counted, cpu_list, escaped, joined
 from harness.plan import shards
 from harness.plan.groups import name_of
 from harness.session.reporting import report, results_of
@@ -24,7 +24,7 @@ from harness.store.folder import RunFolder, uncollected
 ARTIFACT_MOST = 1024**3
 
 #: What a merged run is not asked with, and whether the option takes a value.
-_OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--wait": False}
+_OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "--wait": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,10 @@ class _Part:
         return self.run.machine.id
 
 
-def merge(folders: Sequence[Path], results: Path) -> Merged:
-    """One run, in a folder of its own in `results`, of the runs in `folders`, and its report.
+def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None, command: Sequence[str] = ()) -> Merged:
+    """One run, in a folder of its own in `results`, or in the empty one `into`, of the runs in `folders`; its report.
+
+    `command` is what was typed for all of it; left out, what asks for it without shards.
 
     A folder that is damaged, of a newer harness, still being measured, or that does not say whose it is, is left out.
     Raises UsageError for runs of different plans, and what differs; for one that was merged before; for rounds of a
@@ -86,10 +88,10 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
     _refuse_twice(parts)
     missing = _missing(parts)
     now = datetime.now(UTC)
-    identity = new_id(now)
+    identity = into.path.name if into else new_id(now)
     merged = replace(_merged(parts), id=identity, absent=missing)
-    folder = RunFolder.create(results, identity)
-    merged = replace(merged, folder=str(folder.path))
+    folder = into or RunFolder.create(results, identity)
+    merged = replace(merged, folder=str(folder.path), command=command or merged.command)
     groups = _groups(parts)
     both = [(part, launch) for part in parts for launch in part.launches]
     launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda each: each[1].started)]
@@ -100,18 +102,6 @@ def merge(folders: Sequence[Path], results: Path) -> Merged:
     made = results_of(merged, launches)
     ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
     return Merged(ended, left_out, _unfinished(parts), missing)
-
-
-def together(folder: Path, runs: Sequence[tuple[Run, Sequence[Launch]]]) -> tuple[Run, list[Launch]]:
-    """As one run, those that several machines have made of one plan in one folder, where all artifacts are."""
-    parts = _labelled([_Part(folder, run, launches) for run, launches in runs])
-    groups = _groups(parts)
-    launches = [
-        replace(launch, group=groups[part.machine, launch.group].name, cell=_on(launch.cell, part))
-        for part in parts
-        for launch in part.launches
-    ]
-    return _merged(parts), sorted(launches, key=lambda launch: launch.started)
 
 
 def _read(path: Path) -> _Part:
@@ -275,7 +265,7 @@ def _merged(parts: Sequence[_Part]) -> Run:
         looks=_looks(parts, groups),
         machine=None if machines else first.machine,
         machines=machines,
-        host={} if machines else first.host,
+        host={} if machines else _host(parts),
         merged=[part.run.id for part in parts],
     )
 
@@ -322,10 +312,18 @@ def _machines(parts: Sequence[_Part]) -> list[MachineFacts]:
     for part in parts:
         run = part.run
         if part.label and run.machine:
-            facts = MachineFacts(run.machine, part.label, run.host, run.backend, run.plan.limits)
+            own = [each for each in parts if each.machine == part.machine]
+            facts = MachineFacts(run.machine, part.label, _host(own), run.backend, run.plan.limits)
             known = found.setdefault(part.machine, facts)
             found[part.machine] = replace(known, runs=[*known.runs, run.id])
     return list(found.values())
+
+
+def _host(parts: Sequence[_Part]) -> Mapping[str, Any]:
+    """The facts of a machine, and what launches of its slots were pinned to where there were several."""
+    runs = sorted((part.run for part in parts), key=lambda run: run.started)
+    pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in runs})
+    return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
 def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:

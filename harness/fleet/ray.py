@@ -1,141 +1,209 @@
-"""`--on ray`: the slots of a Ray cluster, each with an agent that starts the processes of its units.
+"""`--on ray`: a Ray cluster, each of whose tasks measures a shard. Ray queues, places and retries them.
 
-Slots are custom resources named `slot`: Ray hands them out, and counts no CPU and no GPU itself, whose division is the
-harness's own (machine/slots.py). Nothing is tried again by Ray: what is lost comes to the coordinator. What happens is
-fetched from the agents as it happens, which works through Ray's client too (it has no streaming generators).
+Slots are custom resources named `slot`; Ray counts no CPU and no GPU, whose division is the harness's own
+(machine/slots.py). A task whose process or node dies is run again by Ray, on another node where that is gone.
 """
 
+import asyncio
 import contextlib
+import io
 import logging
 import os
+import shlex
 import shutil
 import signal
 import socket
-import time
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
+import tarfile
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from harness.fleet import check
-from harness.fleet.coordinator import Place
-from harness.fleet.unit import Message, Started, Unit, kept
-from harness.machine.identity import machine
-from harness.model.errors import CannotRunHereError, HarnessError
-from harness.model.texts import counted
+from harness.files import data_dir
+from harness.fleet import parcel
+from harness.fleet.parcel import Parcel
+from harness.fleet.shell import ShellCommand, script
+from harness.model.errors import CannotRunHereError, Exit
 
 #: The custom resource that a node offers as often as it has slots.
 RESOURCE = "slot"
 
-#: What to do about a cluster that does not answer.
+#: How often Ray runs a task again whose process or node died.
+RETRIES = 2
+
+#: What to do about a cluster that does not answer, and how long an answer is waited for, in seconds.
 SILENT = "Type `ray status` on its head node: --on takes the port of Ray's client there, usually 10001."
-
-#: How long agents may take to start before the run goes on without them, and how often new nodes are looked for.
-START, LOOK = 120.0, 5.0
-
-#: How long an agent waits for something to happen before it says that nothing has; and what is waited for an answer.
-POLL, ANSWER = 2.0, 10.0
+ANSWER = 10.0
 
 #: The object store of a cluster that is started here: nothing large goes through it. Ray's least is 75 MiB.
 STORE_BYTES = 80 * 2**20
 
+#: The label by which Ray knows a node.
+_NODE = "ray.io/node-id"
 
-class Agent:
-    """What stands in a slot of a node, in a process of Ray's."""
 
-    def __init__(self, slots: int, kind: str) -> None:
-        self._slots, self._kind = slots, kind
-        self._started: Started | None = None
+class Bell:
+    """An actor that tells all tasks of a run to end what they measure."""
 
-    def who(self) -> tuple[str, str, str]:
-        """The id and the name of its machine; and why its slots cannot be used, empty where they can."""
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    async def ring(self) -> None:
+        """Now."""
+        self._rung.set()
+
+    async def wait(self) -> None:
+        """Until then."""
+        await self._rung.wait()
+
+
+def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple[str, int, str, bytes]:
+    """Measure a shard on the node on which this is run, with an unpacked parcel of this name.
+
+    Returns the node, the command's exit code and the last lines of its stderr, and the folder of its run as an archive.
+    Until it is returned, the run is kept in `fleet` in the user's data folder.
+    """
+    import ray as module
+
+    ray: Any = module
+    node = ray.get_runtime_context().get_node_id()
+    offered = next(each["Resources"].get(RESOURCE, 1) for each in ray.nodes() if each["NodeID"] == node)
+    runs = Path(tempfile.mkdtemp(dir=_unpacked(archive, name) / "runs"))
+    there = runs.parents[1]
+    if offered > 1:
+        words = [*words, "--slots", "auto"]
+    shell = ShellCommand(lambda line: print(line, file=sys.stderr, flush=True))
+
+    def listen() -> None:
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(bell.wait.remote())
+            shell.stop()
+
+    threading.Thread(target=listen, daemon=True).start()
+    command = script(
+        [*words, "--results", str(runs)],
+        shlex.quote(sys.executable),
+        environ=parcel.ENVIRON,
+        folder=shlex.quote(str(there)),
+    )
+    code, told = shell.run(["sh", "-c", command])
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        tar.add(runs, ".")
+    shutil.rmtree(runs, ignore_errors=True)
+    return node, code, told, buffer.getvalue()
+
+
+def _unpacked(archive: bytes, name: str) -> Path:
+    """The folder of a parcel on this node, whole: tasks in other slots may want it at the same time."""
+    there = data_dir() / "fleet" / name
+    if not there.exists():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(dir=there.parent))
+        parcel.unpack(archive, part)
+        (part / "runs").mkdir()
         try:
-            here = machine()
-            check.allowed(self._kind, self._slots)
-        except HarnessError as error:
-            return os.uname().nodename, "", str(error)
-        return here.id, here.name, ""
-
-    def start(self, unit: Unit) -> None:
-        """Begin a unit; the one before it has ended."""
-        self.close()
-        self._started = Started(unit)
-
-    def take(self) -> list[Message]:
-        """What has happened since, as soon as anything has, or after some time."""
-        return self._started.take(POLL) if self._started else []
-
-    def stop(self) -> None:
-        """Have the unit end what it measures."""
-        if self._started:
-            self._started.stop()
-
-    def close(self) -> None:
-        """See the last unit's end."""
-        if self._started:
-            self._started.close()
-            self._started = None
-
-    def forget(self, run: str) -> None:
-        """Remove what units of the run have kept here."""
-        self.close()
-        shutil.rmtree(kept(run), ignore_errors=True)
+            part.rename(there)
+        except OSError:
+            shutil.rmtree(part)
+    return there
 
 
-class RayCluster:
-    """An engine: all slots of a Ray cluster.
+class RayExecutor:
+    """A Ray cluster as a place where shards are measured, as many at once as it has slots: Ray has the others wait.
 
     `address` is `local` (a cluster that is started here, with `slots` slots, and ends with the run), `auto` (that of
-    RAY_ADDRESS, or the one whose node this is), or what `ray.init` takes. `kind` is that of the slots (fleet/check.py).
+    RAY_ADDRESS, or the one whose node this is), or what `ray.init` takes. A context manager.
     """
 
-    def __init__(self, address: str, slots: int = 1, kind: str = "cpu", *, wait: bool = False) -> None:
-        self._address, self._slots, self._kind, self._wait = address, slots, kind, wait
-        self._places: list[Place] = []
-        self._agents: dict[Place, Any] = {}
-        self._nodes: dict[Place, str] = {}
-        self._asked: dict[Any, Place] = {}  # by the answer that is waited for
-        self._joining: dict[Any, tuple[Any, str, int]] = {}  # by answer: an agent, its node, and the node's slots
-        self._refused: dict[str, str] = {}
-        self._told: list[tuple[Place, Message]] = []
-        self._looked = 0.0
+    is_here, queues = False, True
 
-    def __enter__(self) -> "RayCluster":
-        # before Ray is imported: its processes ask nobody, and tell nobody
+    def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int = 1) -> None:
+        self.name = f"the Ray cluster {address}"
+        self._address, self._given, self._say, self._own = address, given, say, slots
+        self._refused: dict[str, str] = {}  # why a node measures nothing, by its id
+
+    def __enter__(self) -> "RayExecutor":
+        # before Ray is imported: its processes ask nobody, and tell nobody; and they tell what each task does
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_DEDUP_LOGS", "0")
         try:
-            import ray
+            import ray as module
         except ImportError:
             raise CannotRunHereError(
                 "--on ray needs Ray.", "Install it into the harness's environment: python -m pip install ray"
             ) from None
-        self._ray: Any = ray
+        self._ray: Any = module
+        ray = self._ray
         new: dict[str, Any] = {
             "num_cpus": 0,
             "num_gpus": 0,
-            "resources": {RESOURCE: self._slots},
+            "resources": {RESOURCE: self._own},
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
         }
         self._knock()
         before = signal.getsignal(signal.SIGTERM)
         try:
-            ray.init(
-                self._address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **(new if self._address == "local" else {}),
-            )
+            ray.init(self._address, logging_level=logging.ERROR, **(new if self._address == "local" else {}))
         except (OSError, RuntimeError, ValueError, TimeoutError) as error:
             told = next(iter(str(error).splitlines()), type(error).__name__)
             raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {told}", SILENT) from None
         finally:
             signal.signal(signal.SIGTERM, before)  # Ray has its own, which ends the process
-        try:
-            self._wait_for_agents()
-        except BaseException:
-            self.__exit__()
-            raise
+        self.slots = int(ray.cluster_resources().get(RESOURCE, 0))
+        if not self.slots:
+            ray.shutdown()
+            raise self._nowhere()
+        self._bell = ray.remote(Bell).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
+        self._task = ray.remote(measure)
+        self._archive = ray.put(self._given.archive)
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ray.shutdown()
+
+    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
+        """Have a shard measured, and its run put into a folder here.
+
+        Returns the command's exit code and the last lines of its stderr. A node that cannot measure gets no other
+        shard, and this one goes to another node. Raises CannotRunHereError where there is none left.
+        """
+        while True:
+            others = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
+            task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **others)
+            try:
+                node, code, told, run = self._ray.get(
+                    task.remote(self._archive, self._given.name, list(words), self._bell)
+                )
+            except self._ray.exceptions.RayError as error:
+                return Exit.DEFECT, _first_line(error)
+            if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
+                parcel.unpack(run, into)
+                return code, told
+            if node not in self._refused:
+                self._refused[node] = told
+                self._say(f"Nothing more is measured on the node {node[:8]}: {told}")
+            if all(each in self._refused for each in self._nodes()):
+                raise self._nowhere()
+
+    def stop(self) -> None:
+        """Have what is measured end, as Ctrl-C does."""
+        self._bell.ring.remote()
+
+    def _nodes(self) -> list[str]:
+        """The nodes that offer slots."""
+        return [each["NodeID"] for each in self._ray.nodes() if each["Alive"] and each["Resources"].get(RESOURCE)]
+
+    def _nowhere(self) -> CannotRunHereError:
+        if self._refused:
+            return CannotRunHereError("No node of the Ray cluster can measure.")
+        return CannotRunHereError(
+            f"No node of the Ray cluster offers slots (the custom resource `{RESOURCE}`).",
+            f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
+        )
 
     def _knock(self) -> None:
         """Raise CannotRunHereError where nobody answers at the cluster's address: Ray would try for minutes."""
@@ -149,137 +217,8 @@ class RayCluster:
             told = getattr(error, "strerror", None) or str(error)
             raise CannotRunHereError(f"The Ray cluster {address} does not answer: {told}.", SILENT) from None
 
-    def __exit__(self, *_: object) -> None:
-        for agent in [*self._agents.values(), *(agent for agent, _, _ in self._joining.values())]:
-            with contextlib.suppress(Exception):  # the cluster may be gone
-                self._ray.kill(agent)
-        self._ray.shutdown()
 
-    def places(self) -> Sequence[Place]:
-        """The slots whose agents have answered."""
-        return self._places
-
-    def start(self, place: Place, unit: Unit) -> None:
-        """Begin a unit in a place that does nothing."""
-        place.unit = replace(unit, wait=self._wait)
-        self._agents[place].start.remote(place.unit)
-        self._ask(place)
-
-    def take(self) -> list[tuple[Place, Message]]:
-        """What has happened since."""
-        self._look()
-        if self._asked and not self._told:
-            ready, _ = self._ray.wait(list(self._asked), num_returns=1, timeout=1.0)
-            if ready:
-                ready, _ = self._ray.wait(list(self._asked), num_returns=len(self._asked), timeout=0)
-            for answer in ready:
-                self._hear(self._asked.pop(answer), answer)
-        elif not self._told:
-            time.sleep(0.1)
-        told, self._told = self._told, []
-        return told
-
-    def stop(self) -> None:
-        """Have all units end what they measure."""
-        for place, agent in self._agents.items():
-            if place.unit:
-                agent.stop.remote()
-
-    def forget(self, run: str) -> None:
-        """Remove what units of the run have kept."""
-        answers = [agent.forget.remote(run) for agent in self._agents.values()]
-        self._ray.wait(answers, num_returns=len(answers), timeout=ANSWER)
-
-    def _ask(self, place: Place) -> None:
-        self._asked[self._agents[place].take.remote()] = place
-
-    def _hear(self, place: Place, answer: Any) -> None:
-        """An agent has answered, or its death has."""
-        try:
-            messages: list[Message] = self._ray.get(answer)
-        except self._ray.exceptions.RayError as error:
-            self._remove(place, _why(error))
-            return
-        self._told += [(place, message) for message in messages]
-        if not any(name in ("over", "lost") for name, _ in messages):
-            self._ask(place)
-
-    def _remove(self, place: Place, why: str) -> None:
-        self._places.remove(place)
-        del self._agents[place], self._nodes[place]
-        if place.unit:
-            self._told.append((place, ("lost", (why,))))
-
-    def _wait_for_agents(self) -> None:
-        """Until those of all nodes have answered, or some have and the others took too long."""
-        begun = time.monotonic()
-        self._look()
-        while self._joining and time.monotonic() - begun < START:
-            self._join(1.0)
-            self._look()
-        if self._places:
-            return
-        if self._refused:
-            raise CannotRunHereError("\n".join(self._refused.values()))
-        if self._joining:
-            waiting = counted(len(self._joining), "slot")
-            raise CannotRunHereError(
-                f"{waiting} of the Ray cluster did not answer in {START:g} s: others may use them."
-            )
-        raise CannotRunHereError(
-            f"No node of the Ray cluster offers slots (the custom resource `{RESOURCE}`).",
-            f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
-        )
-
-    def _look(self) -> None:
-        """Have an agent in each slot of each node; nodes come and go."""
-        if time.monotonic() - self._looked < LOOK:
-            return
-        self._looked = time.monotonic()
-        alive = {node["NodeID"]: int(node["Resources"].get(RESOURCE, 0)) for node in self._ray.nodes() if node["Alive"]}
-        for place, node in list(self._nodes.items()):
-            if node not in alive and place.unit is None:
-                self._remove(place, "")
-        have = [*self._nodes.values(), *(node for _, node, _ in self._joining.values())]
-        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        for node, slots in alive.items():
-            if node in self._refused:
-                continue
-            for _ in range(slots - have.count(node)):
-                kind: Any = self._ray.remote(Agent).options(
-                    num_cpus=0,
-                    resources={RESOURCE: 1},
-                    max_restarts=0,
-                    max_task_retries=0,
-                    # `stop` comes while `take` waits
-                    max_concurrency=2,
-                    scheduling_strategy=strategy(node, soft=False),
-                )
-                agent = kind.remote(slots, self._kind)
-                self._joining[agent.who.remote()] = (agent, node, slots)
-        self._join(0.0)
-
-    def _join(self, seconds: float) -> None:
-        """Take in the agents that have answered."""
-        if not self._joining:
-            return
-        ready, _ = self._ray.wait(list(self._joining), num_returns=len(self._joining), timeout=seconds)
-        for answer in ready:
-            agent, node, slots = self._joining.pop(answer)
-            try:
-                identity, name, refused = self._ray.get(answer)
-            except self._ray.exceptions.RayError as error:
-                self._refused[node] = f"A slot of the Ray cluster cannot be used: {_why(error)}"
-                continue
-            if refused:
-                self._refused[node] = f"{name or identity}: {refused}"
-                continue
-            place = Place(identity, slots, name)
-            self._places.append(place)
-            self._agents[place], self._nodes[place] = agent, node
-
-
-def _why(error: Exception) -> str:
-    """The first line of what Ray says of a death."""
+def _first_line(error: Exception) -> str:
+    """What Ray says of a death."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")

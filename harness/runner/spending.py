@@ -36,15 +36,12 @@ class Errand:
 class Spending:
     """What has been spent of a budget, and on what to spend more.
 
-    `widths` and `looks` are by group, as in analysis/sizing.py; `lanes` is how many groups are measured at once, each
-    of which has the whole budget's length of time.
+    `widths` and `looks` are by group, as in analysis/sizing.py.
     """
 
-    def __init__(
-        self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = (), lanes: int = 1
-    ) -> None:
+    def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
         assert plan.budget_seconds is not None
-        self._plan, self._looks, self.lanes = plan, looks, lanes
+        self._plan, self._looks = plan, looks
         self._measured, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
         self._budget = plan.budget_seconds
         self._groups = {group.name: group for group in plan.groups}
@@ -52,9 +49,9 @@ class Spending:
         for launch in launches:
             self.ledgers[launch.group].add(launch)
 
-    def next(self, busy: Collection[str] = ()) -> Errand | None:
-        """What to do next, beside what the groups `busy` do; None where nothing more can be begun."""
-        free = [group for name, group in self._groups.items() if name not in busy and self._is_open(group)]
+    def next(self) -> Errand | None:
+        """What to do next; None where nothing more can be begun."""
+        free = [group for group in self._groups.values() if self._is_open(group)]
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
         # what was begun and takes no more than its share, then what is a whole claim soonest, in the plan's order
         for group in sorted(short, key=lambda each: (not self._is_fair(each, short), self._price(each))):
@@ -66,11 +63,6 @@ class Spending:
         nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
         rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
         return Errand(nearest, rounds, self._spent(nearest) + self._left)
-
-    def forget(self, group: str) -> None:
-        """Nothing of what a group had counts any more."""
-        self.ledgers[group] = Ledger(replace(self._plan, groups=[self._groups[group]]))
-        self._known_widths.clear()
 
     def rounds_left(self) -> int:
         """How many launches the rounds have that were not begun."""
@@ -117,7 +109,7 @@ class Spending:
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
         """The group's part of the seconds that are left, by how much it launches."""
-        return self._left * self.lanes * len(group.slots) / sum(len(each.slots) for each in short)
+        return self._left * len(group.slots) / sum(len(each.slots) for each in short)
 
     def _target(self, group: Group) -> int:
         """The round after which a group may be known, otherwise that after which it has a verdict."""
@@ -172,5 +164,5 @@ class Spending:
 
     @property
     def _left(self) -> float:
-        """For how many seconds more each lane may launch."""
-        return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values()) / self.lanes
+        """For how many seconds more it may launch."""
+        return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values())

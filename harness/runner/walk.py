@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -63,10 +63,9 @@ class Walk:
 
     `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where groups end
     by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
-    outside. Where someone else spends the budget of claims, `until` is the round up to which each group is measured.
-    Launches that take turns hold at most `memory` bytes together, as far as their pilots tell. `pairs` are compared: if
-    a budget does not hold all of them, the first ones are measured. As many launches start at the same time as there
-    are CPUs in `starts` (see `machine.cpus.starting`), one on each. `clock` gives seconds.
+    outside. Launches that take turns hold at most `memory` bytes together, as far as their pilots tell. `pairs` are
+    compared: if a budget does not hold all of them, the first ones are measured. As many launches start at the same
+    time as there are CPUs in `starts` (see `machine.cpus.starting`), one on each. `clock` gives seconds.
     """
 
     plan: Plan
@@ -79,7 +78,6 @@ class Walk:
     watch: Watch | None = None
     memory: float = math.inf
     looks: Mapping[str, int] = field(default_factory=dict)
-    until: int | None = None
     pairs: Pairs = field(default_factory=dict)
     starts: Sequence[int] = ()
     clock: Callable[[], float] = time.monotonic
@@ -156,19 +154,13 @@ class Walk:
         """Spend the budget as runner/spending.py says; the listener hears at the end of what was not needed."""
         launches = list(finished)
         spending = Spending(self.plan, self.widths, self.looks, finished)
-        if self.until is None:
-            self.listener.skip(spending.rounds_done())
-            errands: Iterable[Errand] = iter(spending.next, None)
-        else:
-            budget = self.plan.budget_seconds or math.inf
-            errands = [Errand(group, self.until, budget) for group in self.plan.groups]
-        for errand in errands:
+        self.listener.skip(spending.rounds_done())
+        while errand := spending.next():
             ledger = spending.ledgers[errand.group.name]
             before = len(ledger.launches)
             self._run_errand(errand, ledger)
             launches += ledger.launches[before:]
-        if self.until is None:
-            self.listener.skip(spending.rounds_left())
+        self.listener.skip(spending.rounds_left())
         return launches
 
     def _run_errand(self, errand: Errand, ledger: Ledger) -> None:

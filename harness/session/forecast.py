@@ -96,8 +96,8 @@ def outlook(planned: Planned) -> Outlook:
 
 
 def _slots(planned: Planned) -> int:
-    """In how many slots it is measured, as far as that was typed."""
-    asked = planned.request.slots if isinstance(planned.request, Request) else ""
+    """In how many slots it is measured, as far as that was typed; a shard in one."""
+    asked = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
     return min(int(asked), max(1, len(planned.plan.groups))) if asked.isdecimal() else 1
 
 

@@ -41,7 +41,7 @@ from harness.plan.gpus import Support
 from harness.plan.groups import group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
-from harness.session.request import LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
+from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
 
 #: Quantities that need no pilot if lengths are given: it would be half of a small run's launches. Others, such as the
@@ -246,10 +246,13 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
 def _part(planned: Planned, request: Request) -> Planned:
     """The part of a plan that is measured here, with one A/A control.
 
-    On several machines it is open which of them measures a group, so each group has a control.
+    Of shards in so many slots of one machine, one has it. `--slots auto` is what each machine of a cluster is asked for
+    (fleet/ray.py), so that each of their shards has one; and in a plan for other machines, each group has one.
     """
+    if request.slots.isdecimal():
+        planned = planned.with_one_control()
     part = _sharded(planned, request, request.shard) if request.shard else planned
-    return part if request.on else part.with_one_control()
+    return part if request.on or request.slots.isdecimal() else part.with_one_control()
 
 
 def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
@@ -275,8 +278,13 @@ def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
         planned = replace(planned, plan=plan)
         found = planned.aspects
     names = [each.name for each in plan.groups]
-    took = _took(request.balance, plan.groups) if request.balance else {}
-    places = shards.balanced(took, asked.of) if took else shards.placed(names, asked.of)
+    if request.balance == EVENLY:  # by all groups, of which another machine may lack others
+        places = shards.balanced({name: len(each) for name, each in whole.items()}, asked.of)
+        places = {name: places[name] for name in names}
+    elif request.balance:
+        places = shards.balanced(_took(request.balance, plan.groups), asked.of)
+    else:
+        places = shards.placed(names, asked.of)
     part = planned.only([name for name in whole if places.get(name, asked.number) == asked.number])
     made = shards.shard(plan, asked.number, asked.of, places, shards.plan_digest(found, whole))
     return replace(part, plan=replace(part.plan, shard=made))

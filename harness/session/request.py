@@ -31,6 +31,9 @@ from harness.model.run import Shard
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
 
+#: What --balance is where no run tells how long groups take: they are placed by how many cells they have.
+EVENLY = Path("even")
+
 #: What --warmup and --measure are where the pilot sets them.
 AUTO = "auto"
 
@@ -481,7 +484,8 @@ class Request(LaunchRequest):
     balance: Annotated[
         Path | None,
         Option(
-            "Place groups in shards by how long they took in this run, the same for every shard.",
+            "Place groups in shards by how long they took in this run, the same for every shard; `even`: by how many "
+            "cells they have.",
             metavar="RUN",
             panel=Panel.MACHINES,
         ),
@@ -489,8 +493,8 @@ class Request(LaunchRequest):
     on: Annotated[
         str,
         Option(
-            "Measure in all slots of a Ray cluster: ray://HOST:PORT, or ray for that of RAY_ADDRESS, or for one of "
-            "this machine alone. Or a shard on each of some hosts: ssh://HOST,USER@HOST.",
+            "Measure in shards, which free machines take: in the slots of a Ray cluster (ray://HOST:PORT, or ray for "
+            "that of RAY_ADDRESS, or for one of this machine alone), or on hosts (ssh://HOST,USER@HOST).",
             read=read_on,
             metavar="ADDRESS",
             panel=Panel.MACHINES,
@@ -500,7 +504,7 @@ class Request(LaunchRequest):
         str,
         Option(
             "Measure in so many slots of the machine at once, each with cores (and one of --gpus) of its own; auto: as "
-            "many as `harness fleet check` found safe.",
+            "many as `harness fleet check` found safe. With --shard: measure it in one of them that is free.",
             read=read_slots,
             metavar="N",
             panel=Panel.MACHINE,

@@ -13,6 +13,7 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import chosen as gpus
+from harness.machine.slots import Slot
 from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
@@ -46,10 +47,21 @@ class Earlier:
 _FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
 
 
-def earlier(
-    path: Path, wished: str = AUTO, slots: str = "", *, rounds: int | None = None, budget: float | None = None
-) -> Earlier:
-    """The run in a folder that is to go on, with the backend that is `wished`, in as many slots as it was, or `slots`.
+def slot_of(path: Path) -> Slot | None:
+    """The slot of this machine that the run in a folder was begun in; None of one that had the machine to itself.
+
+    Raises UsageError where there is no run.
+    """
+    folder = RunFolder.open(path)
+    begun = folder.read_run()
+    limits = begun.plan.limits
+    if begun.slots == 1 or not limits.cpus or not folder.is_from_here():
+        return None
+    return Slot(tuple(limits.cpus), next(iter(limits.gpus), ""))
+
+
+def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
+    """The run in a folder that is to go on, with the backend that is `wished`.
 
     It goes on as planned; or until it has so many `rounds` in all, for `budget` seconds from now on. Raises UsageError
     or CannotRunHereError where it would not be the same run, and UsageError for fewer rounds than it has.
@@ -84,8 +96,7 @@ def earlier(
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
-    of_slots = _gpus_of_slots(begun)
-    cards = gpus.cards(of_slots or limits.gpus, gpu_host)
+    cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)
@@ -97,10 +108,7 @@ def earlier(
         backend=name,
         cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
         gpu=bool(limits.gpus),
-        gpus=",".join(of_slots),
-        memory=limits.memory_bytes if begun.slots > 1 else None,
         results=path.parent,
-        slots=slots or (str(begun.slots) if begun.slots > 1 else ""),
     )
     planned = Planned(
         request=request,
@@ -132,8 +140,7 @@ def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: fl
             f"Use --rounds {more} for {more - most} more.",
         )
     usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
-    # launches of several slots take their time at once
-    seconds = None if budget is None else ledger.seconds() / run.slots + budget
+    seconds = None if budget is None else ledger.seconds() + budget
     plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)
     final = {name for name, stop in run.stops.items() if stop.reason in _FINAL}
     is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in made.items() if name not in final)
@@ -163,14 +170,6 @@ def _has_ended(run: Run) -> bool:
     """Whether all of its groups have ended, and none because the run was interrupted."""
     stops = [run.stops.get(group.name) for group in run.plan.groups]
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
-
-
-def _gpus_of_slots(begun: Run) -> Sequence[str]:
-    """The GPUs that were typed for the slots of a run, by their numbers; empty where slots take the first ones."""
-    known = begun.host.get("gpus")
-    if begun.slots == 1 or not begun.plan.limits.gpus or not isinstance(known, Sequence) or isinstance(known, str):
-        return ()
-    return [str(card["index"]) for card in known] if len(known) == begun.slots else ()
 
 
 def changed(path: Path, what: str) -> UsageError:

@@ -3,7 +3,7 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +22,8 @@ from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
-from harness.machine.lock import exclusive, machine_to_itself, run_to_itself
+from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
+from harness.machine.slots import Slot
 from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, Progress, Step
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
@@ -41,7 +42,8 @@ from harness.session.jobs import JobMaker
 from harness.session.meanwhile import Pilots
 from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report, results_of
-from harness.session.resuming import Earlier, changed, earlier, machine_facts
+from harness.session.resuming import Earlier, changed, earlier, machine_facts, slot_of
+from harness.session.slot_plans import in_slot
 from harness.store.folder import RunFolder
 
 #: Launches that are alive together may hold this share of the memory that is free when a run begins.
@@ -118,8 +120,7 @@ class Ended:
 class _Ready:
     """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored.
 
-    `until` is the round up to which its groups are measured, where someone else spends the budget. `is_longer`: its
-    plan is a longer one than its folder has.
+    `is_longer`: its plan is a longer one than its folder has.
     """
 
     folder: RunFolder
@@ -129,24 +130,45 @@ class _Ready:
     backend: Backend
     watch: Watch | None
     finished: list[Launch] | None = None
-    until: int | None = None
     is_longer: bool = False
 
 
 def run(
-    planned: Planned, listener: Listener | None = None, *, command: Sequence[str] = (), wait: bool = False
+    planned: Planned,
+    listener: Listener | None = None,
+    *,
+    command: Sequence[str] = (),
+    wait: bool = False,
+    slots: Sequence[Slot] = (),
+    at: int | None = None,
 ) -> Ended:
     """Prepare the environments, launch what was planned, in a new run's folder, and report it.
 
-    `command` is what the report says was typed; left out, what asks for the same. An interruption (KeyboardInterrupt)
-    ends it early, with what was finished until then, and so does an engine that answers no more, once a launch has
-    begun; a second interruption passes through. Raises CannotRunHereError where
-    another run measures on this machine, unless it is to `wait`, and where the machine cannot run any of it; UsageError
-    for a backend that cannot do what is asked.
+    `command` is what the report says was typed; left out, what asks for the same. With `slots` of this machine, it is
+    measured in the first one that is free, or in the one `at` that place, beside runs in the others; without, nothing
+    else measures meanwhile. An interruption (KeyboardInterrupt) ends it early, with what was finished until then, and
+    so does an engine that answers no more, once a launch has begun; a second interruption passes through.
+
+    Raises CannotRunHereError where another run measures on this machine, unless it is to `wait`, and where the machine
+    cannot run any of it; UsageError for a backend that cannot do what is asked.
     """
     told = listener or Listener()
-    with machine_to_itself(told.say if wait else None), ExitStack() as held:
-        return _walk(_begun(planned, command, told, held), told, planned.refused)
+    waiting = told.say if wait else None
+    with ExitStack() as held:
+        if slots:
+            prepare(planned, told, wait=wait)  # what is built beside a run in another slot would be measured
+            taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
+            planned = in_slot(planned, taken, len(slots))
+        else:
+            held.enter_context(machine_to_itself(waiting))
+        return _walk(_begun(planned, command, told, held, max(1, len(slots))), told, planned.refused)
+
+
+def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
+    """Hold a free slot until `held` ends, and keep this process to its CPUs: others' are what they measure on."""
+    slot = slots[held.enter_context(slot_to_itself([each.names for each in slots], waiting))]
+    held.enter_context(cpus.running_on(slot.cpus))
+    return slot
 
 
 def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict[str, UnavailableError]:
@@ -164,35 +186,6 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
         return dict(_prepared(backend, planned.needed, listener).unavailable)
 
 
-def measure(
-    planned: Planned,
-    listener: Listener,
-    identity: str,
-    *,
-    command: Sequence[str] = (),
-    slots: int = 1,
-    finished: Sequence[Launch] = (),
-    until: int | None = None,
-) -> Run:
-    """Measure a part of a plan beside others: in a run's folder of its own, named `identity`, without a report.
-
-    `slots` is how many parts of this machine are measured on at once; `finished` are launches of the same groups on
-    this machine that another such run has made, and `until` the round up to which they are measured, where the caller
-    spends the budget of claims. The caller holds this run's slot (machine/lock.py). Returns the run as
-    it ended. Raises as `run` does.
-    """
-    with ExitStack() as held:
-        ready = _begun(planned, command, listener, held, identity)
-        for launch in finished:
-            ready.folder.append(launch)
-        watch = partial(Noting, {"slots": slots}, ready.watch) if slots > 1 else ready.watch
-        with to_itself(ready.folder):
-            ended, _, end = _launched(replace(ready, watch=watch, finished=list(finished), until=until), listener)
-        if isinstance(end, CannotRunHereError):
-            raise end
-        return ended
-
-
 def resume(
     folder: Path,
     listener: Listener | None = None,
@@ -208,12 +201,18 @@ def resume(
     UsageError where what it measures has changed.
     """
     told = listener or Listener()
-    with machine_to_itself(told.say if wait else None), ExitStack() as held:
+    waiting = told.say if wait else None
+    with ExitStack() as held:
+        slot = slot_of(folder)
+        if slot:
+            _take_slot(held, [slot], waiting)
+        else:
+            held.enter_context(machine_to_itself(waiting))
         found = earlier(folder, registry.known(backend), rounds=rounds, budget=budget)
-        return report_again(found, told) if found.over else _walk(_reopened(found, told, held), told, {})
+        return _report_again(found, told) if found.over else _walk(_reopened(found, told, held), told, {})
 
 
-def report_again(found: Earlier, listener: Listener) -> Ended:
+def _report_again(found: Earlier, listener: Listener) -> Ended:
     """Report a run that has nothing left to measure, and say so."""
     listener.say(found.over)
     with to_itself(found.folder):
@@ -228,15 +227,15 @@ def new_id(now: datetime) -> str:
     return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 
 
-def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, identity: str = "") -> _Ready:
+def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
     """A new run in a folder of its own, its environments prepared; nothing is launched yet.
 
-    What is to last until the run has ended is entered into `held`.
+    What is to last until the run has ended is entered into `held`; `slots` are those of the machine that it shares.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
-    named = identity or new_id(now)
+    named = new_id(now)
     name = planned.request.backend
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
@@ -252,8 +251,8 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     try:
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, named, backend, jobs)
-        early = pilots if not identity and pilots.may_begin(planned.plan) else None
-        planned, made = _with_what_is_there(planned, backend, listener, early, replan=not identity)
+        early = pilots if slots == 1 and pilots.may_begin(planned.plan) else None
+        planned, made = _with_what_is_there(planned, backend, listener, early, replan=slots == 1)
         planned.refuse_nothing()
         if planned.plan.stand_ins:  # what comes next in the list may have been taken
             jobs = JobMaker(planned.project, planned.scenarios, limits)
@@ -283,6 +282,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             own=jobs.own(),
             kit=fingerprint(jobs.kit),
             machine=_machine(facts, listener),
+            slots=slots,
         )
         folder.write_run(begun, signed=True)
         finished = pilots.store(folder)
@@ -314,7 +314,7 @@ def _with_what_is_there(
         absent |= made.unavailable
         again = next_in_place(planned, absent) if replan else None
         if again is None:
-            return without(planned, made.unavailable), made
+            return _without(planned, made.unavailable), made
         planned = again
         _say_stand_ins(planned.plan, listener)
 
@@ -385,6 +385,7 @@ def _launched(
         if ready.is_longer:
             folder.write_run(ended, signed=True)
         finished = folder.read_launches(ended)
+    watch = partial(Noting, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
     starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
@@ -397,10 +398,9 @@ def _launched(
                 ready.jobs,
                 heard,
                 widths,
-                ready.watch,
+                watch,
                 memory,
                 looks=sizing.looks(plan, ended.scenarios, ended.environments),
-                until=ready.until,
                 pairs=pairs,
                 starts=starts,
             )
@@ -463,7 +463,7 @@ def _prepared(
         return backend.prepare(list(needed), progress, early)
 
 
-def without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
+def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
     """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
     if not missing:
         return planned

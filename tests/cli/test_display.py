@@ -74,9 +74,9 @@ def test_markup_in_a_step_is_shown_as_it_is():
     assert lines == ["tf0  31 s  [red]x[/red] [uv 1/2]"]
 
 
-def planned(rounds=2, *, slots=1, groups=1, **changes):
+def planned(rounds=2, *, groups=1, **changes):
     """A run of two cells in each of its groups, whose plan has these changes."""
-    return replace(run(), plan=replace(plan(rounds, groups), **changes), slots=slots)
+    return replace(run(), plan=replace(plan(rounds, groups), **changes))
 
 
 class Terminal(pyte.Screen):
@@ -300,19 +300,6 @@ def test_the_time_left_moves_while_a_launch_runs() -> None:
     # one that takes longer than those before it takes nothing from those after it
     now = 100.0
     assert count.left() == "45 s left"
-
-
-def test_two_slots_halve_the_time_left_and_have_the_budget_each() -> None:
-    for slots, left in ((1, 30), (2, 15)):
-        count = Count(planned(rounds=2, slots=slots, budget_seconds=100.0, piloted=False), lambda: 0.0)
-        count.begin(CELLS[0], 1)
-        count.end(launch(seconds=10.0, round=1))
-        told = count.left()
-        assert told == f"at most {left} s left"
-    count = Count(planned(rounds=50, slots=2, budget_seconds=100.0, piloted=False), lambda: 0.0)
-    count.begin(CELLS[0], 1)
-    count.end(launch(seconds=10.0, round=1))
-    assert count.left() == "at most 1 min 35 s left"
 
 
 def test_launches_that_take_turns_run_together() -> None:

@@ -6,10 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.fleet import check, engines
+from harness.fleet import check
 from harness.fleet.check import Checked, Interference
 from harness.machine.identity import machine
 from harness.machine.slots import Slot
+from harness.session import slot_plans
 from tests.cli.conftest import Harness
 
 
@@ -37,7 +38,7 @@ def test_a_check_says_how_many_slots_are_safe(
 
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.setattr(check, "check", checked)
-    monkeypatch.setattr(engines, "slots_of", lambda planned, count: [Slot((at,)) for at in range(count)])
+    monkeypatch.setattr(slot_plans, "slots_of", lambda planned, count: [Slot((at,)) for at in range(count)])
     done = CliRunner().invoke(app, ["fleet", "check", "-s", "ways", "-a", "way=fine", "--slots", "2"])
     assert done.exit_code == code
     assert done.output.endswith(told)

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -12,11 +12,11 @@ from harness import session
 from harness.files import data_dir
 from harness.fleet import check
 from harness.fleet.check import Interference, allowed, interference, remembered
-from harness.fleet.unit import Unit
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
-from harness.model.launch import Launch, Status
+from harness.model.launch import Launch
 from tests import factories
+from tests.cli.conftest import Harness
 
 
 def test_the_ratio_is_the_mean_of_pairs() -> None:
@@ -30,18 +30,33 @@ def test_the_ratio_is_the_mean_of_pairs() -> None:
     assert not Interference(2, 1.0, 0.97, 1.031).is_safe(0.03)
 
 
-def slowed(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float], noise: float = 0.0) -> list[list[Unit]]:
-    """Launches that take so many times as long beside others, by how many there are; `noise` is an sd of logs."""
-    made: list[list[Unit]] = []
+class Ears(session.Listener):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+def slowed(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float], noise: float = 0.0) -> list[list[int]]:
+    """Launches that take so many times as long beside others, by how many there are; `noise` is an sd of logs.
+
+    Returns the slots that were used together.
+    """
+    made: list[list[int]] = []
     draw = random.Random(1)
 
-    def launched(units: Sequence[Unit], say: object) -> list[list[Launch]]:
-        made.append(list(units))
-        cell = units[0].planned.plan.groups[0].cells[0]
-        seconds = 0.01 * ratios.get(len(units), 1.0) * (1 + len(made) % 3 / 1e4) * math.exp(draw.gauss(0.0, noise))
-        return [[factories.launch(cell, seconds)] for _ in units]
+    def launched(
+        pool: object, planned: session.Planned, slots: object, places: Iterable[int]
+    ) -> dict[int, Sequence[Launch]]:
+        made.append(list(places))
+        (cell,) = planned.plan.groups[0].cells
+        count = len(made[-1])
+        seconds = 0.01 * ratios.get(count, 1.0) * (1 + len(made) % 3 / 1e4) * math.exp(draw.gauss(0.0, noise))
+        return {at: [factories.launch(cell, seconds)] for at in made[-1]}
 
     monkeypatch.setattr(check, "_launched", launched)
+    monkeypatch.setattr(check, "prepare", lambda planned, listener: draw.gauss(0.0, noise))
     return made
 
 
@@ -52,16 +67,17 @@ def slots(count: int | None) -> list[Slot]:
 def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     planned: session.Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said = slowed(monkeypatch, {6: 1.2, 5: 1.05}), list[str]()
-    found = check.check(planned, slots, None, said.append)
+    made, ears = slowed(monkeypatch, {6: 1.2, 5: 1.05}), Ears()
+    found = check.check(planned, slots, None, ears)
     assert [(each.slots, each.is_safe(0.03)) for each in found.tried] == [(6, False), (5, False), (4, True)]
     assert (found.safe, found.work) == (4, "ways old fine fast")
     assert remembered("cpu") == found
     assert remembered("gpu") is None
-    assert said[-1].endswith("times as long as one alone: safe.")
-    assert {len(units) for units in made} == {1, 4, 5, 6}
-    busy = next(units for units in made if len(units) == 6)
-    assert [unit.slot for unit in busy] == [0, 1, 2, 3, 4, 5]
+    assert ears.said[-1].endswith("times as long as one alone: safe.")
+    assert {len(places) for places in made} == {1, 4, 5, 6}
+    assert [0, 1, 2, 3, 4, 5] in made
+    # each slot is the one that is alone
+    assert {at for (at, *more) in made if not more} == {0, 1, 2, 3, 4, 5}
     assert allowed("cpu", None) == 4
     assert allowed("cpu", 3) == 3
     with pytest.raises(CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were asked for: 5 at once"):
@@ -80,11 +96,11 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
 def test_what_is_not_known_is_measured_again(
     planned: session.Planned, monkeypatch: pytest.MonkeyPatch, noise: float, ratio: float, told: tuple[int, str]
 ) -> None:
-    made, said = slowed(monkeypatch, {2: ratio}, noise), list[str]()
-    check.check(planned, slots, 2, said.append)
+    made, ears = slowed(monkeypatch, {2: ratio}, noise), Ears()
+    check.check(planned, slots, 2, ears)
     blocks, verdict = told
-    assert len(made) - 1 == 2 * blocks
-    assert f"alone: {verdict}" in said[-1]
+    assert len(made) == 2 * blocks
+    assert f"alone: {verdict}" in ears.said[-1]
 
 
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
@@ -99,7 +115,7 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
     planned: session.Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slowed(monkeypatch, {})
-    check.check(planned, slots, 2, lambda _: None)
+    check.check(planned, slots, 2, Ears())
     assert allowed("cpu", 2) == 2
     path = data_dir() / "fleet.json"
     document = json.loads(path.read_text())
@@ -113,10 +129,27 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
             allowed("cpu", 2)
 
 
-def test_work_without_a_number_says_nothing(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
-    def launched(units: Sequence[Unit], say: object) -> list[list[Launch]]:
-        return [[factories.broken(unit.planned.plan.cells[0], Status.FAILED, 1, error="No module.")] for unit in units]
-
-    monkeypatch.setattr(check, "_launched", launched)
-    with pytest.raises(CannotRunHereError, match=r"The work has no number: No module\."):
-        check.check(planned, slots, 2, lambda _: None)
+def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness) -> None:
+    asked = (
+        "fleet",
+        "check",
+        "--slots",
+        "2",
+        "--backend",
+        "local",
+        "--warmup",
+        "1ms",
+        "--measure",
+        "5ms",
+        "-s",
+        "ways",
+    )
+    done = harness(*asked, "-a", "way=raises")
+    assert done.returncode == 4
+    assert "The work has no number: ValueError" in done.stderr
+    done = harness(*asked, "-a", "way=fine", "--margin", "99%")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 slots are safe: harness matrix --slots 2" in done.stdout
+    found = remembered("cpu")
+    assert found
+    assert found.safe == 2

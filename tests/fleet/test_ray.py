@@ -1,14 +1,10 @@
 """A Ray cluster of several nodes, as processes of this machine, each of which takes itself for a machine of its own."""
 
 import contextlib
-import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,13 +13,13 @@ import psutil
 import pytest
 
 from harness import session
-from harness.fleet import coordinator, engines
+from harness.fleet import ray
 from harness.fleet.merge import merge
-from harness.fleet.ray import RayCluster
+from harness.fleet.parcel import Parcel
 from harness.machine.lock import is_held
-from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.launch import Launch, Status
+from harness.model.errors import CannotRunHereError
 from tests.cli.conftest import ROOT, Harness
+from tests.fleet.conftest import counts, read_until
 
 #: Sleeps rather than computes: nodes share two cores.
 SLEEPER = """\
@@ -65,14 +61,10 @@ class Nodes:
     def address(self) -> str:
         return str(self._cluster.address)
 
-    @property
-    def project(self) -> str:
-        return self._environ["HARNESS_PROJECT"]
-
     def data(self, name: str) -> Path:
         return self._folder / name / "data"
 
-    def add(self, name: str) -> None:
+    def add(self, name: str, slots: int = 1) -> None:
         own = self._folder / name
         own.mkdir(exist_ok=True)
         variables = {
@@ -83,7 +75,7 @@ class Nodes:
         for tries_left in (2, 1, 0):
             try:
                 self.nodes[name] = self._cluster.add_node(
-                    num_cpus=0, resources={"slot": 1}, env_vars={**self._environ, **variables}
+                    num_cpus=0, resources={"slot": slots}, env_vars={**self._environ, **variables}
                 )
                 return
             except Exception:  # Ray gives a node 30 seconds to start, which on a busy machine may be too few
@@ -99,11 +91,9 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    """Two nodes, `one` and `two`, with the project in a folder beside theirs."""
+    """Two nodes, `one` and `two`."""
     folder = tmp_path_factory.mktemp("cluster")
-    project = folder / "project"
     environ = {
-        "HARNESS_PROJECT": str(project),
         "HARNESS_CACHE_DIR": str(folder / "cache"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
@@ -117,52 +107,35 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def planned(
-    nodes: Nodes, harness: Harness, tmp_path: Path, write_scenario: Callable[[str, str], Path], monkeypatch: Any
-) -> session.Planned:
-    """Three groups of one cell in two environments and a control, in three rounds, of the nodes' own project."""
+def start(
+    nodes: Nodes, harness: Harness, write_scenario: Callable[[str, str], Path]
+) -> Callable[..., "subprocess.Popen[str]"]:
+    """Start a run of three groups of one cell in two environments, in three rounds, on the cluster."""
     write_scenario("sleeper", SLEEPER)
-    project = nodes._folder / "project"
-    shutil.copytree(harness.root, project, dirs_exist_ok=True)
-    monkeypatch.setenv("HARNESS_PROJECT", str(project))
-    monkeypatch.chdir(tmp_path)
-    short = {"backend": "local", "warmup": 0.0, "measure": 0.1, "seed": 1, "on": "ray"}
-    return session.plan(session.Request(scenarios=["sleeper"], rounds=3, results=tmp_path / "results", **short))
+
+    def begin(*more: str) -> "subprocess.Popen[str]":
+        # another cache than the nodes': each machine has its own
+        harness.environ |= {"RAY_ADDRESS": nodes.address}
+        words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
+        return harness.start("matrix", *words, "--seed", "1", "--on", "ray", *more)
+
+    return begin
 
 
-class Ears(session.Listener):
-    """Does something after the first launches."""
-
-    def __init__(self, act: Callable[[], None], after: int) -> None:
-        self.said: list[str] = []
-        self.ended: list[Launch] = []
-        self._act, self._after = act, after
-
-    def say(self, sentence: str) -> None:
-        self.said.append(sentence)
-
-    def end(self, launch: Launch) -> None:
-        self.ended.append(launch)
-        if len(self.ended) == self._after:
-            self._act()
+def is_whole(folder: Path) -> bool:
+    """Whether each cell of each group has a number in each round, once."""
+    found = counts(folder)
+    return len(found) == 3 * 2 * 4 and set(found.values()) == {1}
 
 
-def whole(launches: list[Launch], group: str) -> Counter[int]:
-    """How many launches each round of a group has that count."""
-    own = [each for each in launches if each.group == group and each.status is Status.OK]
-    newest = {
-        number: max(each.attempt for each in own if each.round == number) for number in {one.round for one in own}
-    }
-    return Counter(each.round for each in own if each.attempt == newest[each.round])
-
-
-def units_left(nodes: Nodes) -> list[int]:
-    """Processes of units that still run on these nodes: other tests may have units too."""
+def left(nodes: Nodes) -> list[psutil.Process]:
+    """Harnesses that still measure on the nodes, by their project's folder."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if "harness.fleet.unit" in process.cmdline() and process.environ().get("HARNESS_PROJECT") == nodes.project:
-                found.append(process.pid)
+            of_node = process.environ().get("HARNESS_DATA_DIR", "").startswith(str(nodes._folder))
+            if process.cmdline()[1:3] == ["-m", "harness"] and of_node:
+                found.append(process)
     return found
 
 
@@ -174,78 +147,75 @@ def until(is_so: Callable[[], object], what: str) -> None:
     pytest.fail(f"{what} within a minute")
 
 
-def test_a_node_that_dies_in_mid_round_costs_a_new_attempt_and_an_interruption_stops_all_nodes(
-    planned: session.Planned, nodes: Nodes
+def test_a_worker_and_a_node_that_die_lose_only_their_shards(
+    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
 ) -> None:
-    # Ctrl-C: what was finished is kept, and nothing goes on
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    ears = Ears(interrupt, after=3)
-    ended = coordinator.run(planned, RayCluster(nodes.address), ears)
-    assert ended.interrupted
-    assert len([each for each in ended.results.launches if each.status is Status.OK]) >= 3
-    assert (ended.folder / "report.md").exists()
-    until(lambda: not units_left(nodes), "no unit's process is left")
-    # a node dies: its group begins again on the other machine
-    ears = Ears(lambda: nodes.kill("one"), after=5)
-    ended = coordinator.run(planned, RayCluster(nodes.address), ears)
-    assert not ended.interrupted
-    assert [sentence for sentence in ears.said if sentence.startswith("Lost the group")]
-    groups = ended.results.run.plan.groups
-    assert len(groups) == len(planned.plan.groups)
-    for group in groups:
-        assert whole(list(ended.results.launches), group.name) == Counter({0: 2, 1: 3, 2: 3, 3: 3})
-    assert not (nodes.data("two") / "fleet" / ended.folder.name).exists()
+    process = start()
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    left(nodes)[0].kill()
+    read_until(process.stderr, "It is measured again.")
+    read_until(process.stderr, "round 1")
+    nodes.kill("one")
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
+    assert is_whole(harness.run)
     nodes.add("one")
 
 
-def test_a_coordinator_that_is_killed_loses_nothing(planned: session.Planned, nodes: Nodes, tmp_path: Path) -> None:
-    words = ["-s", "sleeper", "--rounds", "3", "--backend", "local", "--warmup", "0s", "--measure", "100ms"]
-    command = [sys.executable, "-m", "harness", "matrix", "--on", "ray", *words, "--results", str(tmp_path / "results")]
-    environ = {**os.environ, "RAY_ADDRESS": nodes.address, "HARNESS_CACHE_DIR": nodes._environ["HARNESS_CACHE_DIR"]}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "round 1" in line:
-            break
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stderr.close()
-    (run,) = (tmp_path / "results").iterdir()
-    stored = [json.loads(line) for line in (run / "launches.jsonl").read_text().splitlines()]
-    assert stored
-    until(lambda: not units_left(nodes), "no unit's process is left")
-    # the nodes' own folders are runs, each of one group of the same plan, and have at least what was told of
-    kept = [
-        each.parent for name in ("one", "two") for each in (nodes.data(name) / "fleet" / run.name).rglob("run.json")
-    ]
-    # a process that ends has no command line any more, and its locks still
-    until(lambda: not any(is_held(folder / ".lock") for folder in kept), "no unit's folder is locked")
-    plans = [json.loads((folder / "run.json").read_text())["plan"]["shard"] for folder in kept]
-    assert len({plan["plan"] for plan in plans}) == 1
-    launches = [json.loads(line) for folder in kept for line in (folder / "launches.jsonl").read_text().splitlines()]
-    there = {(each["group"], each["round"], each["order"]) for each in launches}
-    assert {(each["group"], each["round"], each["order"]) for each in stored} <= there
+def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
+    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+) -> None:
+    process = start()
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130, told
+    assert (harness.run / "report.md").exists()
+    assert not left(nodes)
+    again = harness("matrix", "--resume", str(harness.run))
+    assert again.returncode == 0, again.stderr
+    assert is_whole(harness.run)
+
+
+def test_who_asked_may_be_killed_and_nothing_is_lost(
+    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness, tmp_path: Path
+) -> None:
+    process = start()
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    process.kill()
+    process.communicate()
+    until(lambda: not left(nodes), "no harness is left on a node")
+    # the nodes' own folders are runs of one plan
+    kept = [each.parent for name in ("one", "two") for each in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")]
+    until(lambda: not any(is_held(folder / ".lock") for folder in kept), "no run's folder is locked")
     merged = merge(kept, tmp_path / "merged")
     assert not merged.left_out
     assert merged.unfinished
-    assert len(merged.ended.results.launches) == len(launches)
+    assert merged.ended.results.launches
 
 
-def test_what_on_means(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engines.is_asked(planned.request)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    engine = engines.chosen(planned)
-    assert isinstance(engine, RayCluster)
-    assert engine._address == "local"
-    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert engines.chosen(planned)._address == "auto"  # type: ignore[attr-defined]
-    asked = session.plan(session.Request(scenarios=["sleeper"], on="ray://head:10001", slots="2"))
-    with pytest.raises(UsageError, match="--slots is of this machine"):
-        engines.chosen(asked)
+def test_a_node_that_cannot_measure_gets_no_other_shard(
+    start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
+) -> None:
+    # two slots at once were never looked at there
+    nodes.add("wide", slots=2)
+    try:
+        process = start()
+        _, told = process.communicate(timeout=180)
+    finally:
+        nodes.kill("wide")
+    assert told.count("Nothing more is measured on the node") == 1, told
+    assert process.returncode == 0, told
+    assert is_whole(harness.run)
+    assert {facts.machine.id for facts in session.read(harness.run).run.machines} <= {"one", "two"}
+
+
+def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
     with pytest.raises(
         CannotRunHereError,
         match=r"The Ray cluster 127\.0\.0\.1:1 does not answer: Connection refused\.\nType `ray status`",
     ):
-        RayCluster("127.0.0.1:1").__enter__()
+        ray.RayExecutor("127.0.0.1:1", Parcel(b"", []), print).__enter__()

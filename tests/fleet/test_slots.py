@@ -2,35 +2,64 @@
 
 import json
 import os
-from contextlib import ExitStack
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
+import psutil
 import pytest
 
 from harness import session
 from harness.files import data_dir
-from harness.fleet import check, coordinator
+from harness.fleet import check
 from harness.fleet.check import Checked
-from harness.fleet.slots import LocalSlots
-from harness.fleet.unit import Started, Unit, packed
+from harness.fleet.shell import ShellCommand, script
 from harness.machine.lock import machine_to_itself
-from harness.model.errors import CannotRunHereError
-from harness.model.launch import Launch, Status
+from harness.machine.slots import Slot
+from harness.session.resuming import slot_of
 from harness.store.folder import RunFolder
-from tests.cli.conftest import Harness
+from tests import factories
+from tests.cli.conftest import Harness, stored
+from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
+PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2", "--rounds", "3")
+
+
+@pytest.fixture(autouse=True)
+def _safe() -> None:
+    check._remember("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
+
+
+def is_whole(folder: Path, rounds: int = 3) -> bool:
+    known = {group.name for group in session.read(folder).run.plan.groups}
+    assert len(known) == 2
+    wanted = {(group, name, number) for group in known for name in ("old", "new") for number in range(rounds + 1)}
+    return counts(folder) == Counter(wanted)
+
+
+def shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+    """The harnesses that measure a shard each."""
+    return [
+        each
+        for each in psutil.Process(process.pid).children(recursive=True)
+        if "harness" in each.cmdline() and {"--shard", "--resume"} & set(each.cmdline()) and "-m" in each.cmdline()[1:2]
+    ]
 
 
 def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: Harness) -> None:
+    shutil.rmtree(data_dir())
     refused = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
     assert refused.returncode == 4
     assert "harness fleet check --slots 2" in refused.stderr
-    safe = Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat())
-    check._remember("cpu", safe)
+    check._remember("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
     done = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
-    assert done.returncode == 1  # some cells fail, as they are to
+    assert done.returncode == 1, done.stderr  # some cells fail, as they are to
     document = json.loads((harness.run / "run.json").read_text())
     pinned = document["host"]["slots"]
     assert len(pinned) == 2
@@ -38,73 +67,87 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
         "in 2 slots at once, each pinned to 1 core (CPU " + "; ".join(pinned) in (harness.run / "report.md").read_text()
     )
     fine = [launch for launch in harness.launches if launch["cell"]["axes"]["way"] == "fine"]
-    assert len(fine) == 2 + 2 * 3
+    # one group of the machine has a control
+    assert len([each for each in fine if each["role"] != "control"]) == 2 + 2 * 2
     assert {launch["resources"]["slots"] for launch in fine} == {2}
-    # nothing is left: neither what units have kept nor a lock
-    assert not list((data_dir() / "fleet").iterdir())
     with machine_to_itself():
         pass
 
 
-class Interrupting(session.Listener):
-    """Interrupts after the first launch."""
+def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: Harness) -> None:
+    process = harness.start("matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    killed = shards(process)[0]
+    killed.kill()
+    _, told = process.communicate(timeout=120)
+    assert "ended with exit code 137 on slot " in told
+    assert "It is measured again." in told
+    assert process.returncode == 0, told
+    assert is_whole(harness.run)
+    # and for longer
+    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert again.returncode == 0, again.stderr
+    assert is_whole(harness.run, 4)
 
-    def __init__(self) -> None:
-        self.ended: list[Launch] = []
 
-    def end(self, launch: Launch) -> None:
-        self.ended.append(launch)
-        if len(self.ended) == 1:
-            raise KeyboardInterrupt
-
-
-def test_an_interruption_ends_all_slots_and_keeps_what_was_finished(planned: session.Planned) -> None:
-    ears = Interrupting()
-    ended = coordinator.run(planned, LocalSlots(2), ears)
-    assert ended.interrupted
-    assert [each.cell for each in ears.ended] == [each.cell for each in ended.results.launches]
-    assert 1 <= len(ended.results.launches) < 16
+def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness: Harness) -> None:
+    process = harness.start("matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    own = shards(process)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130, told
+    assert f"Go on with: harness matrix --resume results/{harness.run.name}" in told
+    assert not any(each.is_running() for each in own)
+    assert counts(harness.run)
+    assert not is_whole(harness.run)
     with machine_to_itself():
         pass
+    again = harness("matrix", "--resume", str(harness.run))
+    assert again.returncode == 0, again.stderr
+    assert is_whole(harness.run)
 
 
-def test_slots_of_a_machine_that_is_held_are_not_used(planned: session.Planned) -> None:
-    with machine_to_itself(), pytest.raises(CannotRunHereError, match="Another run is measuring on this machine"):
-        coordinator.run(planned, LocalSlots(2), session.Listener())
+def test_slots_of_a_machine_that_is_held_are_not_used(harness: Harness) -> None:
+    with machine_to_itself():
+        done = harness.matrix(*PLAN)
+    assert done.returncode == 4
+    assert "Another run is measuring on this machine" in done.stderr
+    assert not list((harness.root / "results").glob("*"))
 
 
-def test_a_unit_of_another_version_is_refused_and_one_that_nobody_listens_to_ends(planned: session.Planned) -> None:
-    def unit(**changes: object) -> Unit:
-        files, kit = packed(planned)
-        one = planned.only([planned.plan.groups[0].name])
-        return Unit(one, "run", "run-1", files, kit, 2, **changes)
+def test_a_shard_is_measured_in_a_free_slot(harness: Harness) -> None:
+    done = harness.matrix(*PLAN, "--shard", "1/2", "--balance", "even")
+    assert done.returncode == 0, done.stderr
+    run = session.read(harness.run).run
+    assert (run.slots, len(run.plan.groups), len(run.plan.limits.cpus or ())) == (2, 1, 1)
+    assert {each.resources["slots"] for each in session.read(harness.run).launches} == {2.0}
 
-    def told(started: Started) -> list[str]:
-        names = []
-        while not names or names[-1] not in ("over", "lost"):
-            names += [name for name, _ in started.take(10.0)]
-        return names
 
-    with ExitStack() as stack:
-        other = Started(unit(version="9.9"))
-        stack.callback(other.close)
-        ((name, (run, error, _)),) = other.take(60.0)
-        assert (name, run) == ("over", None)
-        assert "and the plan was made by 9.9" in error.message
-    alone = Started(unit())
-    while not any(name == "end" for name, _ in alone.take(10.0)):
-        pass
-    alone.close()
-    folder = data_dir() / "fleet" / "run" / "run-1"
-    kept = RunFolder.open(folder)
-    finished = [each for each in kept.read_launches() if each.status is Status.OK]
-    assert finished
-    assert kept.read_run().stops
-    # another unit goes on with what it has finished, and takes its place
-    again = Started(replace(unit(finished=finished, replaces="run-1"), name="run-1-again1"))
-    assert told(again)[-1] == "over"
-    again.close()
-    assert not folder.exists()
-    whole = RunFolder.open(folder.with_name("run-1-again1")).read_launches()
-    assert [each.started for each in whole[: len(finished)]] == [each.started for each in finished]
-    assert len([each for each in whole if each.status is Status.OK]) >= 2 + 2 * 3
+def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C ends it: whoever asked for it may have died in any way."""
+    for name, value in harness.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(harness.root)
+    words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
+    heard: list[str] = []
+    shell = ShellCommand(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
+    code, _ = shell.run(["sh", "-c", script(words, sys.executable, environ={})])
+    assert code == 130, heard
+    # and a later one at once
+    assert shell.run(["sh", "-c", script(words, sys.executable, environ={})])[0] != 0
+
+
+def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
+    run = factories.run(slots=2)
+    limits = replace(run.plan.limits, cpus=(2, 3), gpus=("1",))
+    run = replace(run, plan=replace(run.plan, limits=limits))
+    folder = RunFolder(stored(tmp_path, run, []))
+    # who sends a folder does not say which CPUs are used here
+    assert slot_of(folder.path) is None
+    folder.write_run(run, signed=True)
+    assert slot_of(folder.path) == Slot((2, 3), "1")
+    folder.write_run(replace(run, slots=1), signed=True)
+    assert slot_of(folder.path) is None

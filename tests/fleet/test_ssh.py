@@ -1,10 +1,12 @@
 """Shards on hosts, against real ssh servers on the loopback: each has a home and an id of its own."""
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -13,14 +15,15 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import pytest
 
-from harness.fleet import ssh
+from harness.fleet import parcel
 from harness.fleet.ssh import Host, hosts
 from harness.model.errors import UsageError
-from harness.plan.shards import placed
 from harness.session.request import read_on
 from tests.cli.conftest import Harness
+from tests.fleet.conftest import read_until
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 
@@ -93,47 +96,94 @@ def uv_cache() -> str:
     return told.stdout.strip()
 
 
+def is_whole(merged: Path) -> bool:
+    """Whether each launch of the plan is there once, but for rounds that others on this machine disturbed."""
+    launches = [json.loads(line) for line in (merged / "launches.jsonl").read_text().splitlines()]
+    plan = json.loads((merged / "run.json").read_text())["plan"]
+    assert len(plan["groups"]) == 6
+    own = [each for each in launches if each["attempt"] == 0 and each["role"] != "control"]
+    found = Counter((each["group"], each["round"]) for each in own)
+    return set(found.values()) == {1} and {group["name"] for group in plan["groups"]} == {name for name, _ in found}
+
+
+PLAN = ("-s", "mine.py", "-a", "way=fine,exits,raises", "-a", "speed=fast,slow", "-e", "old", "--rounds", "1")
+
+
 @needs_sshd
-def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_missed(
+def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_named(
     harness: Harness, serve: Serve, tmp_path: Path
 ) -> None:
     one, two = serve("m-one"), serve("m-two")
     (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
-    axes = ("-a", "way=fine,exits,raises", "-a", "speed=fast,slow")
-    groups = [f"mine cpu way={way} speed={speed}" for way in ("fine", "exits", "raises") for speed in ("fast", "slow")]
-    places = placed(groups, 3)
-    assert set(places.values()) == {1, 2, 3}
     on = f"ssh://127.0.0.1:{one},localhost:{two},127.0.0.1:1"
-    done = harness.matrix("-s", "mine.py", *axes, "-e", "old", "--rounds", "1", "--on", on)
-    assert "127.0.0.1: Shard 1/3 of the plan" in done.stderr, done.stderr
+    done = harness.matrix(*PLAN, "--on", on)
+    assert f"127.0.0.1:{one}: Shard " in done.stderr, done.stderr
+    assert "Nothing more was measured on 127.0.0.1:1: " in done.stderr
     assert "Connection refused" in done.stderr
     assert "ended with exit code" not in done.stderr, done.stderr
-    assert "Shard 3/3 is missing, with " in done.stderr
+    # what the host that is not there would have measured was measured by the others
+    assert "is missing" not in done.stderr, done.stderr
     assert done.returncode == 1
-    runs = [json.loads(path.read_text()) for path in (harness.root / "results").glob("*/run.json")]
-    (merged,) = [each for each in runs if each["merged"]]
-    assert {each["machine"]["id"] for each in runs if each["machine"]} == {"m-one", "m-two"}
-    assert sorted(merged["merged"]) == sorted(each["id"] for each in runs if not each["merged"])
-    assert Counter(group["machine"] for group in merged["plan"]["groups"]) == {
-        machine: sum(place == number for place in places.values())
-        for number, machine in enumerate(("m-one", "m-two"), 1)
-    }
-    assert merged["absent"] == {"3/3": sorted(name for name, place in places.items() if place == 3)}
+    assert is_whole(harness.run)
+    merged = json.loads((harness.run / "run.json").read_text())
+    runs = [json.loads(path.read_text()) for path in harness.run.glob("shards/*/*/run.json")]
+    assert {each["machine"]["id"] for each in runs} == {"m-one", "m-two"}
+    assert sorted(merged["merged"]) == sorted(each["id"] for each in runs)
+    assert {group["machine"] for group in merged["plan"]["groups"]} == {"m-one", "m-two"}
     # nothing but what is kept for the next time is left
     for machine in ("m-one", "m-two"):
         assert not list((tmp_path / machine).glob(".cache/harness-fleet/*/runs/*"))
 
 
 @needs_sshd
+def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_later(
+    harness: Harness, serve: Serve
+) -> None:
+    on = f"ssh://127.0.0.1:{serve('m-one')}"
+    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
+    short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    process = harness.start("matrix", *PLAN, "--on", on, *short)
+    assert process.stderr
+    read_until(process.stderr, "round 1")
+    (remote,) = remotes("m-one")
+    remote.kill()
+    read_until(process.stderr, "It is measured again.")
+    read_until(process.stderr, "round 1")
+    (remote,) = remotes("m-one")
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130, told
+    assert not remote.is_running()
+    again = harness("matrix", "--resume", str(harness.run))
+    assert again.returncode == 1, again.stderr  # some cells fail, as they are to
+    assert "missing" not in again.stderr
+    assert is_whole(harness.run)
+    refused = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
+    assert refused.returncode == 2
+    assert "it takes no --rounds and no --budget" in refused.stderr
+
+
+def remotes(machine: str) -> list[psutil.Process]:
+    """The harnesses that measure on a host."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            if words[1:3] == ["-m", "harness"] and process.environ().get("HARNESS_MACHINE_ID") == machine:
+                found.append(process)
+    return found
+
+
+@needs_sshd
 def test_where_no_host_answers_nothing_is_left(harness: Harness, serve: Serve) -> None:
     done = harness.matrix("-s", "ways", "--on", "ssh://127.0.0.1:1")
     assert done.returncode == 4
-    assert "No host has a run." in done.stderr
-    assert not (harness.root / "results").exists()
+    assert "No shard has a run." in done.stderr
+    assert not list((harness.root / "results").glob("*"))
 
 
 def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
-    packages = ssh._packages()
+    packages = parcel._packages()
     assert f"pydantic=={version('pydantic')}" in packages
     # and what that needs, but no tool of the tests
     assert f"pydantic-core=={version('pydantic-core')}" in packages

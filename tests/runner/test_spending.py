@@ -25,9 +25,9 @@ def plan(budget: float, groups: int = 3) -> Plan:
 class Bench:
     """Does errands with launches of `seconds` each, by group; `needs` are the rounds that each is known after."""
 
-    def __init__(self, planned: Plan, seconds: Mapping[str, float], needs: Mapping[str, int], lanes: int = 1) -> None:
+    def __init__(self, planned: Plan, seconds: Mapping[str, float], needs: Mapping[str, int]) -> None:
         self.plan, self.seconds, self.needs = planned, seconds, needs
-        self.spending = Spending(planned, self.widths, dict.fromkeys(seconds, 2), lanes=lanes)
+        self.spending = Spending(planned, self.widths, dict.fromkeys(seconds, 2))
         self.errands: list[tuple[str, int]] = []
 
     def widths(self, launches: Sequence[Launch]) -> dict[str, float]:
@@ -102,18 +102,6 @@ def test_a_budget_that_holds_one_claim_leaves_a_whole_one(budget: float, rounds:
     bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
     whole = [count if count > 1 else 0 for count in bench.run().values()]
     assert whole == rounds
-
-
-def test_several_lanes_have_the_budget_each() -> None:
-    assert Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 3), lanes=2).run() == dict.fromkeys(ALIKE, 3)
-
-
-def test_a_group_that_someone_measures_is_not_given_out_again() -> None:
-    spending = Bench(plan(1000.0), ALIKE, dict.fromkeys(ALIKE, 3)).spending
-    given = []
-    while errand := spending.next(given):
-        given.append(errand.group.name)
-    assert given == list(ALIKE)
 
 
 def walked(folder: RunFolder, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:

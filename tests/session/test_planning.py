@@ -20,7 +20,7 @@ from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
-from harness.session.request import ProfileRequest, Request
+from harness.session.request import EVENLY, ProfileRequest, Request
 from tests import factories
 from tests.cards import H100, RTX5090, V100
 from tests.cli.conftest import Harness, stored
@@ -422,6 +422,16 @@ def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan: Pl
     (one,), (other,) = shards(plan, 1), shards(plan, 1, environments=["old"])
     assert one.plan.seed != other.plan.seed
     assert shards(plan, 1, seed=4)[0].plan.seed == 4
+
+
+def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: Plan) -> None:
+    parts = shards(plan, 3, balance=EVENLY)
+    assert sorted(len(part.plan.groups) for part in parts) == [1, 2, 2]
+    assert [sum(group.controlled for group in part.plan.groups if group.control) for part in parts] == [1, 1, 1]
+    # what no machine can run is told of in each
+    assert {each.cell.axes["way"] for part in parts for each in part.plan.unavailable} == {"signals"}
+    in_slots = shards(plan, 3, balance=EVENLY, slots="2")
+    assert sum(group.controlled for part in in_slots for group in part.plan.groups if group.control) == 1
 
 
 def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> None:

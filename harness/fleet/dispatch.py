@@ -1,0 +1,385 @@
+"""A plan in shards, each the same command with `--shard`: a free place takes the next one, and their runs are merged.
+
+A fleet's run is one folder. In its `shards/`, each attempt at a shard has a folder, in which lies a plain run's folder;
+the run itself is merged of the newest attempts. So nothing that was finished is lost, whatever dies: a shard that broke
+off is measured again, in another place if its own is gone, and what is left can be merged by hand.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from typing import Any, Protocol
+
+from harness.files import read, write_atomically
+from harness.fleet import check, ssh
+from harness.fleet.merge import Merged, merge
+from harness.fleet.parcel import Parcel, packed
+from harness.fleet.shell import ShellCommand, script
+from harness.machine.lock import machine_to_itself
+from harness.machine.slots import Slot
+from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
+from harness.model.run import StopReason
+from harness.session.planning import Planned
+from harness.session.request import AUTO, EVENLY, LaunchRequest, Request
+from harness.session.running import Listener, new_id, prepare, to_itself
+from harness.session.slot_plans import slot_cards, slots_of
+from harness.store.folder import RunFolder
+from harness.store.signature import is_from_here, sign
+
+#: How many shards there are for each place, so that a slow one does not hold the others up. With a budget, one: each
+#: place has the whole of it.
+PER_PLACE = 4
+
+#: How a shard's command ends that has measured what it could.
+_DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
+
+#: In the folder of a fleet's run: its shards' runs, and how they were asked for.
+SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
+
+#: The most bytes that are read of the last two.
+MOST = 256 * 1024**2
+
+
+class ShardExecutor(Protocol):
+    """Where shards are measured, as many at once as it has `slots`.
+
+    `is_here`: their runs lie on this machine, and can be gone on with. `queues`: it takes all that there are, and has
+    them wait itself.
+    """
+
+    name: str
+    is_here: bool
+    queues: bool
+    slots: int
+
+    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
+        """Run `harness WORDS` there, with its run in the folder `into`; its exit code, and the last of its stderr.
+
+        Raises CannotRunHereError where this place measures nothing more.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Have what is measured end, as Ctrl-C does, and every later one at once."""
+        ...
+
+
+class LocalExecutor:
+    """This machine, with a slot for each of its shards: which one, the command finds out by itself."""
+
+    is_here, queues, slots = True, False, 1
+
+    def __init__(self, name: str, say: Callable[[str], object]) -> None:
+        self.name = name
+        self._shell = ShellCommand(lambda line: say(f"{name}: {line}"))
+
+    def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
+        """Run the command here."""
+        words = words if "--resume" in words else [*words, "--results", str(into)]
+        return self._shell.run(["sh", "-c", script(words, quote(sys.executable), environ={})])
+
+    def stop(self) -> None:
+        """Have it end."""
+        self._shell.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRequest:
+    """How the shards of a run are asked for: the words of each but for `--shard`, and how many there are.
+
+    `on` is which other machines measure, and `parcel` the name of what they are given, with its `packages`; `slots` is
+    how many slots of this machine there are. `command` is what was typed.
+    """
+
+    words: Sequence[str]
+    of: int
+    on: str
+    slots: int
+    command: Sequence[str]
+    parcel: str = ""
+    packages: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    """What became of a run: the merged one, and sentences on what failed."""
+
+    merged: Merged
+    failed: Sequence[str]
+
+    @property
+    def lacks(self) -> list[str]:
+        """A sentence for each thing that it lacks."""
+        return [*self.failed, *self.merged.lacks]
+
+
+def is_asked(request: LaunchRequest) -> bool:
+    """Whether a request is for several places at once. A shard is measured in one, and so is `--slots 1`."""
+    if not isinstance(request, Request):
+        return False
+    if request.shard and (request.on or request.spread):
+        raise UsageError("--on and --spread make shards themselves.", "Leave --shard out.")
+    return bool(request.on or request.spread or (request.slots not in ("", "1") and not request.shard))
+
+
+def kind(planned: Planned) -> str:
+    """What kind of slots a plan is for: what one of them disturbs in another depends on it."""
+    return "gpu" if planned.plan.limits.gpus else "cpu"
+
+
+def slots_for_shard(planned: Planned) -> list[Slot]:
+    """The slots of this machine of which a shard takes one; none where it has the machine to itself.
+
+    Raises CannotRunHereError where their interference was not measured, or is beyond what counts as no difference.
+    """
+    count = _slots(planned.request, planned)
+    return slots_of(planned, count) if count > 1 else []
+
+
+def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
+    """Measure a plan in shards, wherever it is asked for, and merge them in a new run's folder.
+
+    An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for places
+    that cannot be, and CannotRunHereError where none of them has a run.
+    """
+    planned.refuse_nothing()
+    request = planned.request
+    assert isinstance(request, Request)
+    on = request.on
+    if on == "ray":
+        on = "ray://auto" if os.environ.get("RAY_ADDRESS") else "ray://local"
+    if on and on != "ray://local" and (request.slots or request.spread):
+        raise UsageError(
+            f"--slots and --spread are of this machine, and --on {request.on} measures on others.", "Leave them out."
+        )
+    slots = _slots(request, planned)
+    asked = replace(
+        request,
+        seed=planned.plan.seed,
+        balance=request.balance or EVENLY,
+        on="",
+        slots="" if on else str(slots),
+        spread=False,
+        results=Request().results,
+    )
+    given = None
+    if on:
+        given, asked = packed(asked)
+    with _places(on, slots, given, listener.say) as places:
+        if not on:
+            _make_ready(planned, listener, wait=wait)
+        of = sum(each.slots for each in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
+        of = max(1, min(of, len(planned.plan.groups)))
+        told = FleetRequest([*asked.command()[1:], "--wait"], of, on, slots, command)
+        folder = RunFolder.create(request.results, new_id(datetime.now(UTC)))
+        if given:
+            told = replace(told, parcel=given.name, packages=given.packages)
+            write_atomically(folder.path / PARCEL, given.archive)
+        write_atomically(folder.path / ASKED, sign(json.dumps(asdict(told), indent=2).encode() + b"\n"))
+        return _Fleet(folder, told, listener.say, refused=planned.refused).run(places)
+
+
+def resume(
+    path: Path, listener: Listener, *, rounds: int | None, budget: float | None, slots: str = "", wait: bool = False
+) -> FleetResult:
+    """Go on with a run in shards: with those that broke off, and with those that are missing.
+
+    On other machines, what broke off is measured again. Raises UsageError for a run that was not begun by this user on
+    this machine, and for one of other machines that is to be longer than it was planned.
+    """
+    try:
+        document = read(Path(ASKED), within=path, most=MOST)
+        if not is_from_here(document):
+            raise UsageError(f"{path} was not begun by this user on this machine.", "Start a new run.")
+        known = json.loads(document)
+        asked = FleetRequest(**{each.name: known[each.name] for each in fields(FleetRequest)})
+        given = Parcel(read(Path(PARCEL), within=path, most=MOST), asked.packages) if asked.on else None
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
+    longer = [*(["--rounds", str(rounds)] if rounds else []), *(["--budget", f"{budget:g}s"] if budget else [])]
+    if given and (longer or given.name != asked.parcel):
+        why = f"{PARCEL} has changed since" if given.name != asked.parcel else "it takes no --rounds and no --budget"
+        raise UsageError(f"{path} was measured on other machines, and {why}.", "Start a new run.")
+    count = int(slots) if slots.isdecimal() and not asked.on else asked.slots
+    with _places(asked.on, count, given, listener.say) as places:
+        if not asked.on:
+            _wait_for_machine(listener, wait=wait)
+        return _Fleet(RunFolder(path), asked, listener.say, longer).run(places)
+
+
+@contextmanager
+def _places(
+    on: str, slots: int, given: Parcel | None, say: Callable[[str], object]
+) -> Iterator[Sequence[ShardExecutor]]:
+    """The places where shards are measured: on other machines, or in so many slots of this one."""
+    if given is None:
+        yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
+    elif on.startswith("ssh://"):
+        yield [ssh.SshExecutor(host, given, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
+    else:
+        from harness.fleet import ray  # noqa: PLC0415 - the other ways need none of it
+
+        address = on.removeprefix("ray://") if on in ("ray://auto", "ray://local") else on
+        with ray.RayExecutor(address, given, say, slots) as cluster:
+            yield [cluster]
+
+
+def _say_of(say: Callable[[str], object], name: str, line: str) -> None:
+    say(f"{name}: {line}")
+
+
+def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> None:
+    """Have what all slots need made once, while nothing else measures."""
+    _wait_for_machine(listener, wait=wait)
+    prepare(planned, listener, wait=wait)
+
+
+def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
+    """Wait until no other run measures, or raise CannotRunHereError: each slot would say so."""
+    with machine_to_itself(listener.say if wait else None):
+        pass
+
+
+def _slots(request: LaunchRequest, planned: Planned) -> int:
+    """How many slots of this machine are asked for; 1 where others measure.
+
+    Raises UsageError for more than there are, and CannotRunHereError where their interference was not measured, or is
+    beyond what counts as no difference.
+    """
+    assert isinstance(request, Request)
+    if request.on and not request.slots:
+        return 1
+    cards = slot_cards(planned)
+    if request.spread and len(cards) < 2:
+        raise UsageError("--spread is for several GPUs.", "Name them, such as --gpus 0,1.")
+    wanted = None if request.slots in ("", AUTO) else int(request.slots)
+    allowed = check.allowed(kind(planned), wanted or (len(cards) if request.spread else None))
+    return len(slots_of(planned, allowed))
+
+
+@dataclass
+class _Fleet:
+    """One run over places, in a folder; `longer` are words for shards that are gone on with beyond their plan."""
+
+    folder: RunFolder
+    asked: FleetRequest
+    say: Callable[[str], object]
+    longer: Sequence[str] = ()
+    refused: Mapping[str, FileError] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)  # of each shard, the last one
+    gone: dict[int, str] = field(default_factory=dict)  # by the id of a place, why it measures no more
+    is_stopped: bool = False
+
+    def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
+        """Measure what is left of all shards, and merge them."""
+        with to_itself(self.folder):
+            runs = self._runs()
+            queue = deque(
+                number for number in range(1, self.asked.of + 1) if self.longer or not _is_over(runs.get(number))
+            )
+            interrupted = self._measure(queue, places)
+            failed = [*self.gone.values(), *self._failed(queue, interrupted=interrupted)]
+            if not (runs := self._runs()):
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+                if interrupted:
+                    raise KeyboardInterrupt
+                raise CannotRunHereError("\n".join(["No shard has a run.", *failed]))
+            self._empty()
+            merged = merge([runs[each] for each in sorted(runs)], Path(), self.folder, self.asked.command)
+        ended = replace(merged.ended, interrupted=interrupted, refused=self.refused)
+        return FleetResult(replace(merged, ended=ended), failed)
+
+    def _measure(self, queue: deque[int], places: Sequence[ShardExecutor]) -> bool:
+        """Have places take shards from the queue until it is empty, or no place is left; whether it was interrupted."""
+        lanes = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
+        with ThreadPoolExecutor(len(lanes)) as pool:
+            try:
+                # again, where a shard came back after other places had found nothing left
+                while queue and (left := [each for each in lanes if id(each) not in self.gone]):
+                    for each in [pool.submit(self._serve, place, queue) for place in left]:
+                        each.result()
+            except BaseException as error:
+                self.is_stopped = True
+                for place in places:
+                    place.stop()
+                if not isinstance(error, KeyboardInterrupt):
+                    raise
+        return self.is_stopped
+
+    def _serve(self, place: ShardExecutor, queue: deque[int]) -> None:
+        """Measure shards in a place, one after the other."""
+        while not self.is_stopped and id(place) not in self.gone:
+            try:
+                number = queue.popleft()
+            except IndexError:
+                return
+            try:
+                code, told = place.measure(*self._words(number, place))
+            except CannotRunHereError as error:
+                code, told = Exit.CANNOT_RUN_HERE, str(error)
+            if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # so it would be with every shard
+                queue.appendleft(number)
+                self.gone[id(place)] = f"Nothing more was measured on {place.name}: {told}"
+                return
+            if code in _DONE or self.is_stopped:
+                continue
+            is_first = number not in self.failures
+            self.failures[number] = (
+                f"Shard {number}/{self.asked.of} ended with exit code {code} on {place.name}: {told}"
+            )
+            if is_first:
+                self.say(f"{self.failures[number]} It is measured again.")
+                queue.append(number)
+
+    def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
+        """What a place is asked for, and the folder for it: to go on with the shard's run, or to make one."""
+        run = self._runs().get(number)
+        if run and place.is_here:
+            return ["matrix", "--resume", str(run), *self.longer, "--wait"], run.parent
+        shards = self.folder.path / SHARDS
+        attempts = len(list(shards.glob(f"{number}.*")))
+        return [*self.asked.words, "--shard", f"{number}/{self.asked.of}"], shards / f"{number}.{attempts + 1}"
+
+    def _runs(self) -> dict[int, Path]:
+        """The folder of the newest run of each shard."""
+        found = [path.parent for path in (self.folder.path / SHARDS).glob("*/*/run.json")]
+        return {_place(path)[0]: path for path in sorted(found, key=_place)}
+
+    def _failed(self, queue: Sequence[int], *, interrupted: bool) -> list[str]:
+        """Sentences on shards that failed so often that they are left, and how to measure each by itself."""
+        if interrupted:
+            return []
+        left = [number for number, told in self.failures.items() if not _is_over(self._runs().get(number))]
+        again = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
+        return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
+
+    def _empty(self) -> None:
+        """Take away what was merged before; run.json first, for what is half merged is no run."""
+        (self.folder.path / "run.json").unlink(missing_ok=True)
+        shutil.rmtree(self.folder.path / "artifacts", ignore_errors=True)
+        write_atomically(self.folder.path / "launches.jsonl", b"", synced=True)
+
+
+def _place(path: Path) -> tuple[int, int]:
+    """The shard and the attempt of a run's folder `shards/3.1/RUN`."""
+    number, _, attempt = path.parent.name.partition(".")
+    return int(number), int(attempt)
+
+
+def _is_over(run: Path | None) -> bool:
+    """Whether all groups of a shard's run have ended."""
+    if run is None:
+        return False
+    found: Any = RunFolder(run).read_run()
+    stops = [found.stops.get(group.name) for group in found.plan.groups]
+    return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)

@@ -1,0 +1,72 @@
+"""A `harness` command in a shell, of this machine or of another one: it ends when whoever asked for it does."""
+
+import shlex
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+#: So many of the last lines on stderr are told where a command fails.
+_LAST = 3
+
+
+def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
+    """What a shell runs: `harness WORDS` by this Python in a folder, ended as by `kill` when the shell's stdin ends.
+
+    So it ends as Ctrl-C ends it, and keeps what was finished, however the process died that holds the other end.
+    """
+    given = " ".join(f"{name}={value}" for name, value in environ.items())
+    return (
+        f"cd {folder} || exit 1\nexec 3<&0\n"
+        f"{given} {python} -m harness {shlex.join(words)} </dev/null >/dev/null 3<&- & pid=$!\n"
+        "(cat <&3; kill -TERM $pid) >/dev/null 2>&1 & wait $pid"
+    )
+
+
+class ShellCommand:
+    """Runs one command after the other; what it writes to stderr is told line by line."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._is_stopped = False
+
+    def run(self, command: Sequence[str]) -> tuple[int, str]:
+        """Run a command to its end, or until `stop` is called; its exit code and the last lines of its stderr."""
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C is for this process, which then stops it
+        )
+        last: deque[str] = deque(maxlen=_LAST)
+        with self._lock:
+            self._process = process
+        if self._is_stopped:
+            self.stop()
+        assert process.stderr
+        with process.stderr:
+            for line in filter(str.strip, process.stderr):
+                last.append(line.strip())
+                self._say(line.rstrip())
+        code = process.wait()
+        with self._lock:
+            self._process = None
+            _close(process)
+        return code, " ".join(last)
+
+    def stop(self) -> None:
+        """Have the command end, as Ctrl-C does, and every later one at once."""
+        self._is_stopped = True
+        with self._lock:
+            if self._process:
+                _close(self._process)
+
+
+def _close(process: "subprocess.Popen[str]") -> None:
+    if process.stdin and not process.stdin.closed:
+        process.stdin.close()

@@ -1,0 +1,47 @@
+"""A plan in slots of this machine: which there are for it, and what it is in one of them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.backends import registry
+from harness.machine import cpus
+from harness.machine.gpu import chosen as gpus
+from harness.machine.slots import Slot, divided
+from harness.model.errors import UsageError
+from harness.model.gpu import CPU_ALONE, Card
+from harness.session.planning import Planned
+
+
+def slots_of(planned: Planned, count: int | None) -> list[Slot]:
+    """This machine in so many slots for a plan; None: in as many as it has. Raises UsageError for more than that."""
+    return divided(count, os.sched_getaffinity(0), slot_cards(planned) if planned.plan.limits.gpus else ())
+
+
+def slot_cards(planned: Planned) -> Sequence[Card]:
+    """The GPUs that slots have, one each. Raises UsageError where they are of several models."""
+    cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
+    models = {card.name: card for card in cards}
+    if len(models) > 1:
+        named = "; ".join(f"{card.index}: {card.name}" for card in models.values())
+        raise UsageError(
+            f"Slots have one GPU each, and these are of several models ({named}): what a group measures would depend "
+            "on its slot.",
+            "Name GPUs of one model with --gpus.",
+        )
+    return cards
+
+
+def in_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
+    """The plan with the CPUs, the GPU and the memory of one of so many slots."""
+    request, limits = planned.request, planned.plan.limits
+    wish = request.cpus or ("all" if slot.gpu else "1")
+    limits = replace(
+        limits,
+        cpus=cpus.choose(wish, set(slot.cpus)) or slot.cpus,
+        memory_bytes=request.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5 // slots,
+        gpus=(slot.gpu,) if slot.gpu else (),
+    )
+    host = registry.image_backend(planned.project.root).gpu_host if slot.gpu else CPU_ALONE
+    cards = gpus.cards(limits.gpus, host) if slot.gpu else []
+    return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, cards=cards)
