@@ -66,7 +66,6 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     It goes on as planned; or until it has so many `rounds` in all, for `budget` seconds from now on. Raises UsageError
     or CannotRunHereError where it would not be the same run, and UsageError for fewer rounds than it has.
     """
-    host.require_linux()
     folder = RunFolder.open(path)
     begun = folder.read_run()
     if begun.merged:

@@ -200,6 +200,7 @@ def resume(
     A run that has nothing left to measure is reported again, and the listener is told what continues it. Raises
     UsageError where what it measures has changed.
     """
+    host.require_linux()
     told = listener or Listener()
     waiting = told.say if wait else None
     with ExitStack() as held:

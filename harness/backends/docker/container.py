@@ -98,9 +98,10 @@ class Container:
     many CPUs it may use at most; None without a CPU quota, and if it isn't known.
     """
 
-    def __init__(self, api: "APIClient", name: str, specification: Specification) -> None:
+    def __init__(self, api: "APIClient", name: str, identity: str, specification: Specification) -> None:
         self._api = api
         self._name = name
+        self._id = identity
         self._seconds = specification.limits.seconds
         self._takes_words = specification.takes_words
         self._priority = specification.priority
@@ -140,12 +141,13 @@ class Container:
     def _read_quota(self) -> float | None:
         """Return how many CPUs the quotas of the control groups that it is in allow; None if there are none.
 
-        None too if it's not known: with an engine elsewhere, the process is not one of this machine.
+        None too if it isn't known: with an engine elsewhere, no process of this machine is in its control group. The
+        engine isn't asked, because it may fall silent.
         """
-        described = self._api.inspect_container(self._name)
-        process = str(described["State"]["Pid"])
-        is_here = described["Id"] in (sysfs.text(Path("/proc") / process / "cgroup") or "")
-        return read_quota(Path("/"), process)[1] if is_here else None
+        for path in Path("/proc").glob("[0-9]*/cgroup"):
+            if self._id in (sysfs.text(path) or ""):
+                return read_quota(Path("/"), path.parent.name)[1]
+        return None
 
     def move(self, cpus: Collection[int]) -> None:
         """Have all of its threads run on these CPUs: the kernel moves each when their cgroup's set changes."""
@@ -404,7 +406,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
     name = f"harness-{secrets.token_hex(8)}"
     try:
         with sentences("make a container"):
-            engine.api.create_container(name=name, **_options(engine, specification))
+            made = engine.api.create_container(name=name, **_options(engine, specification))
     except KeyboardInterrupt:
         removed(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
@@ -414,7 +416,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         raise
     patience = REMOVAL_SECONDS
     try:
-        with closing(Container(engine.api, name, specification)) as container:
+        with closing(Container(engine.api, name, made["Id"], specification)) as container:
             yield container
     except (KeyboardInterrupt, CannotRunHereError):
         patience = INTERRUPTED_SECONDS
