@@ -1,0 +1,171 @@
+"""The tutorial, the troubleshooting page and the glossary: commands are accepted, and screens and messages are real."""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bench.examples import EXAMPLES, LAUNCHES
+from harness import session
+from harness.cli import advice, app, display
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+#: What a page shows in place of lines, or of a part of a message.
+LEFT_OUT = "…"
+#: How much of a message with values in it has to be the program's own words.
+OWN_WORDS = 0.4
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def commands(page: str) -> list[str]:
+    return [line.removeprefix(".venv/bin/") for block in blocks(page, "sh") for line in block.splitlines()]
+
+
+def flat(text: str) -> str:
+    """The text in one line, however a terminal or a page breaks it."""
+    return " ".join(text.split())
+
+
+def is_shown(screen: str, printed: str) -> bool:
+    """Whether the parts of a screen that are not left out are printed, in their order."""
+    parts = [flat(part) for part in re.split(rf"^{LEFT_OUT}$", screen, flags=re.MULTILINE)]
+    return re.search(".*".join(map(re.escape, filter(None, parts))), flat(printed)) is not None
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=folder,
+        env={**os.environ, "HARNESS_PROJECT": str(folder), "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the project without any scenario of one's own."""
+    shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    shutil.copytree(ROOT / "images", tmp_path / "images")
+    return tmp_path
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """The folder of the run that the tutorial shows, under the name that it had."""
+    with tarfile.open(EXAMPLES / "quick" / LAUNCHES) as archive:
+        archive.extractall(tmp_path, filter="data")
+        name = session.read(tmp_path).run.id
+        folder = tmp_path / "results" / name
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("page", ["tutorial.md", "troubleshooting.md"])
+def test_every_command_is_accepted(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(commands(page)) > 6
+    reached: list[str] = []
+    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: reached.append(context.command_path))
+    for command in commands(page):
+        program, *words = shlex.split(command)
+        if program == "make":
+            done = subprocess.run(["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            (arguments,) = [word.removeprefix("ARGS=") for word in words if word.startswith("ARGS=")]
+            program, words = "harness", [words[0], *shlex.split(arguments)]
+        assert program == "harness", command
+        if words == ["--version"]:
+            continue
+        reached.clear()
+        output = CliRunner().invoke(app, words, prog_name="harness", catch_exceptions=False).output
+        assert reached, f"{command}: {output}"
+
+
+def test_the_plans_of_the_tutorial_are_what_the_commands_print(project: Path) -> None:
+    plan, _, new, checked = blocks("tutorial.md", "text")
+    assert is_shown(plan, run(project, "matrix", "--suite", "quick", "--dry-run").stdout)
+    printed = []
+    for command in [each for each in commands("tutorial.md") if "my_step" in each]:
+        words = shlex.split(command)[1:]
+        measures = words[0] == "matrix" and "--dry-run" not in words
+        done = run(project, *words, *(["--dry-run"] if measures else []))
+        # 4: this machine lacks an engine, which the last line of a plan says
+        assert done.returncode in (0, 4), f"{command}\n{done.stderr}"
+        printed.append(done.stdout + done.stderr)
+    assert is_shown(new, printed[0])
+    assert is_shown(checked, printed[1] + printed[2])
+
+
+def test_the_measurement_of_the_tutorial_is_a_stored_run(stored: Path) -> None:
+    screen = blocks("tutorial.md", "text")[1]
+    *_, last = re.findall(r"^\[.*\n", screen, flags=re.MULTILINE)
+    shown = screen.partition(last)[2]
+    done = run(stored.parents[1], "report", str(stored.relative_to(stored.parents[1])))
+    assert is_shown(shown, done.stdout + done.stderr)
+
+
+def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored: Path) -> None:
+    results = session.read(stored)
+    made = {
+        f"{f'round {each.round}' if each.round else each.role.value}: {each.cell.environment} "
+        f"{each.cell.axes['mode']}: {display.describe(each)}"
+        for each in results.launches
+    }
+    shown = re.findall(
+        r"^\[\d+/\d+\] (.*) \((?:at most )?\d+ s left\)$", blocks("tutorial.md", "text")[1], re.MULTILINE
+    )
+    assert len(shown) > 3
+    assert set(shown) <= made
+
+
+def texts() -> Iterator[list[str]]:
+    """Each text in the sources, as its parts between values."""
+    for path in sorted((ROOT / "harness").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield [flat(node.value)]
+            elif isinstance(node, ast.JoinedStr):
+                text = "".join(str(each.value) if isinstance(each, ast.Constant) else "\0" for each in node.values)
+                yield flat(text).split("\0")
+
+
+def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
+    joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("troubleshooting.md", "text")]
+    lines = [line for block in joined for line in block.splitlines()]
+    assert len(lines) > 15
+    printed = [flat(path.read_text()) for path in EXAMPLES.glob("*/report.md")]
+    known = list(texts())
+    for line in lines:
+        message = flat(line).removeprefix("harness: ")
+        own = OWN_WORDS * len(message)
+        found = (
+            message in LEFT_OUT.join(parts)
+            or (sum(map(len, parts)) >= own and re.fullmatch(".*".join(map(re.escape, parts)), message))
+            for parts in known
+        )
+        assert any(found) or any(message in report for report in printed), message
+
+
+def test_terms_of_the_glossary_are_in_order_and_explained_once() -> None:
+    text = (DOCS / "glossary.md").read_text()
+    sections = [re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE) for section in text.split("\n## ")[1:]]
+    terms = [term for section in sections for term in section]
+    assert len(terms) == len(set(terms)) > 30
+    assert all(section == sorted(section, key=str.lower) for section in sections)
