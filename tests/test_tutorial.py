@@ -135,6 +135,13 @@ def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored: Path) 
     assert set(shown) <= made
 
 
+def test_the_sentences_of_the_tutorial_are_in_its_report() -> None:
+    report = flat((EXAMPLES / "quick" / "report.md").read_text())
+    quoted = re.findall(r"^- `(.+)`$", (DOCS / "tutorial.md").read_text().replace(" On a", "\nOn a"), re.MULTILINE)
+    assert len(quoted) == 2
+    assert all(each in report for each in quoted)
+
+
 def texts() -> Iterator[list[str]]:
     """Each text in the sources, as its parts between values."""
     for path in sorted((ROOT / "harness").rglob("*.py")):
