@@ -1,25 +1,68 @@
-"""Every command in the README runs, and every file it links to is there."""
+"""Every command in README.md and docs/commands.md runs, and every file that the docs link to exists."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from harness.cli import advice, app
+from harness.model.run import Stop, StopReason
+from tests import two_runs
+from tests.cli.conftest import stored
+from tests.fleet import test_merge as shards
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-COMMANDS = [
-    line.split("  #")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    for line in block.splitlines()
-    if line.strip()
-]
+PAGE = (ROOT / "docs" / "commands.md").read_text()
+REPORT = ROOT / "docs" / "examples" / "headline"
+
+
+def blocks(text: str, language: str) -> list[list[str]]:
+    """Return the commands of each code block in a language, without comments."""
+    found = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = ([line.split("  #")[0].strip() for line in block.replace("\\\n", " ").splitlines()] for block in found)
+    return [[line for line in block if line and not line.startswith("#")] for block in lines]
+
+
+def words(command: str) -> list[str]:
+    """Return the arguments of a `harness` command; in `source <(…)`, of the command in the parentheses."""
+    program, *arguments = shlex.split(re.sub(r"^source <\((.*)\)$", r"\1", command.removeprefix("$ ")))
+    assert program in ("harness", ".venv/bin/harness")
+    return arguments
+
+
+def leaves(command: Any, name: str = "") -> Iterator[str]:
+    """Yield the name of every command that isn't a group."""
+    if isinstance(command, TyperGroup):
+        context = typer.Context(command)
+        for below in command.list_commands(context):
+            yield from leaves(command.get_command(context, below), f"{name} {below}".strip())
+    else:
+        yield name
+
+
+COMMANDS = [command for block in blocks(README, "sh") for command in block]
+RUN = blocks(PAGE, "sh")
+STARTED = [command for block in blocks(PAGE, "console") for command in block]
 
 
 def test_the_two_commands_come_first() -> None:
     assert COMMANDS[:2] == ["make matrix", "make test"]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= 8_000
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("make ")])
@@ -29,23 +72,71 @@ def test_the_targets_of_make_exist(command: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("make ")])
-def test_the_other_commands_run(command: str) -> None:
-    # what a shell is to read is looked at too
-    program, *arguments = shlex.split(re.sub(r"^source <\((.*)\)$", r"\1", command))
-    assert program == ".venv/bin/harness"
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the script and the runs that the examples name."""
+    made = tmp_path / "here"
+    results = made / "results"
+    results.mkdir(parents=True)
+    (made / "train.py").write_text("def train_step():\n    pass\n")
+    with tarfile.open(REPORT / "launches.tar.xz") as archive:
+        archive.extractall(results / "RUN", filter="data")
+    for name, (run, launches) in {"MONDAY": two_runs.first(), "TUESDAY": two_runs.second()}.items():
+        ended = {group.name: Stop(StopReason.ROUNDS, 5) for group in run.plan.groups}
+        stored(results, replace(run, stops=ended), launches).rename(results / name)
+    parts = [shards.run(calls=(call,)) for call in shards.CALLS]
+    names = [part.plan.groups[0].name for part in parts]
+    for at, part in enumerate(parts):
+        shard = shards.sharded(part, at + 1, 2, {names[1 - at]: 2 - at})
+        stored(results, shard, shards.launches(part, seed=at)).rename(results / f"SHARD-{at + 1}")
+    return made
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [*([command] for command in COMMANDS if not command.startswith("make ")), *RUN],
+    ids=lambda commands: words(commands[0])[0],
+)
+def test_the_other_commands_run(commands: list[str], folder: Path, tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    for command in commands:
+        arguments = words(command)
+        # keep the containers of other runs on this machine
+        engine = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"} if arguments[0] == "clean" else {}
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=folder,
+            env={**environ, **engine},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        assert done.stdout or done.stderr or arguments[:2] == ["history", "note"], command
+
+
+@pytest.mark.parametrize("command", STARTED)
+def test_the_commands_that_measure_or_build_can_be_typed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command.startswith("$ harness ")
+    reached = []
+    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: reached.append(context.command_path))
+    CliRunner().invoke(app, words(command), prog_name="harness", catch_exceptions=False)
+    assert reached, f"{command} is not read"
+
+
+def test_the_page_has_an_example_of_each_command() -> None:
+    shown = [" ".join(words(command)) for command in [*STARTED, *(command for block in RUN for command in block)]]
+    for name in leaves(typer.main.get_command(app)):
+        assert any(f"{example} ".startswith(f"{name} ") for example in shown), f"docs/commands.md lacks {name}"
 
 
 def test_the_table_is_a_real_reports() -> None:
-    report = (ROOT / "docs" / "examples" / "headline" / "report.md").read_text()
-    table = [line for line in README.splitlines() if line.startswith("|") and "× (" in line.replace("\u00a0", " ")]
-    assert table
-    for line in [*table, next(line[2:] for line in README.splitlines() if line.startswith("> "))]:
+    report = (REPORT / "report.md").read_text().splitlines()
+    table = [line for line in README.splitlines() if line.startswith("|")]
+    assert any("× (" in line.replace("\u00a0", " ") for line in table)
+    quoted = [line.removeprefix("> ") for line in README.splitlines() if line.startswith("> ")]
+    assert quoted
+    for line in [*table, *quoted]:
         assert line in report
 
 
