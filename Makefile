@@ -24,12 +24,13 @@ matrix: $(READY) ## TensorFlow 2.0 vs 1.14, from the images to the report
 test: $(READY) ## every test that this machine can run
 	@$(BIN)/python -m tests.parts $(ARGS)
 
-lint: $(READY) ## format, lint, types, the arrows between the folders, declared dependencies, and the oldest Python's syntax
+lint: $(READY) ## format, lint, types, the arrows between the folders, declared dependencies, spelling, and the oldest Python's syntax
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry harness
+	$(BIN)/codespell
 	$(BIN)/python -m tests.oldest_python
 
 format: $(READY) ## format and mend what can be mended

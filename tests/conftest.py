@@ -84,7 +84,7 @@ def forks() -> Iterator[Forks]:
 
 @pytest.fixture
 def project() -> Project:
-    """This checkout."""
+    """Project of the checkout that the tests are in."""
     return Project(ROOT)
 
 

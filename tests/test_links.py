@@ -1,4 +1,4 @@
-"""Links between the documents lead somewhere: to a file that is there, and to a heading or an anchor in it."""
+"""Links between the documents lead to an existing file, and to an existing heading or anchor in it."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ PAGES = [*ROOT.glob("*.md"), *(path for path in ROOT.glob("docs/**/*.md") if "ex
 
 
 def anchors(page: Path) -> Iterator[str]:
-    """The anchors of a page: its own, and those that GitHub makes of headings."""
+    """Yield the anchors of a page: explicit ones, and the ones that GitHub generates for headings."""
     text = page.read_text(encoding="utf-8")
     yield from re.findall(r'<a id="([^"]+)"', text)
     seen = Counter[str]()

@@ -36,7 +36,7 @@ def commands(page: str) -> list[str]:
 
 
 def flat(text: str) -> str:
-    """The text in one line, however a terminal or a page breaks it."""
+    """Return the text as one line, without the line breaks of a terminal or a page."""
     return " ".join(text.split())
 
 
@@ -60,7 +60,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project without any scenario of one's own."""
+    """Return a copy of the project without local scenarios."""
     shutil.copy(ROOT / "docker-bake.hcl", tmp_path)
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     shutil.copytree(ROOT / "images", tmp_path / "images")
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
-    """The folder of the run that the tutorial shows, under the name that it had."""
+    """Return the folder of the run that the tutorial shows, under its original name."""
     with tarfile.open(EXAMPLES / "quick" / LAUNCHES) as archive:
         archive.extractall(tmp_path, filter="data")
         name = session.read(tmp_path).run.id

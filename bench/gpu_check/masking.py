@@ -73,7 +73,7 @@ class Mask:
 
 
 def here() -> dict[str, str]:
-    """This machine's folders and names, and what stands for them."""
+    """Return the folder and user names of this machine, each with its replacement."""
     name = socket.gethostname()
     names = {name: "host", name.partition(".")[0]: "host", getpass.getuser(): "user"}
     folders = {str(Path.home()): "~", str(Path(__file__).resolve().parents[2]): "PROJECT"}

@@ -143,8 +143,10 @@ def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[V
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Shares of comparisons of equal cells of which taking turns moves one: how many get a wrong verdict, and how many
-    would without the check of turns against alone; and how many where the check finds a bias.
+    """Error rates when interleaving biases one of two equal cells, as shares of all comparisons.
+
+    The check compares interleaved with sequential launches. `wrong` counts wrong verdicts, `unchecked` the wrong
+    verdicts without the check, and `found` the comparisons in which the check finds the bias.
     """
 
     wrong: float

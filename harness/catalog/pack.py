@@ -49,7 +49,7 @@ class Manifest:
     schema: int = SCHEMA
 
     def over(self, older: "Manifest") -> "Manifest":
-        """This one, and what an older one has that it lacks."""
+        """Return this manifest, extended by the entries that only `older` has."""
         names = {**older.environments, **self.environments}
         devices = {
             name: sorted({*older.environments.get(name, ()), *self.environments.get(name, ())}) for name in names

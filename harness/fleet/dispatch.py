@@ -75,7 +75,7 @@ class ShardExecutor(Protocol):
 
 
 class LocalExecutor:
-    """This machine, with a slot for each of its shards: which one, the command finds out by itself."""
+    """Executor that runs each shard in a worker slot of this machine. The command of a shard finds its own slot."""
 
     is_here, queues, slots = True, False, 1
 

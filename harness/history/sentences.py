@@ -167,7 +167,10 @@ def standing(of: JudgedSeries) -> str:
 
 
 def answer(of: Sequence[JudgedSeries]) -> str:
-    """How many series stand how, in a sentence: `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`"""
+    """Return a sentence that counts the series in each state.
+
+    For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
+    """
     compared = [each for each in of if each.series.key.reference]
     states = [found.state if (found := newest(each)) else None for each in compared]
     counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]

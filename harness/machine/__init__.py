@@ -1,1 +1,1 @@
-"""This machine: its folders, interpreters, facts, CPUs and locks."""
+"""Folders, interpreters, properties, CPUs and locks of this machine."""

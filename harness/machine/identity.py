@@ -16,11 +16,11 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
 
 
 def machine() -> Machine:
-    """This machine: its id, made when it is first asked for, and its name.
+    """Return the id and the name of this machine. The first call creates the id and stores it.
 
-    `HARNESS_MACHINE_ID` is the id of a machine that keeps no folder (a container of CI), `HARNESS_MACHINE` a name in
-    place of the kept one. Raises UsageError for variables and a file that cannot be read as such, CannotRunHereError
-    where the id cannot be kept.
+    `HARNESS_MACHINE_ID` is the id of a machine without a persistent folder, such as a CI container. `HARNESS_MACHINE`
+    replaces the stored name. Raises UsageError for an invalid variable or file, and CannotRunHereError if the id can't
+    be stored.
     """
     given, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
     if given is not None and not _ID.fullmatch(given):

@@ -104,7 +104,10 @@ def is_held(path: Path) -> bool:
 
 
 def lock_file() -> Path:
-    """This user's lock of this machine. `HARNESS_MACHINE_LOCK` names another file, which several users may share."""
+    """Return the path of the user's lock for this machine.
+
+    If `HARNESS_MACHINE_LOCK` is set, it is the path. Several users can share that file.
+    """
     named = os.environ.get("HARNESS_MACHINE_LOCK")
     if named:
         return Path(named)

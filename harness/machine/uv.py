@@ -49,7 +49,7 @@ def find_uv() -> Path:
 
 
 def environ() -> dict[str, str]:
-    """This process's variables with uv on the PATH and without what would change its work."""
+    """Return the environment variables for uv: uv is on the PATH, and variables that change its results are removed."""
     kept = {
         name: value
         for name, value in os.environ.items()

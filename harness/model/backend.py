@@ -146,7 +146,10 @@ class Preparation:
     unavailable: Mapping[str, UnavailableError] = field(default_factory=dict)
 
     def refuse_nothing(self) -> Self:
-        """This one. Raises CannotRunHereError, with every reason once, where not one environment can be had."""
+        """Return self if at least one environment is available.
+
+        Otherwise, raises CannotRunHereError with each reason once.
+        """
         errors = self.unavailable.values()
         if errors and not self.images:
             reasons = dict.fromkeys(error.message for error in errors)

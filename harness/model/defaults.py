@@ -1,7 +1,7 @@
-"""Every default that a user can see, each written once. Help, errors, rules and the table of docs/measurement.md
-(`make schema`) take the values from here.
+"""Every default value that a user can see, each defined once.
 
-Shares are of 1 (0.03 is 3 %), and times are in seconds.
+Help, errors, rules and the table of docs/measurement.md (`make schema`) read the values from here. Shares are fractions
+of 1 (0.03 is 3 %), and times are in seconds.
 """
 
 #: --margin: two cells whose times differ by less count as the same.

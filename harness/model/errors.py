@@ -87,7 +87,7 @@ class NothingSelectedError(HarnessError):
 
 
 class CannotRunHereError(HarnessError):
-    """This machine lacks what the command needs: an engine, a base image, room on the disk."""
+    """Error for a missing prerequisite of this machine: a Docker Engine, a base image or disk space."""
 
     exit = Exit.CANNOT_RUN_HERE
 

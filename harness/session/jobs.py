@@ -33,8 +33,9 @@ class JobMaker:
         }
 
     def scripts(self, own: Collection[Path]) -> dict[str, str]:
-        """The text of each scenario that is not from the project's folders `own`: with it, who has only the report can
-        run it again.
+        """Return the source text of each scenario outside the project's folders `own`, by scenario name.
+
+        With this text, a reader of the report can run the scenario without the project.
         """
         return {
             name: self._files[name][scenario.path.name].decode(errors="replace")

@@ -14,7 +14,10 @@ from harness.session.planning import Planned
 
 
 def slots_of(planned: Planned, count: int | None) -> list[Slot]:
-    """This machine in so many slots for a plan; None: in as many as it has. Raises UsageError for more than that."""
+    """Divide this machine into `count` worker slots for a plan.
+
+    If `count` is None, returns as many slots as the machine has. Raises UsageError if `count` is larger than that.
+    """
     return divided(count, os.sched_getaffinity(0), slot_cards(planned) if planned.plan.limits.gpus else ())
 
 

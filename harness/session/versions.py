@@ -50,8 +50,10 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
 
 
 def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
-    """The files of a scenario by their names, as the git commit `ref` has them, else as they lie here; empty where it
-    has none. Raises UsageError for no repository or a commit that git does not know, FileError for a wrong header.
+    """Return the files of a scenario, by name, from the git commit `ref` or, without `ref`, from the working tree.
+
+    The mapping is empty if the scenario doesn't exist there. Raises UsageError outside a git repository and for an
+    unknown commit, and FileError for an invalid header.
     """
     return (_Repository.of(path) if ref else _Repository(Path.cwd())).scenario(path, ref)
 

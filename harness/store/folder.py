@@ -162,8 +162,10 @@ class RunFolder:
         return launches
 
     def repair(self) -> bool:
-        """Put right what a killed harness left: a torn last line is cut off, so that the next launch starts on a line
-        of its own, and files that were not finished go. Returns whether there was such a line.
+        """Repair the folder of a run whose process was killed. Return whether the last line was incomplete.
+
+        Removes an incomplete last line of launches.jsonl, so that the next launch starts on a new line, and deletes
+        unfinished files.
         """
         for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/*")):
             remove_unfinished(folder)

@@ -22,9 +22,9 @@ def standalone(
 ) -> str:
     """A Python file that runs the sides in turn and prints their numbers and the ratio.
 
-    `text` is the scenario's file, `kit` the folder of the kit. A side has a `label`, the function's `arguments` and
-    the `environ`ment variables of its process; `of` is what is compared; `about` is the file's docstring. Raises
-    UsageError where the file uses the kit in a way that cannot be written out.
+    `text` is the scenario's file, `kit` the folder of the kit. Each side has a `label`,
+    the function's `arguments`, and `environ`, the environment variables of its process. `of` names what is compared,
+    and `about` is the file's docstring. Raises UsageError if the file uses the kit in a way that can't be inlined.
     """
     made = _TEMPLATE.read_text(encoding="utf-8")
     work = _script(scenario, text) if scenario.script else _work(text, kit)

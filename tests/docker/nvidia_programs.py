@@ -45,7 +45,7 @@ def library(root: Path) -> tuple[Path, Path]:
 
 
 def rights() -> tuple[int, int]:
-    """The mode of the device nodes, and their group: open to all, or to the group whose number lies beside this file"""
+    """Return the mode and the group of the device nodes: open to all, or to the group that the file `group` names."""
     group = Path(__file__).with_name("group")
     return (0o660, int(group.read_text())) if group.exists() else (0o666, 0)
 

@@ -89,7 +89,7 @@ def serve(tmp_path: Path, harness: Harness) -> Iterator[Serve]:
 
 
 def uv_cache() -> str:
-    """This user's cache of packages, so that no host fetches any."""
+    """Return the path of the user's package cache, so that hosts don't download packages."""
     from harness.machine import uv
 
     told = subprocess.run([uv.find_uv(), "cache", "dir"], capture_output=True, text=True, check=True)

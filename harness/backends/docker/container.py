@@ -466,7 +466,7 @@ def _listed(cpus: Collection[int]) -> str:
 
 
 def owner() -> str:
-    """This user of this machine, as the label of a container says it."""
+    """Return the user and machine that a container's owner label records."""
     return f"{platform.node()}:{os.getuid()}"
 
 

@@ -208,8 +208,10 @@ def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups
 
 
 def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
-    """The groups whose members may open the GPUs' device nodes, where not everybody may: as with udev's rules of some
-    systems, 0660 and root:video. None are known of an engine elsewhere, and a rootless one can give none.
+    """Return the ids of the groups that may open the GPUs' device nodes, if not every user may.
+
+    On some systems, udev's rules set mode 0660 and the owner root:video. The list is empty for a remote Docker Engine,
+    whose device nodes can't be read, and for a rootless one, which can't add groups.
     """
     if not engine.is_here or engine.facts.rootless:
         return []

@@ -1,9 +1,8 @@
-"""What makes the image of an environment: its Dockerfile, its bases, its target in docker-bake.hcl; is it right?
+"""Recipe of an environment's image: its Dockerfile, its base images and its target in docker-bake.hcl.
 
-An image is right when its labels say that it was made from this lock, by this recipe, for this Python, on the bases
-that this engine has.
-A base that the engine does not have is pulled by the builder, which keeps it to itself: then its id is not known and
-not compared, and what is recorded of a launch is the image's own id.
+An image is up to date if its labels name this lock, this recipe, this Python version and the base images of this
+Docker Engine. If the engine doesn't have a base image, the builder pulls it for itself. The id of that base image is
+unknown then, and isn't compared. A launch records the id of the image itself.
 """
 
 import os

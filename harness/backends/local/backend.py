@@ -45,7 +45,7 @@ class LocalBackend(RegisteredBackend):
 
     @cached_property
     def environments(self) -> Environments:
-        """This user's environments."""
+        """Environments in the user's cache folder."""
         return Environments(self._root)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:

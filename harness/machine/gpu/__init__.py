@@ -1,1 +1,1 @@
-"""This machine's GPUs, through NVIDIA's management library."""
+"""GPUs of this machine, read through NVIDIA's management library."""

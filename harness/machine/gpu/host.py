@@ -1,7 +1,7 @@
-"""This machine's GPUs and their driver, asked of NVIDIA's management library.
+"""GPUs of this machine and their driver, read through NVIDIA's management library.
 
-What is used of it are the functions of the package `nvidia-ml-py`, whose module `pynvml` every function here takes as
-`library`: a test brings its own.
+Every function here takes the module `pynvml` of the package `nvidia-ml-py` as its argument `library`. Tests pass a
+fake.
 """
 
 import contextlib

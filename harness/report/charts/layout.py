@@ -317,7 +317,10 @@ NO_INTERVALS = "From one round: no intervals."
 
 
 def some(drawn: int, of: int, noun: str, which: str) -> str:
-    """`Only 40 of 60 comparisons are drawn: those farthest from 1.`"""
+    """Return a note on a chart that draws only a part of its rows, or an empty string.
+
+    For example, `Only 40 of 60 comparisons are drawn: those farthest from 1.`
+    """
     return f"Only {drawn:,} of {counted(of, noun)} are drawn: {which}." if drawn < of else ""
 
 

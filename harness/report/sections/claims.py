@@ -112,7 +112,10 @@ _OUTCOME = (
 
 
 def counts(found: Sequence[ClaimResult]) -> str:
-    """`Of 3 claims of upstream issues: 2 confirmed, 1 not seen here.`"""
+    """Return a sentence that counts the claims by outcome.
+
+    For example, `Of 3 claims of upstream issues: 2 confirmed, 1 not seen here.`
+    """
     outcomes = Counter(each.at.outcome for each in found)
     told = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
     fixed = sum(each.fixed is not None for each in found)

@@ -187,7 +187,10 @@ def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
 
 
 def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
-    """`Of 5 comparisons: 3 slower, 2 unclear.`"""
+    """Return a sentence that counts the verdicts.
+
+    For example, `Of 5 comparisons: 3 slower, 2 unclear.`
+    """
     total = counted(len(compared), "comparison")
     if few:
         return f"{total}: {too_few(max(line.compared.ratio.rounds for line in compared))}."

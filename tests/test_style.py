@@ -1,0 +1,214 @@
+"""Texts and names keep to docs/dev/style.md: counts of flagged sentences fall, and never rise."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import style
+
+#: For each rule, a sentence that it flags and one that it doesn't.
+EXAMPLES = {
+    "where for if": ("Where no secret can be kept, runs are not signed.", "See the folder, where images are stored."),
+    "told, said, asked": ("Nothing is said of the clocks.", "The report shows the clocks, and says so."),
+    "is no X": ("The value is no shard of a run.", "There is no GPU, and the ratio is no longer valid."),
+    "what-clause for a noun": ("This is what others took of it.", "What happens if a launch fails? See below."),
+    "no head noun": ("Each runs in a process of its own.", "Each launch has its own container and files."),
+    "inversion": ("Not kept is the clock of each GPU.", "The record omits the clock of each GPU."),
+    "a for per": ("It keeps 80 bytes a call on average.", "It keeps 80 bytes per call on average."),
+    "else for otherwise": ("The run ends with 1, else with 0.", "Does anything else run on this machine?"),
+    "number in words": ("It agrees in four of five runs.", "It takes a tenth of a second per call."),
+    "private term": ("All cards stand in the table below.", "All GPUs are in the scatter plot below."),
+}
+
+#: Largest size of a page of docs/ in bytes. Larger are generated pages, and pages that must still be cut.
+LARGEST = 20_000
+GENERATED = {"docs/simulation.md", "docs/upstream.md"}
+TOO_LARGE = {"docs/contracts.md", "docs/gpu.md", "docs/measurement.md", "docs/performance.md"}
+
+PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.files() if path.suffix == ".md"}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict]:
+    return style.current()
+
+
+def test_counts_only_fall(found: dict[str, dict]) -> None:
+    allowances = {name: style.allowance(style.ROOT / name) for name in found["sentences"]}
+    messages = style.problems(found, style.load_baseline(), allowances)
+    assert not messages, "\n".join([*messages, f"When counts have fallen, lower the baseline: {style.UPDATE}"])
+
+
+def test_pages_are_short() -> None:
+    docs = {name for name, text in PAGES.items() if name.startswith("docs/") and len(text.encode()) > LARGEST}
+    assert docs <= GENERATED | TOO_LARGE
+
+
+def test_the_headings_of_a_page_are_unique() -> None:
+    for name, page in PAGES.items():
+        if name == "CHANGELOG.md":  # each version has the same headings
+            continue
+        text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", page, flags=re.M | re.S)
+        counts = Counter(re.findall(r"^#+ (.*)", text, flags=re.M))
+        assert not [heading for heading, times in counts.items() if times > 1], name
+
+
+def test_every_kind_of_text_is_checked(found: dict[str, dict]) -> None:
+    paths = {str(path.relative_to(style.ROOT)): path for path in style.files()}
+    assert {"README.md", "CONTRIBUTING.md", "harness/cli/display.py", "scenarios/kit/bench.py"} <= set(paths)
+    assert not [name for name in paths if name.startswith("docs/examples/")]
+    assert set(style.texts(paths["README.md"])) == {"docs", style.LONG}
+    assert set(style.texts(paths["harness/cli/display.py"])) == {"docstrings", "strings", "comments"}
+    assert set(style.texts(paths["tests/conftest.py"])) == {"docstrings"}
+
+
+def test_every_rule_has_an_example() -> None:
+    assert list(EXAMPLES) == list(style.RULES)
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_a_rule_flags_the_habit_and_not_plain_english(rule: str) -> None:
+    habit, plain = EXAMPLES[rule]
+    assert rule in style.flagged(habit)
+    assert style.flagged(plain) == []
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "The type of the value is in the header, and `dtype` stands for its name.",
+        "There is no network, so the run takes longer than that.",
+        "The job runs every night, and **Night** is the name of its workflow.",
+        "The option `--quiet` and the quiet mode print nothing.",
+        "The formula is a + b, where n is the number of launches.",
+        "Python keeps the connection alive. It uses `tf.scatter_nd` for that.",
+        "The process has its own memory and the same GPU as before.",
+    ],
+)
+def test_plain_english_is_not_flagged(plain: str) -> None:
+    assert [style.flagged(each) for each in style.sentences(plain) if style.flagged(each)] == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("word " * 30, False),
+        ("word " * 31, True),
+        ("One clause; another clause.", False),
+        ("One clause; another clause; a third clause.", True),
+    ],
+)
+def test_a_long_sentence(sentence: str, expected: bool) -> None:
+    assert style.is_long(sentence) is expected
+
+
+def test_sentences_of_a_page() -> None:
+    page = """# A heading of four words
+
+A first sentence with a [link of words](where/no/page.md). And a second sentence, with `where no code` counts.
+
+- An item of a list
+- Another item of it
+
+| Where no table | is read |
+```
+Where no code is read
+```
+    Where no indented code is read
+<!-- Where no comment is read -->
+"""
+    assert style.markdown(page)["docs"] == [
+        "# A heading of four words",
+        "A first sentence with a [link of words].",
+        "And a second sentence, with CODE counts.",
+        "- An item of a list",
+        "- Another item of it",
+    ]
+
+
+def test_sentences_of_a_python_file() -> None:
+    text = '''"""Summary of the whole module."""
+#: First half of a comment,
+#: second half of it.
+A = f"The message shows {name} in full."  # a remark behind the code
+def f():
+    """Return nothing at all, ever."""
+    return "another message with words"
+'''
+    module = ast.parse(text)
+    assert style.docstrings(module) == ["Summary of the whole module.", "Return nothing at all, ever."]
+    assert style.strings(module) == ["The message shows X in full.", "another message with words"]
+    assert style.comments("# /// script\n# one two three four\n# ///\n\n# Five words are in here.\n") == [
+        "Five words are in here."
+    ]
+    assert style.comments(text) == [
+        "First half of a comment, second half of it. a remark behind the code",
+    ]
+
+
+def test_a_count_that_rises_is_a_problem() -> None:
+    baseline = {"sentences": {"a.md": {"docs": 2}}, "summaries": {"a.py": 1}, "names": {"class Card": 1}}
+    allowances = {"a.md": {"docs": 0}, "new.md": {"docs": 1}}
+
+    def messages(sentences: dict, summaries: int = 1, name: str = "class Card", times: int = 1) -> list[str]:
+        found = {"sentences": sentences, "summaries": {"a.py": summaries}, "names": {name: times}}
+        return [each.split(".")[0] for each in style.problems(found, baseline, allowances)]
+
+    assert messages({"a.md": {"docs": 2}, "new.md": {"docs": 1}}) == []
+    assert messages({"a.md": {"docs": 1}}) == []
+    assert len(messages({"a.md": {"docs": 3}})) == 1
+    assert len(messages({"new.md": {"docs": 2}})) == 1
+    assert len(messages({}, summaries=2)) == 1
+    assert len(messages({}, times=2)) == 1
+    assert len(messages({}, name="class Told")) == 1
+
+
+def test_the_updated_baseline_is_lower_and_never_higher() -> None:
+    baseline = {
+        "sentences": {"a.md": {"docs": 5, "long": 2}, "b.md": {"docs": 1}, "deleted.md": {"docs": 1}},
+        "summaries": {"a.py": 3, "b.py": 1},
+        "names": {"class Card": 2},
+    }
+    found = {
+        "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 4}, "new.md": {"docs": 1}},
+        "summaries": {"a.py": 2, "new.py": 1},
+        "names": {"class Card": 3, "class Told": 1},
+    }
+    assert style.lowered(found, baseline) == {
+        "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 1}},
+        "summaries": {"a.py": 2},
+        "names": {"class Card": 2},
+    }
+
+
+def test_the_baseline_is_written_as_update_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = style.BASELINE.read_text()
+    monkeypatch.setattr(style, "BASELINE", tmp_path / "baseline.json")
+    style.BASELINE.write_text(before)
+    style.write_baseline(style.load_baseline())
+    assert style.BASELINE.read_text() == before
+
+
+def test_names_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "telling.py"
+    path.write_text("class _Told:\n    def format_line(self): ...\nasync def said(): ...\n")
+    assert list(style.names(path)) == [
+        ("module", "telling"),
+        ("class", "Told"),
+        ("function", "format_line"),
+        ("function", "said"),
+    ]
+    assert [style.FORBIDDEN[kind].fullmatch(name) is None for kind, name in style.names(path)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_summaries_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('def f():\n    """The value of it."""\n\n\ndef g():\n    """Return it."""\n')
+    assert style.summaries([str(tmp_path / "a.py")]) == {str(tmp_path / "a.py"): 1}
