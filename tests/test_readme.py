@@ -74,7 +74,7 @@ def test_the_targets_of_make_exist(command: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the script and the runs that the examples name."""
+    """Return a folder with the script and the runs that the examples name."""
     made = tmp_path / "here"
     results = made / "results"
     results.mkdir(parents=True)
