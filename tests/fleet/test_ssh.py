@@ -164,14 +164,17 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
 
 
 def remotes(machine: str) -> list[psutil.Process]:
-    """The harnesses that measure on a host."""
-    found = []
+    """Return the harnesses that measure on a host.
+
+    A process that one of them starts has its command line too, until it runs a program of its own.
+    """
+    found = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             words = process.cmdline()
             if words[1:3] == ["-m", "harness"] and process.environ().get("HARNESS_MACHINE_ID") == machine:
-                found.append(process)
-    return found
+                found[process.pid] = (process, process.ppid())
+    return [process for process, parent in found.values() if parent not in found]
 
 
 @needs_sshd
