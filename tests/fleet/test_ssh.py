@@ -166,7 +166,7 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
 def remotes(machine: str) -> list[psutil.Process]:
     """Return the harnesses that measure on a host.
 
-    A process that one of them starts has its command line too, until it runs a program of its own.
+    Child processes are left out: until a child runs another program, its command line is its parent's.
     """
     found = {}
     for process in psutil.process_iter():
