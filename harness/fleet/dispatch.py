@@ -127,8 +127,6 @@ def is_asked(request: LaunchRequest) -> bool:
     """Whether a request is for several places at once. A shard is measured in one, and so is `--slots 1`."""
     if not isinstance(request, Request):
         return False
-    if request.shard and (request.on or request.spread):
-        raise UsageError("--on and --spread make shards themselves.", "Leave --shard out.")
     return bool(request.on or request.spread or (request.slots not in ("", "1") and not request.shard))
 
 

@@ -270,6 +270,8 @@ def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
 
     Without --seed, all shards have one seed all the same: it is drawn from what is measured.
     """
+    if request.on or request.spread:
+        raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
     plan, found = planned.plan, planned.aspects
     cells = [cell for cell in (*plan.cells, *(each.cell for each in plan.unavailable)) if planned.group_of(cell)]
     whole = shards.cells_of(group(cells, planned.scenarios, planned.reference))

@@ -176,7 +176,9 @@ def read_shard(text: str, option: str) -> Shard:
     """`2/5`: the second of five. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise UsageError(f"{option} {text!r} is no shard.", "Type 2/5 for the second of five.")
+        raise UsageError(
+            f"Invalid {option} {text!r}: expected INDEX/COUNT.", f"Example: {option} 2/5 measures part 2 of 5."
+        )
     return Shard(int(match[1]), int(match[2]))
 
 
@@ -184,7 +186,8 @@ def read_on(text: str, option: str) -> str:
     """`ray`, `ray://host:10001` or `ssh://one,user@other:2222`. Raises UsageError."""
     if text != "ray" and not re.fullmatch(r"ray://[^\s/]+|ssh://[^\s/]+(,(ssh://)?[^\s/]+)*/?", text):
         raise UsageError(
-            f"{option} {text!r} is no place to measure.", "Type ray, ray://HOST:10001, or ssh://HOST,USER@HOST."
+            f"Invalid {option} {text!r}: expected ray, ray://HOST:PORT or ssh://HOST,USER@HOST.",
+            f"Example: {option} ssh://one,me@two:2222",
         )
     return text
 
@@ -192,7 +195,9 @@ def read_on(text: str, option: str) -> str:
 def read_slots(text: str, option: str) -> str:
     """`auto`, or how many. Raises UsageError."""
     if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= 1024):
-        raise UsageError(f"{option} {text!r} is no number of slots.", "Give how many, from 1 on, or `auto`.")
+        raise UsageError(
+            f"Invalid {option} {text!r}: expected auto or a whole number from 1 to 1024.", f"Example: {option} 2"
+        )
     return text
 
 

@@ -282,8 +282,6 @@ def test_which_requests_are_for_shards() -> None:
     assert not dispatch.is_asked(Request(slots="4", shard=Shard(1, 2)))
     for asked in (Request(slots="auto"), Request(spread=True), Request(on="ray://head:10001")):
         assert dispatch.is_asked(asked)
-    with pytest.raises(UsageError, match="make shards themselves"):
-        dispatch.is_asked(Request(on="ray", shard=Shard(1, 2)))
 
 
 def on_gpus(planned: session.Planned, *models: str, **asked: object) -> session.Planned:

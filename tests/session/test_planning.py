@@ -418,6 +418,12 @@ def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Pl
         part.refuse_nothing()
 
 
+@pytest.mark.parametrize("elsewhere", [{"on": "ray"}, {"spread": True}])
+def test_a_shard_is_not_divided_again(plan: Plan, elsewhere: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"--on and --spread .* themselves\."):
+        plan(shard=Shard(1, 2), **elsewhere)
+
+
 def test_the_seed_of_shards_is_another_where_something_else_is_measured(plan: Plan) -> None:
     (one,), (other,) = shards(plan, 1), shards(plan, 1, environments=["old"])
     assert one.plan.seed != other.plan.seed
