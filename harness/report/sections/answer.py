@@ -14,6 +14,7 @@ from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
+from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock
 from harness.model.run import RULES, Run, stood_in
@@ -471,9 +472,11 @@ def conditions(results: Results) -> str:
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
     measured = "CPU time, not time by the clock, was measured" if run.plan.clock is Clock.CPU else "Measured"
+    has_intervals = any(found.ratio.interval for each in results.answers for found in each.findings)
+    level = f"The intervals in brackets hold together with {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
         f"{measured} in {course.rounds(results)} of fresh processes, {course.pinning(run)}{on}. "
-        f"A difference of less than {format.share(run.plan.margin)} counts as none. "
+        f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
         f"{course.disturbance(results.disturbance)}{_OLDER if run.rules < RULES else ''}"
     )
 
@@ -497,7 +500,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if found.estimate.interval is None or not found.is_check(logs):
         return f"{told}: too few rounds to check for a bias."
     least = format.share(float(f"{math.expm1(found.least_bias(logs)):.2g}"))
-    could = f"This run could have shown a bias of {least} or more."
+    could = f"A bias of less than {least} would not show."
     if 1.0 in found.estimate.interval:
         return f"{told}: no difference is shown. {could}"
     return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"

@@ -55,7 +55,9 @@ def causes(results: Results) -> list[str]:
     if len(every) != 1 or len(every[0].leading) < 2:
         return []
     (made,) = every
-    return [_dependence(made, made.depending) if made.depending else sentence(made, results.run.plan)]
+    if made.depending is None:
+        return [sentence(made, results.run.plan)]
+    return [f"Averaged over all rows, {_dependence(made, made.depending)}"]
 
 
 def sentence(made: Attribution, plan: Plan) -> str:
@@ -76,11 +78,11 @@ def sentence(made: Attribution, plan: Plan) -> str:
         case count:
             changes = f"{count} changes make {beyond}, largest first: {joined(told)}"
     first = f"Averaged over the other axes, {changes}."
-    return f"{first} {_dependence(made, on)}" if on else first
+    return f"{first} {capital(_dependence(made, on))}" if on else first
 
 
 def _dependence(made: Attribution, of: Effect) -> str:
-    return f"The effect of a change depends on another: {_depends(made, of)}."
+    return f"two changes depend on each other: {_depends(made, of)}."
 
 
 def _has_verdicts(made: Attribution) -> bool:

@@ -54,7 +54,7 @@ def test_lines_are_changes_then_interactions():
 def test_the_sentence_names_what_is_beyond_the_margin_and_what_depends():
     assert sentence(section()) == (
         "Averaged over the other axes, 2 changes make a difference of more than 3 %, largest first: tf2.0 vs tf1.14 "
-        "1.77× and eager vs graph 1.73×. The effect of a change depends on another: tf2.0 vs tf1.14 is 1.06× with "
+        "1.77× and eager vs graph 1.73×. Two changes depend on each other: tf2.0 vs tf1.14 is 1.06× with "
         "graph and 2.96× with eager; both changes together are 3.06×."
     )
 
@@ -81,7 +81,7 @@ def test_nothing_beyond_the_margin_is_said():
 def test_changes_of_opposite_directions_that_cancel_on_average_still_depend():
     times = dict(zip(cells(), [0.01, 0.02, 0.02, 0.01], strict=True))
     assert sentence(section(times)).endswith(
-        "more than 3 %. The effect of a change depends on another: tf2.0 vs tf1.14 is 2.00× with graph and 0.500× with "
+        "more than 3 %. Two changes depend on each other: tf2.0 vs tf1.14 is 2.00× with graph and 0.500× with "
         "eager; both changes together are 1.00×."
     )
 
