@@ -75,12 +75,14 @@ def test_each_cell_s_first_launch_alone_told_which_training_loop_runs(run) -> No
 def test_the_report_answers_the_famous_question(run) -> None:
     done, folder = run
     report = (folder / "report.md").read_text()
-    assert "TensorFlow 2.0.0 (eager)" in report.splitlines()[2]
+    # which comparison the answer names depends on what two rounds settle
+    answer = report.splitlines()[2]
+    assert answer.startswith("**") and "TensorFlow 2.0.0" in answer and "TensorFlow 1.14.0" in answer
     assert "In every row: model small, data small, call train_on_batch, inputs numpy." in report
     assert "tf.keras" in report
     assert "The package keras makes placeholders" in report
     assert "Docker Engine" in report
-    assert "TensorFlow 2.0.0 (eager)" in done.stdout
+    assert answer.strip("*") in " ".join(done.stdout.split())
 
 
 def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
