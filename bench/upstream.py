@@ -1,4 +1,4 @@
-"""`python -m bench.upstream results/RUN...`: the living table of docs/upstream.md, from stored runs of `harness repro`.
+"""`python -m bench.upstream results/RUN...`: write the table of upstream issues from stored runs of `harness repro`.
 
 What the runs told of each claim is kept in docs/upstream.json, a newer run's in place of an older one's, and the table
 is made of that. Without a run it is only made again.
@@ -20,7 +20,7 @@ from harness.report import escape, format
 from harness.report.sections.claims import claimed
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE, KEPT = DOCS / "upstream.md", DOCS / "upstream.json"
+PAGE, KEPT = DOCS / "how-to" / "reproduce-an-issue.md", DOCS / "upstream.json"
 #: What the table stands between.
 BEGIN, END = "<!-- the table: python -m bench.upstream -->", "<!-- the end of the table -->"
 

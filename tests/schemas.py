@@ -1,4 +1,4 @@
-"""`make schema`: writes docs/schema from the dataclasses, and the table of defaults in docs/measurement.md."""
+"""`make schema`: writes docs/schema from the dataclasses, and the table of defaults in the docs."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from harness.report.formats import json_
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
-DEFAULTS_PAGE = FOLDER.parent / "measurement.md"
+DEFAULTS_PAGE = FOLDER.parent / "explanation" / "how-it-measures.md"
 _BEGIN, _END = "<!-- the table: make schema -->", "<!-- the end of the table -->"
 
 

@@ -1,7 +1,7 @@
 """Check texts and names against docs/dev/style.md, as far as a program can.
 
     python -m tests.style                     the share of flagged sentences for each kind of text
-    python -m tests.style --show docs/gpu.md  every flagged sentence of a file or folder, with its rules
+    python -m tests.style --show docs/how-to/use-gpus.md  every flagged sentence of a file or folder, with its rules
     python -m tests.style --update            lower the baseline after counts fell
 
 The rules find habits. They don't judge: a sentence that isn't flagged can still be hard to read.

@@ -20,8 +20,8 @@ SOURCES = sorted((ROOT / "harness").rglob("*.py"))
 #: What CHANGELOG.md and these pages tell is of what was measured then, by the defaults of then.
 PAGES = [
     path
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    if path.name not in ("simulation.md", "performance.md")
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if not {"examples", "validation"} & {*path.parts}
 ]
 DEFAULTS = {name: value for name, value in vars(defaults).items() if name.isupper()}
 
@@ -90,7 +90,7 @@ def parsed() -> Iterator[tuple[Path, ast.Module]]:
 
 def test_the_table_of_the_docs_has_the_defaults() -> None:
     text = schemas.DEFAULTS_PAGE.read_text()
-    assert text == schemas.with_defaults(text), "docs/measurement.md: make schema"
+    assert text == schemas.with_defaults(text), "docs/explanation/how-it-measures.md: make schema"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -102,7 +102,7 @@ def test_a_page_repeats_no_default_beside_the_name_of_its_option(page: Path) -> 
             if called and re.search(called, sentence):
                 found = (re.search(forms(name, number), sentence) for number in numbers(value))
                 repeated += [f"{name}, {each[0]!r}: {sentence}" for each in found if each]
-    assert not repeated, "docs/measurement.md#defaults has the number: link to it"
+    assert not repeated, "docs/explanation/how-it-measures.md#defaults has the number: link to it"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,4 +1,4 @@
-"""docs/nightly.md: every command runs, every file of machines is one, and the workflow for others fits the action."""
+"""The guide to nightly runs: every command runs, every file is valid, and its workflow fits the action."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import yaml
 from tests.test_nightly import seed
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "docs" / "nightly.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "run-nightly-in-ci.md").read_text()
 
 MINE = """\
 # /// script

@@ -129,7 +129,7 @@ def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it(repository: str)
     shown = hook.readme(text, repository)
     assert LINK.search(text)
     assert not LINK.search(shown)
-    for path in ("blob/HEAD/docs/measurement.md#defaults", "raw/HEAD/docs/examples"):
+    for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
         assert (f"]({repository}/{path}" in shown) == bool(repository)
 
 

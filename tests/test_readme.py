@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/commands.md runs, and every file that the docs link to exists."""
+"""Every command in README.md and docs/reference/commands.md runs, and every file that the docs link to exists."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from tests.fleet import test_merge as shards
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-PAGE = (ROOT / "docs" / "commands.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
 REPORT = ROOT / "docs" / "examples" / "headline"
 
 
@@ -127,7 +127,7 @@ def test_the_commands_that_measure_or_build_can_be_typed(command: str, monkeypat
 def test_the_page_has_an_example_of_each_command() -> None:
     shown = [" ".join(words(command)) for command in [*STARTED, *(command for block in RUN for command in block)]]
     for name in leaves(typer.main.get_command(app)):
-        assert any(f"{example} ".startswith(f"{name} ") for example in shown), f"docs/commands.md lacks {name}"
+        assert any(f"{example} ".startswith(f"{name} ") for example in shown), f"commands.md lacks {name}"
 
 
 def test_the_table_is_a_real_reports() -> None:

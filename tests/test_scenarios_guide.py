@@ -1,4 +1,4 @@
-"""docs/scenarios.md: its example is a scenario that runs, and what it shows of the commands is what they print."""
+"""The guide to scenarios: its example runs, and the output that it shows is what the commands print."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "docs" / "scenarios.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text()
 
 
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", GUIDE, flags=re.DOTALL | re.MULTILINE)

@@ -25,8 +25,13 @@ EXAMPLES = {
 
 #: Largest size of a page of docs/ in bytes. Larger are generated pages, and pages that must still be cut.
 LARGEST = 20_000
-GENERATED = {"docs/simulation.md", "docs/upstream.md"}
-TOO_LARGE = {"docs/contracts.md", "docs/gpu.md", "docs/measurement.md", "docs/performance.md"}
+GENERATED = {"docs/dev/validation/simulation.md", "docs/how-to/reproduce-an-issue.md"}
+TOO_LARGE = {
+    "docs/dev/contracts.md",
+    "docs/how-to/use-gpus.md",
+    "docs/explanation/how-it-measures.md",
+    "docs/dev/validation/performance.md",
+}
 
 PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.files() if path.suffix == ".md"}
 

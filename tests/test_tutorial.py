@@ -78,7 +78,7 @@ def stored(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", ["tutorial.md", "troubleshooting.md"])
+@pytest.mark.parametrize("page", ["tutorial.md", "how-to/troubleshooting.md"])
 def test_every_command_is_accepted(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(commands(page)) > 6
     reached: list[str] = []
@@ -154,7 +154,7 @@ def texts() -> Iterator[list[str]]:
 
 
 def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
-    joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("troubleshooting.md", "text")]
+    joined = [re.sub(r"\n(?=the environment)", " ", block) for block in blocks("how-to/troubleshooting.md", "text")]
     lines = [line for block in joined for line in block.splitlines()]
     assert len(lines) > 15
     printed = [flat(path.read_text()) for path in EXAMPLES.glob("*/report.md")]
@@ -171,7 +171,7 @@ def test_every_message_of_the_troubleshooting_page_is_in_the_sources() -> None:
 
 
 def test_terms_of_the_glossary_are_in_order_and_explained_once() -> None:
-    text = (DOCS / "glossary.md").read_text()
+    text = (DOCS / "reference" / "glossary.md").read_text()
     sections = [re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE) for section in text.split("\n## ")[1:]]
     terms = [term for section in sections for term in section]
     assert len(terms) == len(set(terms)) > 30

@@ -1,4 +1,4 @@
-"""`make simulate`, or `make simulate ARGS="--tables 100"`: the tables of docs/simulation.md, as Markdown."""
+"""`make simulate`, `make simulate ARGS="--tables 100"`: print the tables of docs/dev/validation/simulation.md."""
 
 import argparse
 import math

@@ -21,7 +21,7 @@ SETTINGS_SEEN = "settings"
 GIT_VERSION = "git version"
 
 #: What the kit itself observes: of launches on a GPU, of every launch that imports TensorFlow, and of plain scripts
-#: (docs/contracts.md).
+#: (docs/dev/contracts.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
@@ -72,7 +72,7 @@ class Statement:
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     """What the cell's launches saw, by name.
 
-    Those that count tell first. A cell's first launch looks closer (docs/contracts.md), so what they did not look
+    Those that count tell first. A cell's first launch looks closer (docs/dev/contracts.md), so what they did not look
     at is the pilot's, and without any number everything is.
     """
     if cell not in found.seen:

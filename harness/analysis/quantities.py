@@ -8,7 +8,8 @@ A launch's growth is the slope of the memory that the process held over the late
 rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen,
 "Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all
 pairs of points. What is allocated once (a thread's arena) moves a least squares slope by up to one and a half times its
-size over the calls, and the median hardly; pools that fill do so in the first half. docs/simulation.md compares them.
+size over the calls, and the median hardly; pools that fill do so in the first half. docs/dev/validation/simulation.md
+compares them.
 """
 
 import itertools

@@ -21,7 +21,7 @@ What has too few launches for that has a trend where it changes by ×2, nearly a
 chance has that in one of a million cases (from three launches on: at the level of the tests above); or where samples
 are shown to be slower by ×1.5 than the warm-up's steps.
 
-docs/simulation.md has how often a step that does not change is said to.
+docs/dev/validation/simulation.md has how often a step that does not change is said to.
 """
 
 import math
@@ -42,7 +42,7 @@ from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 
 #: The level of both tests. A step that does not change is then said to in less than 1 % of cells, whatever the machine
-#: does (docs/simulation.md).
+#: does (docs/dev/validation/simulation.md).
 ALPHA = 0.005
 
 #: Samples are looked at in so many parts; a launch with fewer samples than these is not looked at, and one with fewer

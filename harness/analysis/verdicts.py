@@ -9,9 +9,9 @@ Over the comparisons of one table the step-down procedure of S. Holm, "A simple 
 procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th
 clearest of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and
 the rest by that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8,
-1980; docs/simulation.md has what came of it.) Holm's levels follow from the numbers, so an interval of such a level
-covers less than it says, where it is picked for being unclear. What is shown is at 1 - 0.05 / m throughout: all
-of a table's intervals together hold their true ratios with 95 %.
+1980; docs/dev/validation/simulation.md has what came of it.) Holm's levels follow from the numbers, so an interval of
+such a level covers less than it says, where it is picked for being unclear. What is shown is at 1 - 0.05 / m
+throughout: all of a table's intervals together hold their true ratios with 95 %.
 """
 
 import math
@@ -216,7 +216,8 @@ def chance_to_settle(
     `mean` + t · s/√n with the `freedom` of the variance, and the further rounds scatter around it by s. The mean of N
     rounds, n of which are known, is then `mean` + t · s·√(1/n - 1/N): the spread of the true difference less what N
     rounds leave open. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of
-    freedom for each round; docs/simulation.md shows that this is right to some points with moderated variances.
+    freedom for each round; docs/dev/validation/simulation.md shows that this is right to some points with moderated
+    variances.
     """
     from scipy.special import stdtr
 

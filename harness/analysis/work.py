@@ -1,4 +1,4 @@
-"""Whether two cells did the same work: their fingerprints, compared as docs/contracts.md says."""
+"""Whether two cells did the same work: their fingerprints, compared as docs/dev/contracts.md says."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -213,8 +213,8 @@ class Held(Protocol):
         """Let it go on until it waits for its next word; False once it has ended, however that happened.
 
         It starts with the first call, without a word, unless it was started before; later calls each tell it a word
-        (docs/contracts.md). Only the time in which it is followed counts for its limit. A launch that takes no turns
-        never waits.
+        (docs/dev/contracts.md). Only the time in which it is followed counts for its limit. A launch that takes no
+        turns never waits.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Every default value that a user can see, each defined once.
 
-Help, errors, rules and the table of docs/measurement.md (`make schema`) read the values from here. Shares are fractions
-of 1 (0.03 is 3 %), and times are in seconds.
+Help, errors, rules and the table of docs/explanation/how-it-measures.md (`make schema`) read the values from here.
+Shares are fractions of 1 (0.03 is 3 %), and times are in seconds.
 """
 
 #: --margin: two cells whose times differ by less count as the same.

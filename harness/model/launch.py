@@ -230,9 +230,9 @@ class Seen:
     for a check; `memory` has pairs of calls made and the bytes that the process then held, in the order of the calls;
     `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
     `not_kept` has a line for each thing among its artifacts that was refused, the first twenty;
-    `observations` are what the scenario saw that is no time; `resources` are numbers by the names of docs/contracts.md
-    (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was on; `pins` are the
-    packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
+    `observations` are what the scenario saw that is no time; `resources` are numbers by the names of
+    docs/dev/contracts.md (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was
+    on; `pins` are the packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
     """
 
     status: Status

@@ -15,11 +15,11 @@ from harness.model.texts import joined
 
 SCHEMA = 1
 
-#: The version of the rules of docs/measurement.md, by which verdicts are made. Runs that do not say theirs have the
-#: first: four rounds, no residual as a prior, nothing subtracted from the time. By the second, CPU contention was
-#: subtracted only if ticks showed it. By the third, the residual was of all cells but one that scattered unlike the
-#: others. By the fourth, a comparison learned from its own two cells however they scattered, intervals did not allow
-#: for a wrong correction of CPU contention, and a clock that falls in every launch was taken for a trend.
+#: The version of the rules of docs/explanation/how-it-measures.md, by which verdicts are made. Runs that do not say
+#: theirs have the first: four rounds, no residual as a prior, nothing subtracted from the time. By the second, CPU
+#: contention was subtracted only if ticks showed it. By the third, the residual was of all cells but one that scattered
+#: unlike the others. By the fourth, a comparison learned from its own two cells however they scattered, intervals did
+#: not allow for a wrong correction of CPU contention, and a clock that falls in every launch was taken for a trend.
 RULES = 5
 
 

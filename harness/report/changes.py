@@ -219,7 +219,7 @@ def fact(each: Difference) -> str:
 
 
 def document(pair: Pair) -> dict[str, Any]:
-    """The pair as JSON values: times in seconds per step, ratios as time(second) / time(first). See docs/compare.md."""
+    """Return the pair as JSON values: times in seconds per step, ratios as time(second) / time(first)."""
     return {
         "schema": SCHEMA,
         "first": _head(pair.first),

@@ -41,7 +41,8 @@ from harness.model.defaults import LEVEL
 #: Before any was seen, rounds scatter by this on the log scale, and that counts for as much as so many rounds.
 SPREAD, PRIOR = 0.03, 3.0
 
-#: What candidates may differ by of their own (standard deviations, log scale). docs/simulation.md has what comes of it.
+#: What candidates may differ by of their own (standard deviations, log scale). docs/dev/validation/simulation.md has
+#: what comes of it.
 OWNS = (0.0, 0.01, 0.02, 0.04)
 
 #: A probe has as many rounds as make the step so many times as large as their mean's error, and no more than so many.

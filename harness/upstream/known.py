@@ -31,7 +31,7 @@ USUAL_ROUNDS = 3
 class KnownIssue:
     """An issue, with every claim of it and the scenario that has that.
 
-    `took` is how many seconds its launches took in the run of docs/upstream.md; 0 where that has none.
+    `took` is how many seconds its launches took in the run of docs/how-to/reproduce-an-issue.md; 0 where that has none.
     """
 
     issue: Issue

@@ -1,6 +1,7 @@
 """A search from its ends to the pair at which a quantity steps: scan, verified ends, probes, and a verdict on the pair.
 
-See docs/bisect.md. Everything that is measured is asked of a `Probe`, so that a search can be tried without measuring.
+See docs/how-to/bisect-a-regression.md. Everything that is measured is asked of a `Probe`, so that a search can be tried
+without measuring.
 """
 
 import math

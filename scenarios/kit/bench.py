@@ -308,7 +308,7 @@ class Bench:
     def fingerprint(self, **values):
         """Record proof of the work done, by which cells that are compared must agree; None is what could not be told.
 
-        `steps_called` and `steps_counted` must agree with each other instead (docs/contracts.md).
+        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/contracts.md).
         """
         self._emit("fingerprint", values=values)
 

@@ -110,7 +110,7 @@ class Profile:
         self._facts["seconds"] = perf_counter() - self._started
 
     def document(self):
-        """What the harness reads (docs/contracts.md); the kit's own functions and the profiler's are left out."""
+        """What the harness reads (docs/dev/contracts.md); the kit's own functions and the profiler's are left out."""
         self.stats.create_stats()
         stats = self.stats.stats
         places = {}

@@ -1,4 +1,4 @@
-"""The statistics on simulated machines: a short, seeded version of `make simulate` (docs/simulation.md)."""
+"""The statistics on simulated machines: a short, seeded version of `make simulate`."""
 
 import math
 from dataclasses import replace
@@ -132,7 +132,7 @@ def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
     assert slower > 0.8
 
 
-#: Noise under which some verdicts are wrong more often: docs/simulation.md has how often.
+#: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
 BREAKING = [name for name in UNEXPECTED if "not the reference" in name or name.endswith("its samples do not")]
 
 

@@ -1,4 +1,4 @@
-"""Change points on simulated nights: a short, seeded version of a part of `make simulate` (docs/simulation.md)."""
+"""Change points on simulated nights: a short, seeded version of a part of `make simulate`."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""docs/api.md, as it stands there, in a small project."""
+"""docs/reference/python-api.md, as it stands there, in a small project."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ from harness import session
 from tests.cli.conftest import Harness, stored
 from tests.report.formats.examples import example, nothing
 
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "python-api.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 QUICK = '[quick]\nenvironments = ["old", "new"]\n[[quick.select]]\nscenario = "ways"\nway = ["fine"]\n'
 
