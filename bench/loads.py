@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--suite", default="headline")
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--budget", type=float, help="seconds, as with --budget; without it the suite's own")
+    parser.add_argument("--measure", type=float, help="seconds, as with --measure; without it the suite's own")
     parser.add_argument("--only", choices=list(LOADS), action="append", help="these loads alone")
     parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
     arguments = parser.parse_args()
@@ -69,6 +70,7 @@ def main() -> None:
             suite=arguments.suite,
             backend="docker",
             budget=arguments.budget,
+            measure=arguments.measure,
             results=arguments.results or Path(folder),
         )
         for name in arguments.only or LOADS:

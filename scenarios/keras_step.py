@@ -59,7 +59,7 @@
 # advice   = "Take mode=eager."
 #
 # [[tool.harness.compare]]
-# name    = "each release as it comes"
+# name    = "each release in its default mode"
 # along   = "environment"           # by its default mode
 # pick    = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
 # percent = true                    # as in the source

@@ -16,7 +16,7 @@ from harness.model.run import Run
 from harness.store.folder import RunFolder
 
 #: The header's entry that sets TensorFlow 1.14 in graph mode against 2.0 in eager mode.
-COMPARISON = "each release as it comes"
+COMPARISON = "each release in its default mode"
 
 
 def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int, ...] | None]:

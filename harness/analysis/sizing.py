@@ -19,7 +19,7 @@ from harness.analysis.comparisons import half_widths_of, open_widths
 from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
 from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.quantities import growths, launches_of
-from harness.analysis.rounds import Series, by_clock, centre, gave_number
+from harness.analysis.rounds import Series, by_clock, centre, gave_number, granted
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import shown_alpha
@@ -70,7 +70,12 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. A plan with
     turns gets as many as make a sample of each as worth its time as a launch is, a turn being one sample. Launches that
     are no pilots are passed over.
+
+    Lengths that the plan gives are for whole CPUs, as a suite's budget is: under a quota of 50 % they are twice as long,
+    so that a launch makes as many steps.
     """
+    launches = list(launches)
+    planned = _lengthened(planned, 1.0 / granted(launches))
     if not planned.is_open:
         return dict.fromkeys(groups, planned)
     pilots = [
@@ -81,6 +86,17 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     for pilot in pilots:
         wishes[pilot.group].append(wish(pilot, between))
     return {group: _filled(planned, wishes[group]) for group in groups}
+
+
+def _lengthened(planned: Sampling, times: float) -> Sampling:
+    if times == 1.0:
+        return planned
+    return replace(
+        planned,
+        warmup_seconds=None if planned.warmup_seconds is None else times * planned.warmup_seconds,
+        measure_seconds=None if planned.measure_seconds is None else times * planned.measure_seconds,
+        turns=planned.turns and math.ceil(times * planned.turns),
+    )
 
 
 def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:

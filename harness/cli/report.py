@@ -96,7 +96,7 @@ def show(
     if early and end:
         # what settles the unclear comparisons has its command right above
         is_above = tables and answer.rounds_to_settle(results) is not None
-        command = "" if is_above else measured.command_to_continue(results.run)
+        command = "" if is_above else answer.command_to_continue(results)
         # on a line of its own, to be copied
         say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]

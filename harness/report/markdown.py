@@ -86,7 +86,9 @@ def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section
     shown = (_chosen(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
     found = [section for section in shown if section]
     if found and found[0].title != sections[0].title:
-        found.insert(0, Section(f"{sections[0].title}: details", "details", [Text("What report.md leaves out.")]))
+        found.insert(
+            0, Section(f"{sections[0].title}: details", "details", [Text("These parts are not in report.md.")])
+        )
     return found
 
 
@@ -108,7 +110,7 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
     if gone:
         told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
         words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
-    return Section("More", "more", [Text(each, where=Where.PASTE) for each in words])
+    return Section("Not in this file", "more", [Text(each, where=Where.PASTE) for each in words])
 
 
 def _first(sections: Sequence[Section]) -> str:

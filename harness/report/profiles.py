@@ -91,11 +91,11 @@ class ProfileReport:
         found = [
             Section(self.title, "summary", list(self._head())),
             Section("Flame graphs", "flames", [block for cell in self.cells for block in self._flames(cell)]),
-            Section("What changed most", "moved", moved),
-            Section("Cell by cell", "cells", [block for cell in self.cells for block in self._cell(cell)]),
+            Section("Largest changes", "moved", moved),
+            Section("Configurations", "cells", [block for cell in self.cells for block in self._cell(cell)]),
             Section("No profile", "absences", list(self._absent())),
             Section("Method", "method", list(self._method())),
-            Section("Again", "again", list(self._again())),
+            Section("Reproduce", "reproduce", list(self._again())),
         ]
         return [section for section in found if section.blocks]
 

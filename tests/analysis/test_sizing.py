@@ -25,6 +25,7 @@ from harness.analysis.statistics import student
 from harness.model.defaults import MEASURE, WARMUP
 from harness.model.issues import parse
 from harness.model.launch import (
+    CPU_QUOTA,
     FEWEST_TURNS,
     SHORTEST_SAMPLE,
     USUAL_TURNS,
@@ -214,6 +215,13 @@ def test_seconds_that_were_asked_for_win():
     assert (asked.warmup_seconds, asked.measure_seconds) == (0.5, 77.0)
     asked = samplings(Sampling(warmup_seconds=0.0), [pilot().group], [pilot()])[pilot().group]
     assert (asked.warmup_seconds, asked.measure_seconds) == (0.0, pytest.approx(2.0))
+
+
+def test_under_a_cpu_quota_what_is_planned_takes_longer_by_the_clock():
+    halved = pilot(resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
+    planned = Sampling(warmup_seconds=0.3, measure_seconds=0.7, turns=15)
+    found = samplings(planned, [halved.group], [halved])[halved.group]
+    assert (found.warmup_seconds, found.measure_seconds, found.turns) == (pytest.approx(0.6), pytest.approx(1.4), 30)
 
 
 def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():

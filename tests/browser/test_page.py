@@ -300,7 +300,7 @@ def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width:
 def test_names_of_lines_are_readable_at_every_width(opened: Opener) -> None:
     for width in (420, 1280):
         page = drawn(opened(small(), viewport={"width": width, "height": 900}))
-        labels = page.locator("[data-chart=points] text", has_text="each release as it comes: tf2.0 vs tf1.14")
+        labels = page.locator("[data-chart=points] text", has_text="each release in its default mode: tf2.0 vs tf1.14")
         # each with its border
         assert labels.count() == 4
         for label in labels.all():
@@ -324,10 +324,10 @@ def test_charts_are_drawn_again_where_the_window_is_another_width(opened: Opener
 def test_the_contents_stay_beside_what_is_read_on_a_wide_screen(opened: Opener) -> None:
     page = opened(small(), viewport={"width": 1920, "height": 900})
     contents = page.get_by_role("navigation", name="Contents")
-    page.get_by_role("heading", name="Again", exact=True).last.scroll_into_view_if_needed()
+    page.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
     expect(contents).to_be_in_viewport()
     narrow = opened(small(), viewport={"width": 1000, "height": 900})
-    narrow.get_by_role("heading", name="Again", exact=True).last.scroll_into_view_if_needed()
+    narrow.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
     expect(narrow.get_by_role("navigation", name="Contents")).not_to_be_in_viewport()
 
 

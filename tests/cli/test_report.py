@@ -83,7 +83,9 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     assert "(and report.html)" in done.stderr
     assert not (folder / "details.md").exists()
     full = (folder / "report.md").read_text()
-    headings = [line for line in (pasted + details).splitlines() if line.startswith("## ") and line != "## More"]
+    headings = [
+        line for line in (pasted + details).splitlines() if line.startswith("## ") and line != "## Not in this file"
+    ]
     assert headings
     assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
     done = harness("report", str(folder), "--full", "--format", "md")

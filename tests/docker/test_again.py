@@ -1,4 +1,4 @@
-"""The lines under "Again" of a real report, typed as they stand there."""
+"""The lines under "Reproduce" of a real report, typed as they stand there."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def lines(engine, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     (folder,) = results.iterdir()
-    again = (folder / "report.md").read_text().split("## Again")[1]
+    again = (folder / "report.md").read_text().split("## Reproduce")[1]
     return [line for line in again.splitlines() if line.startswith("docker ")]
 
 

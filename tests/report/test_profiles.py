@@ -84,7 +84,7 @@ def test_the_source_s_split_stands_beside_with_what_it_misfiles():
 def test_two_environments_that_the_header_compares_stand_side_by_side():
     told = text(*BOTH).replace("\\", "")
     assert "**tf2.0 eager vs tf1.14 graph**" in told
-    moved = told.partition("## Cell by cell")[0]
+    moved = told.partition("## Configurations")[0]
     assert re.search(r"TFE_Py_FastPathExecute +\| +80\.0 \| +0\.0 \| +\+80\.0 ", moved)
 
 
@@ -112,7 +112,7 @@ def test_a_launch_that_went_well_and_left_no_profile_is_told_too():
 def test_the_flame_graphs_come_before_what_explains_them() -> None:
     shown = [section.title for section in ProfileReport(RUN, BOTH).sections() if section.shown(Where.PAGE)]
     assert shown[1] == "Flame graphs"
-    assert shown.index("Method") > shown.index("Cell by cell")
+    assert shown.index("Method") > shown.index("Configurations")
 
 
 def test_a_picture_says_what_it_shows_and_each_box_what_it_is():

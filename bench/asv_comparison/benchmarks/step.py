@@ -51,7 +51,7 @@ class KerasStep:
         import tensorflow as tf  # noqa: PLC0415, asv imports this file to look for benchmarks as well
 
         try:
-            # each release as it comes
+            # each release in its default mode
             keras_step.scenario(Handover(), mode="eager" if tf.executing_eagerly() else "graph")
         except Ready as ready:
             self.step = ready.step

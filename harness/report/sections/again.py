@@ -15,7 +15,7 @@ LINES = 4
 
 def sections(results: Results) -> Iterator[Section]:
     """How to run it again. Nothing stands after it."""
-    yield Section("Again", "again", list(_blocks(results)))
+    yield Section("Reproduce", "reproduce", list(_blocks(results)))
 
 
 def _blocks(results: Results) -> Iterator[Block]:
@@ -24,7 +24,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     if own:
         yield Text(
             f"{joined(own)} {'is' if len(own) == 1 else 'are'} not the project's: save "
-            f"{'it' if len(own) == 1 else 'them'} from “What was measured” first, where the command names it.",
+            f"{'it' if len(own) == 1 else 'them'} from “Run details” first, where the command names it.",
             where=FILES,
         )
     yield Code(command(run), where=FILES)

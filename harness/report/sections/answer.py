@@ -7,7 +7,7 @@ from itertools import islice
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.claims import Outcome
-from harness.analysis.comparisons import Compared, Settling
+from harness.analysis.comparisons import Settling
 from harness.analysis.cover import Box, cover
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, is_time
@@ -17,12 +17,12 @@ from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock
-from harness.model.run import RULES, Run, stood_in
+from harness.model.run import RULES, Run, StopReason, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Code, Items, Section, Strong, Text
-from harness.report.comparisons import NO_VERDICT, lines, tally, why_withheld
+from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled, lines, tally, why_withheld
 from harness.report.sections import (
     attribution,
     claims,
@@ -127,7 +127,7 @@ def _alerts(results: Results) -> Iterator[Alert]:
 
 def _conditions(results: Results) -> list[str]:
     """How the numbers were measured, and what the A/A control shows."""
-    counts = tally(each.verdict for _, _, each in _judged(results))
+    counts = tally(each.compared.verdict for each in _judged(results))
     known = headline.shared(results)
     scenario = results.answers[0].table.scenario if known else None
     shared = ", ".join([scenario.name, *names.labels(scenario, known)]) if scenario else ""
@@ -390,6 +390,8 @@ def settle(results: Results) -> Iterator[Block]:
     if not unclear:
         return
     told = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
+    if not results.claims and len(unclear) < len(every):
+        told += _which([line for line in _judged(results) if line.compared.settling])
     totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in unclear if each.is_likely)
     if not totals:
         ends = sorted(each.probability for *_, each in unclear)
@@ -414,15 +416,30 @@ def settle(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
+def _which(unclear: Sequence[ComparisonLine]) -> str:
+    """Return the names of a few comparisons in parentheses; empty if they are too many."""
+    title = len({line.table.scenario.name for line in unclear}) > 1
+    named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
+    return f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else ""
+
+
 def early_end(results: Results) -> Iterator[Block]:
-    """What ended the run before all planned rounds, with the command that continues it; a terminal shows it last."""
-    sentence = measured.describe_early_end(results.run, results.launches)
-    command = measured.command_to_continue(results.run, rounds_to_settle(results))
+    """Return what ended the run before all planned rounds, with the command that continues it if that is useful."""
+    sentence, command = measured.describe_early_end(results.run, results.launches), command_to_continue(results)
     if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
         yield Text(f"{sentence} To continue it:", where=FILES)
         yield Code(command, where=FILES)
     elif sentence:
         yield Text(sentence, where=FILES)
+
+
+def command_to_continue(results: Results) -> str:
+    """Return the command that continues a run; empty if its budget ended it with every comparison settled."""
+    judged = _judged(results)
+    by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
+    if by_budget and judged and all(is_settled(line.verdict) for line in judged):
+        return ""
+    return measured.command_to_continue(results.run, rounds_to_settle(results))
 
 
 def rounds_to_settle(results: Results) -> int | None:
@@ -440,17 +457,18 @@ def _settlings(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
     """The claims, or the comparisons, with what settles each that is unclear."""
     if results.claims:
         return _claimed(results)
-    return [(found, cell, each.settling) for found, cell, each in _judged(results)]
+    judged = _judged(results)
+    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in judged]
 
 
-def _judged(results: Results) -> list[tuple[Lookup, Cell, Compared]]:
-    """The comparisons, each once, as two columns may show the same one."""
+def _judged(results: Results) -> list[ComparisonLine]:
+    """Return the comparisons, each once, as two columns may show the same one."""
     found = {
-        (table.quantity, line.compared.cell, line.compared.other): line.compared
+        (table.quantity, line.compared.cell, line.compared.other): line
         for table in results.all_tables
         for line in lines(table)
     }
-    return [(results.found_of(of), cell, each) for (of, cell, _), each in found.items()]
+    return [*found.values()]
 
 
 def _claimed(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:

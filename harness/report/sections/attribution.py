@@ -30,7 +30,7 @@ def sections(results: Results) -> Iterator[Section]:
     blocks = [block for made in results.attributions for block in _blocks(results, made)]
     if blocks:
         told = Text(legend(results, results.attributions), True)
-        yield Section("What accounts for the differences", "effects", [*blocks, told])
+        yield Section("Effects of each change", "effects", [*blocks, told])
 
 
 def _blocks(results: Results, made: Attribution) -> Iterator[Block]:

@@ -47,7 +47,7 @@ def sections(results: Results) -> Iterator[Section]:
     """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
     for part in (
         _Part("Phases", "phases", phases, phases_chart.pictures, SPREADS),
-        _Part("Shape of the times", "shape", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
+        _Part("Distribution", "distribution", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
         _Part("Resources", "resources", resources, lambda *_: (), SPREADS),
     ):
         if blocks := list(_blocks(results, part)):

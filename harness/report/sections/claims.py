@@ -87,7 +87,7 @@ def sections(results: Results) -> Iterator[Section]:
         noun="place",
         is_searchable=True,
     )
-    yield Section("What upstream issues say", "claims", [*([Items(rest, where=FILES)] if rest else []), table])
+    yield Section("Claims of upstream issues", "claims", [*([Items(rest, where=FILES)] if rest else []), table])
 
 
 def _columns(results: Results) -> list[Column[_Line]]:

@@ -24,7 +24,7 @@ def sections(results: Results) -> Iterator[Section]:
         items = [*map(_disturbed, found[:LISTED]), *more]
         judged = "A round is judged by what else the machine did while steps were timed, without looking at the times."
         told = [Text(each) for each in machines.told(results, lambda each: [disturbance(each.disturbance)])]
-        yield Section("Disturbed rounds", "disturbed", [*told, Items(items), Text(judged, True)])
+        yield Section("Noisy rounds", "disturbed", [*told, Items(items), Text(judged, True)])
 
 
 def _disturbed(each: DisturbedRound) -> str:

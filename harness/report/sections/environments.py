@@ -23,7 +23,7 @@ def sections(results: Results) -> Iterator[Section]:
     """What leads, a line an environment; the other packages are folded."""
     known = results.run.environments
     if known:
-        title = "What differs between the environments" if len(known) > 1 else "The environment"
+        title = "Environments" if len(known) > 1 else "Environment"
         yield Section(title, "environments", list(_blocks(results)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Answer, Finding, describes_cell
+from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.tables import ScenarioTable
@@ -103,9 +104,10 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
         drawn = domain_of_ratios(comparable, results.run.plan.margin)
-        ends = f"{format.factor(drawn.low)} to {format.factor(drawn.high)}"
+        # the plot has the same bar where the ratio is 1
+        below, above = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
         yield Column(
-            ends,
+            f"{below} │ {above}",
             lambda line: Entry(plots.drawn(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True),
             where=EVERYWHERE ^ Where.PAGE,
         )

@@ -43,7 +43,7 @@ CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not t
 
 def sections(results: Results) -> Iterator[Section]:
     """What was measured."""
-    yield Section("What was measured", "measured", list(_blocks(results)))
+    yield Section("Run details", "measured", list(_blocks(results)))
 
 
 def _blocks(results: Results) -> Iterator[Block]:

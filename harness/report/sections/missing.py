@@ -19,7 +19,7 @@ REASONS, OUTPUTS = 10, 10
 def sections(results: Results) -> Iterator[Section]:
     """The reasons, where a cell lacks a number."""
     if results.missing:
-        yield Section("No number", "missing", list(_blocks(results)))
+        yield Section("No result", "missing", list(_blocks(results)))
 
 
 def _blocks(results: Results) -> Iterator[Block]:
@@ -33,11 +33,11 @@ def _blocks(results: Results) -> Iterator[Block]:
     first, others = found[:REASONS], found[REASONS:]
     # an error is told once, where the answer has it
     where = FILES if scripts.are_told(results, found) else REPORT
-    yield tabulate("No number", columns, first, where=where, noun="reason")
+    yield tabulate("No result", columns, first, where=where, noun="reason")
     if others:
         more = f"{counted(len(others), 'more reason')}: in details.md and report.html."
         yield Text(more, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate("No number, further reasons", columns, others, noun="reason")
+        yield tabulate("No result: further reasons", columns, others, noun="reason")
     yield from _outputs(results)
 
 

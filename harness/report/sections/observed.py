@@ -43,7 +43,7 @@ def sections(results: Results) -> Iterator[Section]:
     found = results.behaviours
     if found:
         blocks = [block for made in found for block in _blocks(results, made)]
-        yield Section("What was observed", "observed", [*legends(results), *blocks])
+        yield Section("Observations", "observed", [*legends(results), *blocks])
 
 
 def legends(results: Results) -> Iterator[Text]:

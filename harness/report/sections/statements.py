@@ -42,7 +42,7 @@ def sections(results: Results) -> Iterator[Section]:
     # without any time it is the answer, and stands at the head
     told = EVERYWHERE if results.tables else Where.DETAILS
     more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
-    yield Section("What the sources state", "statements", [Text(counts(found), where=told), *more, *tables])
+    yield Section("Claims checked against the source", "statements", [Text(counts(found), where=told), *more, *tables])
 
 
 def counts(found: Sequence[Statement]) -> str:

@@ -123,7 +123,7 @@ def test_by_hand_all_environments_run_the_scenario_of_the_first_answer():
 def test_the_users_own_scenario_is_saved_first():
     asked = run(SECONDS, scripts={"step": "print()"})
     assert texts(section(Results(asked, [])))[0] == (
-        "step.py is not the project's: save it from “What was measured” first, where the command names it."
+        "step.py is not the project's: save it from “Run details” first, where the command names it."
     )
 
 

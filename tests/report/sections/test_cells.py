@@ -37,7 +37,7 @@ def phases(launches):
 
 
 def shape(launches):
-    return table("Shape of the times", launches)
+    return table("Distribution", launches)
 
 
 def resources(launches):
@@ -99,7 +99,7 @@ def test_a_cell_without_a_phase_has_an_empty_place():
 
 
 def test_launches_of_old_runs_have_neither_phases_nor_resources():
-    assert [each.title for each in made(rounds(GRAPH))] == ["Shape of the times"]
+    assert [each.title for each in made(rounds(GRAPH))] == ["Distribution"]
 
 
 def test_a_run_without_a_number_has_none_of_it():
@@ -130,7 +130,7 @@ def test_one_more_statistic_is_one_line(monkeypatch):
         monkeypatch.setattr(module, "STATISTICS", (*analysis.STATISTICS, least))
     launches = [launch(cell(), [0.008, 0.010, 0.012], number) for number in range(1, 4)]
     assert column(shape(launches), "minimum, ms") == ["8.00"]
-    (legend,) = texts(_titled(made(launches), "Shape of the times"))
+    (legend,) = texts(_titled(made(launches), "Distribution"))
     assert legend.endswith("The minimum is the least sample.")
 
 
@@ -198,7 +198,7 @@ def test_two_scenarios_have_one_section_of_each_and_a_legend_once():
     times = {cell(): 0.01, Cell("other", "tf1.14", Device.CPU, {"size": "1"}): 0.02}
     asked = run(times, scenarios=[scenario(), other])
     found = made(rounds(times, phases=PHASES, resources=RESOURCES), asked)
-    assert [each.title for each in found] == ["Phases", "Shape of the times", "Resources"]
+    assert [each.title for each in found] == ["Phases", "Distribution", "Resources"]
     for each in found:
         assert [block.title for block in each.blocks if isinstance(block, Heading)] == ["One training step", "Another"]
         assert len(all_tables(each)) == 2

@@ -122,7 +122,7 @@ def test_environments_that_differ_in_nothing_say_so():
 
 def test_an_environment_alone_has_its_packages():
     found = made(run([cell()]))
-    assert found.title == "The environment"
+    assert found.title == "Environment"
     assert "What is in tf1.14" in summaries(found)
     assert len(rows(all_tables(found, Where.PASTE)[0])) == 1
 
