@@ -1,4 +1,4 @@
-"""What upstream issues claim, against what was measured: confirmed, not seen here, fixed since.
+"""Claims of upstream issues and the measured values: confirmed, not seen here, fixed since.
 
 A ratio is judged as every comparison is: all of a scenario's claims about one quantity are one family of verdicts. The
 direction that is claimed needs the verdict `slower` of the worse side; how large it is, is then said by its interval
@@ -282,7 +282,7 @@ class _Family:
         why = {
             Withheld.FEW_ROUNDS: too_few(takes.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",
-            Withheld.TREND: "what a step takes depends on how many came before, and too few steps are in common",
+            Withheld.TREND: "the time per step depends on earlier steps, and too few steps are in common",
             Withheld.CONTENTION: "the correction for CPU contention may be off by more than this difference",
             None: "",
         }[both.withheld]

@@ -197,7 +197,7 @@ class Results:
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """What upstream issues claim, against what was measured."""
+        """Claims of upstream issues and the measured values."""
         return claims(self.run, self.found_of)
 
     @cached_property

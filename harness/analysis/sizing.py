@@ -71,8 +71,8 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     turns gets as many as make a sample of each as worth its time as a launch is, a turn being one sample. Launches that
     are no pilots are passed over.
 
-    Lengths that the plan gives are for whole CPUs, as a suite's budget is: under a quota of 50 % they are twice as long,
-    so that a launch makes as many steps.
+    Lengths that the plan gives are for whole CPUs, as a suite's budget is: under a quota of 50 % they are twice as
+    long, so that a launch makes as many steps.
     """
     launches = list(launches)
     planned = _lengthened(planned, 1.0 / granted(launches))

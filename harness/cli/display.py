@@ -197,7 +197,7 @@ class Count(WalkListener):
         self._most += launches
         if self._expected is not None:
             self._expected += launches
-        self.tell(f"Round {number} is repeated, as other processes disturbed it: {launches} more launches.")
+        self.tell(f"Round {number} had interference from other processes and is repeated: {launches} more launches.")
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Expect what the estimate says; print how long the run takes, after the pilots and after the first round."""

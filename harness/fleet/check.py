@@ -122,7 +122,7 @@ def _told(found: Interference, margin: float) -> str:
         return "safe"
     if found.is_harmful(margin):
         return "not safe"
-    return "not shown to be safe. On a quieter machine more would be known (harness doctor says what disturbs this one)"
+    return "not shown to be safe. Try again on a machine with less interference (see harness doctor)"
 
 
 def allowed(kind: str, wanted: int | None) -> int:

@@ -1,7 +1,7 @@
-"""What a report is made of: sections of blocks.
+"""The blocks of a report, and the sections that contain them.
 
-Markdown, the page and the terminal lay blocks out, and know no section. All text in blocks is as it was stored: each
-renderer escapes it.
+The renderers for Markdown, the page and the terminal lay out blocks and know no section. The text of blocks is stored
+as it came: each renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ class Where(Flag):
     TERMINAL = auto()
 
 
-#: What answers the question, and what is beside it.
+#: The answer, and its supporting facts.
 REPORT = Where.PASTE | Where.PAGE | Where.TERMINAL
 REST = Where.DETAILS | Where.PAGE
 FILES = Where.PASTE | Where.PAGE
@@ -53,10 +53,9 @@ Words = str | Sequence[str | Strong | Link]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One place of a table. `cells` are the measured cells that its number is of: the page opens their launches.
+    """An entry of a table. `cells` are the measured cells behind its number: the page opens their launches.
 
-    `is_code`: its characters stand in columns of equal width. `order` is what the page sorts it by, in place of its
-    text.
+    With `is_code`, its characters have equal width. The page sorts by `order` instead of the text.
     """
 
     text: str
@@ -92,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What every block has: `where` it is shown."""
+    """Base of all blocks; `where` says in which outputs the block is shown."""
 
     where: Where = REST
 
@@ -108,9 +107,9 @@ class Text(Block):
 
 @dataclass(frozen=True, slots=True)
 class Table(Block):
-    """A table with its caption, which is also what it is called where it is left out or folded.
+    """A table with its caption, which is also its name in a list of parts that were left out or folded.
 
-    `is_searchable`: the page sorts and filters it. `noun` is what its lines are, `comparison`.
+    The page sorts and filters a table that `is_searchable`. `noun` is the name of its rows, such as `comparison`.
     """
 
     caption: str
@@ -121,7 +120,7 @@ class Table(Block):
 
     @property
     def legend(self) -> str:
-        """What its columns mean."""
+        """The explanation of the columns."""
         return " ".join(head.legend for head in self.heads if head.legend)
 
     def shown(self, where: Where) -> "Table":
@@ -165,7 +164,7 @@ class Items(Block):
 
 @dataclass(frozen=True, slots=True)
 class Heading(Block):
-    """What stands over a part of a section."""
+    """A heading inside a section."""
 
     title: str
 
@@ -251,7 +250,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Column(Head, Generic[Row]):
-    """A heading, and what stands below it for a row. `is_optional`: it is left out where no row has anything in it."""
+    """A heading, and a function from a row to an entry. An optional column is left out if all entries are empty."""
 
     value: Callable[[Row], str | Entry]
     _: KW_ONLY

@@ -1,4 +1,4 @@
-"""Two runs side by side: which cells changed from A to B, what moved them all, and what else differs."""
+"""The comparison of two runs: which cells changed from A to B, what moved them all, and other differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -24,28 +24,28 @@ from harness.report.sentences import capital, listed, remarks
 #: The version of `--json`.
 SCHEMA = 3
 
-#: So many packages of an environment are named; the others are counted.
+#: The largest number of packages of an environment that are named. More are counted.
 PACKAGES = 8
 
-# as they are listed: what somebody looks for first
+# the order of the list: changes first
 _ORDER = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS),
     *(Verdict.DIFFERENT_WORK, Verdict.UNCLEAR, None, Verdict.SAME),
 )
 
-# what a measurement's facts are called beside those of the machine
+# labels of facts about the measurement, in addition to those of the machine
 _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
 
 
 def sections(pair: Pair) -> list[Section]:
-    """What is said of two runs, A and B."""
+    """Return the sections of a comparison of the runs A and B."""
     others = [block for of in pair.others for block in table(pair, of)]
     blocks = [*head(pair), *table(pair), *others, *absent(pair), *differing(pair)]
     return [Section("B vs A", "compare", blocks)]
 
 
 def head(pair: Pair) -> Iterator[Block]:
-    """The runs, how many cells changed, what moved them all, and how small a change each run can tell."""
+    """Return the runs, the number of changed cells, the common shift, and the smallest change that shows."""
     for name, results in (("A", pair.first), ("B", pair.second)):
         run = results.run
         yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
@@ -65,7 +65,7 @@ def head(pair: Pair) -> Iterator[Block]:
 
 
 def shift(pair: Pair) -> str:
-    """What moved the median cell, and whether that was the machine."""
+    """Describe the change of the median cell, and whether the machine caused it."""
     found, margin = pair.changes.shift, format.share(pair.margin)
     if found is None:
         judged = sum(each.change.judged for each in pair.changes.cells) or "none"
@@ -88,12 +88,12 @@ def _meaning(found: Shift, margin: str) -> str:
         return f". B is {found.change.verdict} where no software changed: the machine changed, or how it was measured."
     return (
         f". B is {found.change.verdict} as a whole, and the software of most cells is not known to be the same: "
-        "machine and software cannot be told apart."
+        "the effects of machine and software can't be separated."
     )
 
 
 def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
-    """A line a cell, what changed first, and what its numbers mean: of the step, or of another quantity."""
+    """Return one row per cell, changes first, with an explanation of the numbers, for one quantity."""
     changes = pair.changes if of == STEP else pair.others[of]
     unit = format.unit_of_quantity(of, [each.first.value for each in changes.cells], pair.clock)
     named = names.apart([each.cell for each in changes.cells], pair.first.run.scenarios)
@@ -107,8 +107,8 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
         yield Text(made.legend, True, where=REPORT)
         return
     yield Text(
-        f"{made.legend} Rounds of different runs are not paired, so these intervals have the spread of both (Welch); "
-        "how one day differs from the next is not in them, but in the shift.",
+        f"{made.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
+        "(Welch). Day-to-day differences are in the shift, not in these intervals.",
         True,
         where=REPORT,
     )
@@ -131,7 +131,7 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
 def columns(
     pair: Pair, changes: Changes, of: str, unit: Unit, named: dict[Cell, list[str]]
 ) -> list[Column[CellChange]]:
-    """What is said of a cell."""
+    """Return the columns of a cell."""
     measure, longer = names.measure_of(of, pair.clock), "longer" if is_time(of) else "more"
     per, symbol = (" per step" if of == STEP else "", f", {unit.symbol}" if unit.symbol else "")
     times = f"Ratios are the {measure} in B over the {measure} in A: above 1 B takes {longer}."
@@ -159,7 +159,7 @@ def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
 
 
 def remark(changes: Changes, each: CellChange) -> str:
-    """What is to be said of one cell."""
+    """Return the remark of one cell."""
     change, corrected = each.change, each.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
@@ -187,7 +187,7 @@ def absent(pair: Pair) -> Iterator[Block]:
 
 
 def differing(pair: Pair) -> Iterator[Block]:
-    """What else differs: part by part, environments and scenarios with the same differences in one."""
+    """Return other differences. Environments and scenarios with the same differences are grouped."""
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for each in pair.differences:
         by_subject.setdefault((each.part, each.subject), []).append(fact(each))
@@ -198,7 +198,7 @@ def differing(pair: Pair) -> Iterator[Block]:
         nothing = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
         yield Text(f"Nothing else differs: {nothing}.", where=REPORT)
         return
-    yield Text("What differs, A → B:", where=REPORT)
+    yield Text("Other differences, A → B:", where=REPORT)
     yield Items([_differing(part, subjects, known) for (part, known), subjects in alike.items()], where=REPORT)
 
 

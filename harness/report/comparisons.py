@@ -15,7 +15,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import STEP, Cell, Comparison
 from harness.report import format, names
 
-#: What stands in place of a verdict.
+#: Shown instead of a verdict.
 NO_VERDICT = "no verdict"
 
 _UNSETTLED = (
@@ -23,7 +23,7 @@ _UNSETTLED = (
     *(Outcome.UNCLEAR, Outcome.DIFFERENT_WORK, Outcome.CANNOT_RUN, Outcome.NOT_MEASURED),
 )
 
-# as they are counted: what somebody looks for first
+# the order of the counts: differences first
 _ORDER = (
     *(Verdict.SLOWER, Verdict.FASTER, Verdict.MORE, Verdict.LESS, Verdict.SAME),
     *(Verdict.UNCLEAR, Verdict.DIFFERENT_WORK, None),
@@ -42,7 +42,7 @@ class ComparisonLine:
 
     @property
     def place(self) -> str:
-        """What tells its row apart: `model small, fit`; empty in a table of one row."""
+        """The values that distinguish the row: `model small, fit`; empty in a table of one row."""
         return names.place(self.table, self.row, names.varying(self.table))
 
     @property
@@ -52,7 +52,7 @@ class ComparisonLine:
 
     @property
     def what_of(self) -> str:
-        """What is compared, where it stands beside other quantities: `graph vs eager, tf1.14: first call time`."""
+        """The comparison, and its quantity unless that is the step: `graph vs eager, tf1.14: first call time`."""
         return self.what if self.table.quantity == STEP else f"{self.what}: {names.measure(self.table)}"
 
     @property
@@ -84,7 +84,7 @@ def largest_first(found: Iterable[ComparisonLine]) -> list[ComparisonLine]:
 
 
 def is_settled(verdict: str) -> bool:
-    """Return whether a verdict, or a claim's outcome, answers what was asked."""
+    """Return whether a verdict, or the outcome of a claim, is conclusive."""
     return verdict not in _UNSETTLED
 
 
@@ -95,7 +95,7 @@ def tally(verdicts: Iterable[Verdict | None]) -> str:
 
 
 def too_few_rounds(found: Iterable[Compared]) -> bool:
-    """Whether no comparison has a verdict for lack of rounds, those of different work left aside."""
+    """Return whether every comparison of equal work lacks a verdict because of too few rounds."""
     withheld = {each.withheld for each in found if each.verdict is not Verdict.DIFFERENT_WORK}
     return withheld == {Withheld.FEW_ROUNDS}
 
@@ -106,19 +106,21 @@ def why_withheld(findings: Sequence[Finding]) -> str:
     if withheld == {Withheld.CONTROL}:
         return "no verdict, as two identical cells differed by more than the margin"
     if withheld == {Withheld.TREND}:
-        return "no verdict, as what a step takes depends on how many came before, and too few steps are in common"
+        return (
+            "no verdict, as the time per step depends on the number of steps before it, and too few steps are in common"
+        )
     if withheld == {Withheld.CONTENTION}:
         widest = format.share(float(f"{math.expm1(max(each.compared.contention for each in findings)):.2g}"))
         return (
-            f"no verdict, as the correction for CPU contention may be off by {widest}: use a quieter machine, or "
-            "--clock cpu"
+            f"no verdict, as the correction for CPU contention may be off by {widest}: use a machine with less "
+            "interference, or --clock cpu"
         )
     rounds = max(each.compared.ratio.rounds for each in findings)
     return too_few(rounds) if rounds < FEWEST_ROUNDS else "no verdict"
 
 
 def settled(found: Lookup, cell: Cell, settling: Settling | None) -> str:
-    """What settles an unclear comparison of a cell: how many rounds in all, or the probability that MOST_ROUNDS do."""
+    """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
     if settling is None:
         return ""
     if settling.is_likely:

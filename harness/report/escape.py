@@ -26,7 +26,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ENTITY = str.maketrans(_ENTITIES)
 _CALL = re.compile(r"@(?=\w)")
 _IN_HTML = str.maketrans({**_ENTITIES, '"': "&quot;", "'": "&#39;"})
-# what starts emphasis, code, a link, a cell, strike-through or GitHub's mathematics in the middle of a line
+# characters that start emphasis, code, links, table cells, strike-through or GitHub's mathematics within a line
 _MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
 
 
@@ -39,7 +39,7 @@ def clean(text: str) -> str:
 
 
 def plain(text: str, most: int = LINE_CHARACTERS) -> str:
-    """One line for a terminal: clean, white space made single spaces, of at most so many characters."""
+    """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
     # bounded twice: cleaning 10 MB to show a line of it would take seconds
     return shortened(" ".join(clean(text[: 4 * most]).split()), most)
 
@@ -65,7 +65,7 @@ def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
 
 
 def html(text: str, most: int = LINE_CHARACTERS) -> str:
-    """One line of text or attribute in HTML, where Markdown's own escapes would be shown."""
+    """Return one line of text or of an attribute in HTML, without Markdown's escapes."""
     return entities(plain(text, most))
 
 
@@ -89,7 +89,7 @@ def link(title: str, address: str) -> str:
 
 
 def web_address(address: str) -> str:
-    """The address, quoted so that nothing ends it early, where it is one of http(s); else empty."""
+    """Return an http(s) address, quoted so that it can't end early; empty for any other address."""
     try:
         parts = urlsplit(address.strip())
     except ValueError:

@@ -14,19 +14,19 @@ from harness.report.html import page
 if TYPE_CHECKING:
     from harness.report.profiles import ProfileReport
 
-#: What a report says that has no charts.
+#: Shown in a report without charts.
 NO_CHARTS = (
-    "This report has no charts: what draws them did not get the memory that it needs, of which it reserves much more "
-    "than it uses. To make it again with charts, raise the limit (`ulimit -v unlimited`) and run `harness report`."
+    "This report has no charts: their renderer couldn't reserve enough address space, of which it uses only a part. "
+    "To add the charts, raise the limit (`ulimit -v unlimited`) and run `harness report`."
 )
 
 
 def made(
     results: Results, sections: Sequence[Section], *, full: bool = False, cache: Path | None = None
 ) -> dict[str, str]:
-    """Name and text of each file: report.md, details.md where there is more to say, report.html, charts/NAME.svg.
+    """Return the files by name: report.md, details.md if there is more to show, report.html, and charts/NAME.svg.
 
-    `full`: report.md holds everything, however long. `cache` is a folder for what can be made again.
+    With `full`, report.md has everything, however long. `cache` is a folder for files that can be regenerated.
     """
     # another process draws, beside this one
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -47,7 +47,7 @@ def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[st
 
 
 def of_profiles(report: "ProfileReport") -> dict[str, str]:
-    """Name and text of each file of a report of profiles; the sampled stacks are there for speedscope too."""
+    """Return the files of a report of profiles by name, with the sampled stacks in speedscope's format."""
     from harness.report.profiles import speedscope  # noqa: PLC0415 - a report of times needs none of it
 
     sections = report.sections()

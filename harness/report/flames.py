@@ -13,9 +13,9 @@ FONT, LETTER, EDGE = 11.0, 6.65, 4.0
 
 
 def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> str:
-    """The picture, to stand in a page; empty where there is no sample.
+    """Return the flame graph for a page; empty without samples.
 
-    `title` is said to who does not see it; functions that are `marked` have the class `data`.
+    Screen readers announce `title`. Functions that are `marked` have the class `data`.
     """
     if not frames:
         return ""
@@ -41,7 +41,7 @@ def _box(frame: Frame, name: str, *, marked: bool) -> str:
 
 
 def _shortened(name: str, width: float) -> str:
-    """What of a name fits a box: without its module, then cut, or nothing."""
+    """Return a name that fits its box: without its module, then cut, or empty."""
     room = int((width - 2 * EDGE) / LETTER)
     if len(name) <= room:
         return name

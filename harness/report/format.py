@@ -50,7 +50,7 @@ ONE = Unit("", 1.0)
 
 
 def unit(seconds: Sequence[float], clock: Clock) -> Unit:
-    """One unit for a table of times: milliseconds, unless its median lies below 0.1 ms or from 10 s on; `CPU ms`."""
+    """Return the unit of a table of times: milliseconds, if their median is from 0.1 ms to 10 s; or `CPU ms`."""
     median = statistics.median(seconds) if seconds else 1e-3
     if median >= 10.0:
         return of_clock(SECONDS, clock)
@@ -58,12 +58,12 @@ def unit(seconds: Sequence[float], clock: Clock) -> Unit:
 
 
 def of_clock(unit: Unit, clock: Clock) -> Unit:
-    """The unit of what the clock measures: CPU time is never called as time is."""
+    """Return the unit of a clock. CPU time and wall-clock time have different names."""
     return Unit(f"CPU {unit.symbol}", unit.factor) if clock is Clock.CPU else unit
 
 
 def unit_of(table: ScenarioTable) -> Unit:
-    """The unit of a table's times, or of what its quantity is."""
+    """Return the unit of a table's times, or of its quantity."""
     values = [value.estimate.value for *_, value in table.times() if value.estimate]
     return unit_of_quantity(table.quantity, values, table.clock)
 
@@ -78,23 +78,23 @@ def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Un
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:
-    """One unit for a column of a phase's times (at least one): seconds, unless its median lies below 0.1 s."""
+    """Return the unit of a column of phase times (at least one): seconds, unless the median is below 0.1 s."""
     return SECONDS if statistics.median(seconds) >= 0.1 else MILLISECONDS
 
 
 def memory_unit(counts: Sequence[float]) -> Unit:
-    """One unit for a column of bytes (at least one): GiB, unless its median lies below one."""
+    """Return the unit of a column of bytes (at least one): GiB, unless the median is below one."""
     return GIBIBYTES if statistics.median(counts) >= 1 / GIBIBYTES.factor else MEBIBYTES
 
 
 def growth_unit(counts: Sequence[float]) -> Unit:
-    """One unit for bytes a call (at least one): that in which the largest has less than five digits."""
+    """Return the unit of bytes per call (at least one value), so that the largest has less than 5 digits."""
     most = max(map(abs, counts))
     return next((each for each in (BYTES, KIBIBYTES) if most * each.factor < 10_000.0), MEBIBYTES)
 
 
 def energy_unit(joules: Sequence[float]) -> Unit:
-    """One unit for a column of energies (at least one): joules, unless its median lies below 0.1 J."""
+    """Return the unit of a column of energies (at least one): joules, unless the median is below 0.1 J."""
     return JOULES if statistics.median(joules) >= 0.1 else MILLIJOULES
 
 
@@ -151,7 +151,7 @@ def between(interval: Interval | None, factor: float = 1.0) -> str:
 
 
 def size(value: float, sweep: MeasuredSweep) -> str:
-    """A size with three digits; without decimals from 10 on, where all sizes of the sweep are whole."""
+    """Return a size with 3 digits; without decimals from 10 on, if all sizes of the sweep are whole."""
     if value in sweep.sizes:
         return f"{value:,.10g}"
     if value >= 10.0 and all(each.is_integer() for each in sweep.sizes):
@@ -168,9 +168,9 @@ def marks(value: Value, clock: Clock) -> dict[str, str]:
 
 
 def trend(found: Trend, clock: Clock) -> str:
-    """How a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`; `2.10 ms at first, 3.50 ms 900 steps later`.
+    """Describe how a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`.
 
-    With `(may be the machine's)` if nothing beside it tells.
+    The text adds `(may be the machine's)` if nothing else shows the cause.
     """
     first, last = found.stages[0], found.stages[-1]
     times = [each.seconds for each in (first, last)]
@@ -189,12 +189,12 @@ def steps(found: Interval) -> str:
 
 
 def _whole(value: float) -> int:
-    """A count; of a large one three digits."""
+    """Return a count; a large one with 3 digits."""
     return round(value) if value < 1000.0 else round(float(f"{value:.3g}"))
 
 
 def fewer(estimate: Estimate, rounds: int) -> str:
-    """`n=3` where an estimate has fewer rounds than its table; else empty."""
+    """Return `n=3` if an estimate has fewer rounds than its table; otherwise empty."""
     return f"n={estimate.rounds}" if estimate.rounds < rounds else ""
 
 

@@ -31,10 +31,10 @@ LIMIT = 60_000
 #: A table with more lines than this is folded.
 LONG = 40
 
-#: So many of the blocks that are left out are named, in so many characters each; the others are counted.
+#: The largest number of omitted blocks that are named, and the length of a name. More blocks are counted.
 NAMED, NAME_CHARACTERS = 20, 100
 
-#: What the sentences about what is left out may take.
+#: Characters reserved for the sentences about omitted blocks.
 ROOM = 4_000
 
 #: Cells wider than this are not padded for: one long reason would push every line of its table apart.
@@ -50,9 +50,9 @@ class Files:
 
 
 def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files:
-    """The report, in fewer characters than `limit`, and the details: the rest, and what the report had no room for.
+    """Return the report with at most `limit` characters, and the details: the other parts and what didn't fit.
 
-    `folder` is the run's, for the sentence that says where the details are. The first section stands at the head of
+    A sentence names `folder`, the folder of the run, as the place of the details. The first section is at the top of
     both.
     """
     pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
@@ -78,7 +78,7 @@ def full(sections: Sequence[Section]) -> str:
 
 
 def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
-    """What only the details have, after the title."""
+    """Return the parts that only the details have, after the title."""
 
     def belongs(block: Block) -> bool:
         return bool(block.where & Where.DETAILS) or id(block) in gone
@@ -97,7 +97,7 @@ def _chosen(section: Section, where: Where, belongs: Callable[[Block], bool]) ->
 
 
 def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> Section:
-    """Where the rest is, and what of the report itself is there."""
+    """Return a section that says where the other parts are, and which parts of the report didn't fit."""
     names = [
         f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
@@ -109,12 +109,12 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
     words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
     if gone:
         told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
-        words.append(f"Not here, as a comment on GitHub has no room for it, but there: {told}.")
+        words.append(f"Left out here because comments on GitHub have a size limit: {told}.")
     return Section("Not in this file", "more", [Text(each, where=Where.PASTE) for each in words])
 
 
 def _first(sections: Sequence[Section]) -> str:
-    """The first section, which is what a reader sees, and the others folded."""
+    """Return the first section, which readers see at once, and the others folded."""
     first, *others = sections
     if not others:
         return _text(sections)

@@ -1,4 +1,4 @@
-"""What rows, columns and cells of a table are called. Nothing here is escaped yet."""
+"""Names of the rows, columns and cells of a table. Nothing here is escaped yet."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from harness.model.launch import Clock
 from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
-# what scenarios' own axes often have beside the values of settings
+# axis names of scenarios that repeat the value of a setting
 _BARE = BARE | {"true", "false", "yes", "no", "none"}
 
 
@@ -31,9 +31,9 @@ def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
 
 
 def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False) -> dict[Cell, list[str]]:
-    """What tells each cell apart from the others: its environment, and, where these differ, scenario, device and axes.
+    """Return names that distinguish cells: their environments, and the scenarios, devices and axes that differ.
 
-    With `compared`, also its values of the axes that its scenario compares.
+    With `compared`, a name also has the values of the axes that the scenario compares.
     """
     several = len({cell.scenario for cell in cells}) > 1
     devices = len({cell.device for cell in cells}) > 1
@@ -61,7 +61,7 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
 
 
 def measure(table: ScenarioTable) -> str:
-    """What the table compares."""
+    """Return the name of the compared quantity."""
     return measure_of(table.quantity, table.clock)
 
 
@@ -75,7 +75,7 @@ def measure_of(quantity: str, clock: Clock) -> str:
 
 
 def per(table: ScenarioTable) -> str:
-    """What the table's values are: `time per step`, `first call time`, `memory growth per call`."""
+    """Return the name of the table's values: `time per step`, `first call time`, `memory growth per call`."""
     scenario = table.scenario
     if scenario.script and table.quantity == STEP and WHOLE not in scenario.quantities:
         return f"{measure(table)} of the whole script"
@@ -88,7 +88,7 @@ def title(table: ScenarioTable) -> str:
 
 
 def suffix(table: ScenarioTable) -> str:
-    """What the names of a table's charts end with; empty of the time per step."""
+    """Return the suffix of the file names of a table's charts; empty for the time per step."""
     return "" if table.quantity == STEP else "-".join(re.findall(r"[A-Za-z0-9]+", table.quantity)) or "other"
 
 
@@ -98,7 +98,7 @@ def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
 
 
 def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
-    """What the cells of a sweep share, as a row is called; empty where it is the table's only one."""
+    """Return the name of a sweep by the values that its cells share; empty if the table has only one."""
     return _place(table, sweep.device, sweep.shared, [axis for axis in varying(table) if axis in sweep.shared])
 
 
@@ -123,7 +123,7 @@ def values(table: ScenarioTable, side: Side) -> str:
 
 
 def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
-    """One cell of the table; `axes` are those that tell its rows apart: `fit, tf1.14 graph`."""
+    """Return the name of a cell: `fit, tf1.14 graph`. `axes` are those that distinguish the rows."""
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
 
 
@@ -137,14 +137,14 @@ def what(table: ScenarioTable, head: ScenarioColumn) -> str:
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, (subject, base, shared) = head.comparison, sides(table, head)
     if entry.pick:
-        # what else differs is in the entry's name
+        # the entry's name has the other differences
         subject, base = (label(table.scenario, entry.along, _facts(side)[entry.along]) for side in _both(head))
     told = f"{subject} vs {base}"
     return ", ".join(filter(None, [f"{entry.name}: {told}" if entry.pick else told, shared]))
 
 
 def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
-    """What the two sides of a comparison are called, and what they share: `graph`, `eager`, `tf1.14`."""
+    """Return the names of the two sides of a comparison, and what they share: `graph`, `eager`, `tf1.14`."""
     one, other = map(_facts, _both(head))
     known = (ENVIRONMENT, *table.column_axes)
     differing = [axis for axis in known if one[axis] != other[axis]]

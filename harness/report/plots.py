@@ -9,7 +9,7 @@ from harness.analysis.statistics import Estimate, Interval
 WIDTH = 25
 
 EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
-#: Where an interval goes on beyond the plot.
+#: Marks an interval that continues beyond the plot.
 BEYOND = ("◂", "▸")
 
 #: How high a number of a curve is.

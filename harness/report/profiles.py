@@ -1,4 +1,4 @@
-"""The report of profiles: where the time of each cell's first and later calls goes."""
+"""The report of profiles: how the time of each cell's first and later calls is spent."""
 
 import itertools
 import shlex
@@ -73,12 +73,12 @@ class ProfileReport:
 
     @property
     def title(self) -> str:
-        """`Where the time goes: One training step`."""
+        """Return the title: `Time by function: One training step`."""
         titles = dict.fromkeys(self.scenarios[cell.scenario].title for cell in self.run.plan.cells)
-        return f"Where the time goes: {' and '.join(titles) or 'no scenario'}"
+        return f"Time by function: {' and '.join(titles) or 'no scenario'}"
 
     def name(self, cell: Cell) -> str:
-        """The cell by what tells it apart from the run's others, and by the axes that the header compares."""
+        """The name of the cell, by its differences from other cells and the axes that the header compares."""
         return " ".join(self.names[cell])
 
     def patterns(self, cell: Cell) -> Sequence[str]:
@@ -183,9 +183,10 @@ class ProfileReport:
         yield Heading(f"{side} vs {against}", where=FILES)
         yield Text(
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
-            f"{against}, the largest changes first. Functions go by module and name, without packages, which releases "
-            "rename: a function that one side lacks has 0 there. By cumulative time, a function is left out if it "
-            f"spends {100 * HANDED_ON:g} % of its time or more in a single function that nothing else calls.",
+            f"{against}, largest changes first. Functions are matched by module and name, without packages, "
+            "because releases rename them. A function that is missing on one side has 0 there. By cumulative time, a "
+            f"function is left out if it spends {100 * HANDED_ON:g} % of its time or more in a single function that "
+            "nothing else calls.",
             True,
             where=FILES,
         )
@@ -251,12 +252,11 @@ class ProfileReport:
 
 
 _NESTED = (
-    "Functions nest: cumulative time is a function's own and that of all that it calls, so these shares overlap, and "
-    "only own time adds up to the whole. A share is of the time in all functions, the profiler's own left out. "
-    "cProfile sees the calling thread alone: what TensorFlow's other threads do is waiting in the C function that "
-    "started it. "
-    "It costs every call of a Python function the same, so Python looks slower than C: “of that the profiler” says how "
-    "much longer a call took for it."
+    "Cumulative time includes the functions that a function calls, so these shares overlap; only own times add up to "
+    "100 %. A share is relative to the time in all functions, without the profiler's own time. cProfile sees only the "
+    "calling thread: the work of TensorFlow's other threads appears as waiting in the C function that started it. "
+    "The profiler adds a constant cost to each call of a Python function, so Python looks slower than C. “of that the "
+    "profiler” shows how much longer a call took because of it."
 )
 
 _SPLIT = (
@@ -339,12 +339,12 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in percent with one decimal; what is there and less is no zero."""
+    """Return a share in percent with one decimal. A positive share is never shown as 0."""
     return f"{100.0 * share:.1f}" if share >= 0.0005 or not share else "<0.1"
 
 
 def _overhead(profile: Profile | None) -> str:
-    """By how much longer the calls took under the profiler, of what they took so."""
+    """Return by how much longer the calls took under the profiler."""
     if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
     return _percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))

@@ -11,13 +11,13 @@ from harness.model.scenario import Scenario
 from harness.model.texts import joined
 from harness.report.blocks import REST, Heading, Where
 
-#: So many names are listed; the others are counted.
+#: The largest number of names in a list. More are counted.
 LISTED = 12
 
-#: More environments than these are counted in a sentence, and are lines of a table in place of columns.
+#: More environments than this are counted in a sentence, and are rows of a table instead of columns.
 SIDE_BY_SIDE = 6
 
-#: So many packages are named where nothing but packages differs between two environments.
+#: The largest number of packages that are named if environments differ only in packages.
 PACKAGES = 3
 
 
@@ -33,7 +33,7 @@ def remarks(told: Iterable[str]) -> str:
 
 
 def headed(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
-    """What stands over a part of a section: the scenario where the run has several, and which of its parts it is."""
+    """Return the heading of a part: its name, after the scenario if the run has several."""
     title = ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
     if title:
         yield Heading(title, where=where)
@@ -45,12 +45,12 @@ def pythons(versions: tuple[str, str] | None) -> str:
 
 
 def in_clock(clock: Clock) -> str:
-    """What follows a number that is not of time by the clock; else empty."""
+    """Return a suffix for numbers that aren't wall-clock time; otherwise empty."""
     return " in CPU time" if clock is Clock.CPU else ""
 
 
 def capital(text: str) -> str:
-    """The text as it begins a sentence."""
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 

@@ -1,4 +1,4 @@
-"""Loads the project's templates. Whatever a template prints is escaped, unless a function of ours made it."""
+"""Loads the project's templates. All values are escaped, unless one of our functions made them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +15,12 @@ FOLDER = shipped.FOLDER / "templates"
 
 
 def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
-    """A jinja environment in which every value that a template prints goes through `escape`.
+    """Return a Jinja environment in which every value that a template prints is escaped with `escape`.
 
-    Autoescape is on so that macros and our own functions return Markup, which is left alone; all else is escaped by
-    `escape` in place of the rules for HTML. A misspelt name in a template raises. `share` and `duration` are filters
-    of numbers.
+    Autoescape is on so that macros and our own functions return Markup, which isn't escaped again. Other values are
+    escaped with `escape` instead of the rules for HTML. A misspelt name in a template raises. `share` and `duration`
+    are
+    filters of numbers.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

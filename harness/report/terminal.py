@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-#: The words of a heading over numbers are wrapped into this many columns at least, and those in a table into so many.
+#: The smallest width to which headings of numbers are wrapped, and the smallest width of text in a table.
 HEADING, READABLE = 8, 20
 
 #: The colours of verdicts, by the word that they contain.
@@ -40,8 +40,7 @@ COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "
 #: A path that is not wider than this, such as a run's folder, is not torn: it is copied.
 PATH = 40
 
-#: What a column takes beside its width: the space to the next one, of which rich's box is one half; after the last
-#: column, the box's two sides.
+#: The space beside a column: the gap to the next column, half of which belongs to rich's box; after the last column,
 GAP = 2
 
 
@@ -69,7 +68,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
             case Figure() | Drawing():
                 continue
             case Table():
-                # rich's box begins with an empty line
+                # rich's box starts with an empty line
                 yield from tables(block, width)
                 continue
             case Heading():
@@ -129,10 +128,11 @@ class Widths:
 
 
 def tables(block: Table, width: int) -> "Iterator[RenderableType]":
-    """The table, whole where `width` columns of a terminal hold it, with its longest texts wrapped.
+    """Return the table, in one piece if it fits `width` columns of a terminal with its longest texts wrapped.
 
-    Else without its plots. Where it is still too wide its columns are cut into several tables: the labels stand in each
-    of them, or, where fewer tables do so, in a line of their own over what they name.
+    Otherwise the plots are left out. If it is still too wide, its columns are split into several tables. Each repeats
+    the
+    labels; if that makes more tables, the labels get their own line above the values.
     """
     shown = block.shown(Where.TERMINAL)
     every = range(len(shown.heads))
@@ -166,11 +166,11 @@ def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], widt
 
 
 def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """Columns as wide as they would be where there is room; what room there is goes to them in equal parts."""
+    """Return the widths of columns: as wide as they want, or sharing the available width equally."""
     room = width - GAP * len(whole) - sum(least)
     result = list(least)
     wanting = sorted(range(len(whole)), key=lambda at: whole[at] - least[at])
-    # those that want least first: what they leave is for the others
+    # columns that want least first: they leave their width to the others
     for place, at in enumerate(wanting):
         part = min(whole[at] - least[at], max(0, room) // (len(wanting) - place))
         result[at] += part
@@ -199,7 +199,7 @@ def _width(table: Table, at: int) -> tuple[int, int]:
 def _table(
     table: Table, columns: Sequence[int], widths: Widths, width: int, above: Sequence[int] = ()
 ) -> "RenderableType":
-    """Some columns of a table; the entries of those `above` stand in a line of their own over each line."""
+    """Return a table of some columns. The entries of columns in `above` get their own line above each row."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text as Styled
@@ -219,7 +219,7 @@ def _table(
 
 
 def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, headed: bool = True) -> "Grid":
-    """Lines below their headings, each column as wide as is said."""
+    """Return rows below their headings, with the given column widths."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
     from rich.text import Text as Styled
@@ -241,6 +241,6 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
 
 
 def _style(head: Head, entry: Entry) -> str:
-    """How an entry is printed: a verdict in its colour, what stands out bold."""
+    """Return the style of an entry: the colour of a verdict, bold for an entry that stands out."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
     return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))

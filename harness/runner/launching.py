@@ -1,6 +1,6 @@
-"""One launch from its beginning to its line in the run's folder.
+"""One launch, from its start to its line in the run's folder.
 
-Several may start at the same time; from then on one goes on at a time.
+Several launches may start at the same time. After that, only one runs at a time.
 """
 
 import hashlib
@@ -49,12 +49,12 @@ class Watched(Protocol):
         """What was seen, by the names of docs/dev/contracts.md; `seen` is what the worker itself told."""
 
 
-#: Gives what stands around one launch and watches it.
+#: Returns a context manager that surrounds one launch and monitors it.
 Watch = Callable[[], AbstractContextManager[Watched]]
 
 
 class Keeper(Protocol):
-    """Where launches are kept as they end: a run's folder."""
+    """Stores launches as they end, such as in a run's folder."""
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
         """Keep a launch's artifacts; returns their paths, relative to the run's folder."""
@@ -102,11 +102,11 @@ class Slot:
 
 
 class Launching:
-    """A launch that has begun, in a `with` block: leaving it ends what is left of it.
+    """A launch that has started, as a context manager: leaving the block ends what still runs.
 
-    `hold` gives what the backend holds of it, and `clock` seconds. `turn_seconds` is how long its turns took, in all,
-    and `seconds` all that it has taken so far, as `Launch.seconds`. Of one that starts beside `others`, `cpus` are what
-    it is measured on.
+    `hold` returns the backend's handle, and `clock` seconds. `turn_seconds` is the total duration of its turns, and
+    `seconds` its total duration so far, as `Launch.seconds`. A launch that starts beside `others` is measured on
+    `cpus`.
     """
 
     def __init__(
@@ -174,15 +174,15 @@ class Launching:
             self._places.append(place)
 
     def alone(self, samples: int) -> None:
-        """Let it take so many samples in one go, while the others wait."""
+        """Take samples without a break, while the other launches wait."""
         self._tell(f"alone {samples}")
 
     def end(self) -> None:
-        """Let it go on to its end."""
+        """Let the launch run to its end."""
         self._tell("end")
 
     def _tell(self, word: str) -> float:
-        """Tell it a word, and how many seconds it went on then."""
+        """Send a command to the worker, and return for how many seconds the worker then ran."""
         before = self.seconds
         with self._timed():
             self.waits = self._held.go_on(word)
@@ -227,7 +227,7 @@ class Launching:
 
 
 def share_seconds(launchings: Sequence[Launching]) -> None:
-    """Give each of launches that started at the same time as much of what all of them took: their sum is kept."""
+    """Divide the seconds of launches that started together among them; their sum stays the same."""
     whole = sum(each.seconds for each in launchings)
     for each in launchings:
         each.seconds = whole / len(launchings)

@@ -1,4 +1,4 @@
-"""What has been done of a plan, judged from its launches alone: so a resumed run goes on as if never interrupted."""
+"""The progress of a run, derived from its launches alone, so that a resumed run continues as if never interrupted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from harness.model.scenario import Cell
 #: A cell whose last launches in a row ended so, in measured rounds, is not launched again.
 GIVE_UP_AFTER = 2
 
-#: Of so many rounds, one may be done again because it was disturbed.
+#: One in this many rounds may be repeated because it was noisy.
 REPEAT_ONE_IN = 5
 
 
@@ -39,10 +39,10 @@ class Ledger:
             self._warm.add(launch.cell.environment)
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
-        """What round `number` of the group launches, as what.
+        """Return the cells and roles that round `number` of the group launches.
 
-        Less the cells that failed for good before it, those that only observe, since their pilot has told everything,
-        and what the pilot can do without.
+        Cells that failed for good are left out, and so are cells that only observe if their pilot has recorded
+        everything, and pilots that aren't needed.
         """
         alive = {
             cell
@@ -56,7 +56,7 @@ class Ledger:
         return self._made(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
-        """How often this round was begun."""
+        """Return how often this round was started."""
         return 1 + max((launch.attempt for launch in self._rounds[group.name, number]), default=-1)
 
     def rounds(self, group: Group) -> int:
@@ -67,10 +67,10 @@ class Ledger:
         return number - 1
 
     def is_to_repeat(self, group: Group, number: int) -> bool:
-        """Whether the round is complete, was disturbed, and may be done again: one in five may, and the first.
+        """Return whether the round is complete, noisy, and may be repeated: one in five may, and the first.
 
-        Not where most of the group's rounds were disturbed: another try is then as likely to be, and a new round is
-        worth more. Nor where cells take turns: what disturbed them disturbed them all.
+        A round isn't repeated if most of the group's rounds were noisy, because a repetition would probably be noisy
+        too, and a new round is worth more. Interleaved rounds aren't repeated either: interference affects all cells.
         """
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
@@ -81,16 +81,17 @@ class Ledger:
         return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
 
     def in_turns(self, group: Group) -> bool:
-        """Whether the launches of a round of the group take turns: as planned, unless their scenario fixes calls."""
+        """Return whether launches of the group are interleaved: as planned, unless their scenario fixes calls."""
         pilots = [pilot for cell in group.cells if (pilot := self.pilot(cell))]
         return self._plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
-        """Whether a pilot of the cell would still tell something; one that only observed has told everything.
+        """Return whether a pilot of the cell is useful; not for a cell that only observes and has been launched.
 
-        With no length left to it, it has each environment read from the disk before anything is counted, and finds out
-        whether the cells of a scenario time anything: one launch of each environment and of each scenario is enough. A
-        budget that is kept has to know what the launches of each group cost.
+        If all lengths are given, pilots only read each environment from disk and find out whether a scenario times
+        anything. One launch per environment and scenario is then enough. For a budget that must be kept, each group
+        needs
+        a pilot, because the cost of its launches must be known.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
@@ -119,7 +120,7 @@ class Ledger:
         return next((calls for calls in found if calls), None)
 
     def peak(self, cell: Cell) -> float:
-        """The most memory that a launch of the cell held, in bytes; 0 where none has told."""
+        """Return the largest memory that a launch of the cell used, in bytes; 0 if unknown."""
         return max((launch.resources.get("max_rss_bytes", 0.0) for launch in self._cells[cell]), default=0.0)
 
     def pilot(self, cell: Cell) -> Launch | None:
@@ -128,13 +129,13 @@ class Ledger:
         return pilots[-1] if pilots else None
 
     def seconds(self, number: int | None = None, groups: Iterable[Group] = ()) -> float:
-        """What all launches took, or those of one round of some groups, in seconds."""
+        """Return the total seconds of all launches, or of one round of some groups."""
         if number is None:
             return sum(launch.seconds for launch in self.launches)
         return sum(launch.seconds for group in groups for launch in self._rounds[group.name, number])
 
     def _is_disturbed(self, group: Group, number: int) -> bool:
-        """Whether a launch of the newest attempt at this round was disturbed."""
+        """Return whether the newest attempt at this round has a launch with interference."""
         newest = self.attempts(group, number) - 1
         return any(disturbed(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest)
 
@@ -157,7 +158,7 @@ class Ledger:
             for launch in self._cells[cell]
             if launch.round < before and launch.status is not Status.INTERRUPTED and not launch.ended_under_profiler
         ]
-        # a cell that was spared its pilot has its first launch in the place of one
+        # for a cell without a pilot, the first launch takes its place
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]
         if pilots and not is_to_measure(pilots[-1], group.of):
             return True

@@ -26,10 +26,10 @@ from harness.runner.stopping import Widths, open_groups, rounds_needed
 TOLERANCE = 0.1
 
 #: Between two samples of turns a launch makes untimed calls, and in the end it takes some samples alone: it takes about
-#: so many times as long as it measures.
+#: Duration of a launch's turns as a multiple of the measured time.
 UNMEASURED = 2.0
 
-#: A launch measures so many samples at least, however long they take: three turns, and one alone.
+#: The smallest number of samples in a launch, however long they take: three turns, and one alone.
 FEWEST_CALLS = 4
 
 #: By group, the pairs of cells that are compared, in the order of the tables.
@@ -46,12 +46,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """How long a run takes on this machine, as far as its launches have told; all lengths are in seconds.
+    """The estimated duration of a run on this machine, from its launches so far; lengths are in seconds.
 
-    One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last: then every
-    group that is measured has at least `rounds` rounds. If a budget that was passed does not hold what a verdict of
-    every comparison needs, `needed` is the budget that does, and `left_out` are the cells that are not measured.
-    `launches` more are expected; with a precision, as the widths of the intervals so far tell.
+    One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last. Every
+    measured
+    group then has at least `rounds` rounds. If the budget is too small for a verdict on every comparison, `needed` is a
+    sufficient budget, and `left_out` are the cells that aren't measured. `launches` more are expected; with a
+    precision,
+    this depends on the widths of the intervals so far.
     """
 
     round_seconds: float
@@ -63,7 +65,7 @@ class RunEstimate:
 
 
 class Schedule:
-    """What comes next in a run that does not spend its budget on claims; `spent` gives the seconds of it so far."""
+    """Decides what to launch next, unless the budget is spent on claims; `spent` returns the seconds spent so far."""
 
     def __init__(self, plan: Plan, ledger: Ledger, widths: Widths, spent: Callable[[], float]) -> None:
         self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
@@ -142,12 +144,12 @@ class Schedule:
         return (self._fewest - self._rounds(group)) * self._round_seconds(group)
 
     def _round_seconds(self, group: Group) -> float:
-        """How many seconds a round of the group takes: as the last one did, before it as its pilots tell."""
+        """Return the seconds of a round of the group: those of the last round, or estimated from its pilots."""
         rounds, ledger = self._rounds(group), self._ledger
         if not rounds:
             return round_seconds(self._plan, ledger, group)
         launched = ledger.seconds()
-        # what passes between launches is in no launch's seconds
+        # time between launches isn't part of the seconds of any launch
         between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
         return ledger.seconds(rounds, [group]) * between
 
@@ -161,12 +163,15 @@ class Schedule:
 
 
 def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
-    """Return the plan with those groups and cells alone of which its budget holds the rounds that a verdict needs.
+    """Return the plan with the groups and cells for which the budget holds the rounds that a verdict needs.
 
-    A suite's budget takes nothing away, and is longer under a CPU quota. One that is spent on claims takes nothing away
-    either. Groups are taken by what a round of them costs, the cheapest first; of the first that is too expensive as
-    many cells as the budget holds, in the order of its `pairs`. What launches cost is estimated from the pilots alone,
-    so that this stays the same for the whole run. At least one pair is left.
+    The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget is longer under a CPU
+    quota.
+    Groups are taken by the cost of a round, cheapest first. From the first group that is too expensive, it takes as
+    many
+    cells as the budget holds, in the order of its `pairs`. Costs are estimated from the pilots alone, so that the
+    result
+    stays the same for the whole run. At least one pair is kept.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -210,10 +215,10 @@ def needed_budget(plan: Plan, ledger: Ledger) -> float:
 
 
 def round_seconds(plan: Plan, ledger: Ledger, group: Group) -> float:
-    """Return how many seconds a round of a group takes that was not measured yet, as the pilots tell.
+    """Return the estimated seconds of a round of a group that wasn't measured yet, from the pilots.
 
-    A launch takes what a pilot took to start, that of its own group and environment if there is one, and then it warms
-    up and measures: for as long as the plan says, or for the fewest calls that it makes if they take longer.
+    A launch takes as long to start as a pilot of its environment, preferably in its own group. It then warms up and
+    measures for as long as the plan says, or for the smallest number of calls if that takes longer.
     """
     pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
     if not pilots:
@@ -233,6 +238,6 @@ def round_seconds(plan: Plan, ledger: Ledger, group: Group) -> float:
 
 
 def _started(pilot: Launch) -> float:
-    """What of a pilot's seconds was neither warm-up nor measuring."""
+    """Return the seconds of a pilot outside of warm-up and measurement."""
     own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
     return max(0.0, pilot.seconds - own)

@@ -17,16 +17,16 @@ from harness.model.run import Group, Plan
 from harness.runner.rounds import Ledger
 from harness.runner.stopping import Widths, is_known, narrow
 
-#: What a launch is taken to need where few have told, in seconds.
+#: Assumed seconds of a launch, if few launches have ended.
 USUAL_SECONDS = 4.0
 
-#: A group may take so many times what so many launches usually take, if that is more than its share.
+#: A group may spend this multiple of the usual cost of this many launches, if that is more than its share.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What a group does next: the rounds up to `rounds`, as long as all of its launches need at most `seconds`."""
+    """What a group does next: rounds up to `rounds`, while all of its launches together need at most `seconds`."""
 
     group: Group
     rounds: int
@@ -34,7 +34,7 @@ class Errand:
 
 
 class Spending:
-    """What has been spent of a budget, and on what to spend more.
+    """The budget of a run with claims: what was spent, and which group continues.
 
     `widths` and `looks` are by group, as in analysis/sizing.py.
     """
@@ -50,10 +50,11 @@ class Spending:
             self.ledgers[launch.group].add(launch)
 
     def next(self) -> Errand | None:
-        """What to do next; None where nothing more can be begun."""
+        """Return what to do next; None if nothing else can be started."""
         free = [group for group in self._groups.values() if self._is_open(group)]
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
-        # what was begun and takes no more than its share, then what is a whole claim soonest, in the plan's order
+        # first groups that were started and stay within their share, then those that settle a claim soonest, in plan
+        # order
         for group in sorted(short, key=lambda each: (not self._is_fair(each, short), self._price(each))):
             if errand := self._first(group, short):
                 return errand
@@ -65,7 +66,7 @@ class Spending:
         return Errand(nearest, rounds, self._spent(nearest) + self._left)
 
     def rounds_left(self) -> int:
-        """How many launches the rounds have that were not begun."""
+        """Return the number of launches in the rounds that weren't started."""
         return self._of_rounds(lambda group, number: number > self._rounds(group))
 
     def rounds_done(self) -> int:
@@ -88,10 +89,11 @@ class Spending:
         return self._known_widths[key]
 
     def _first(self, group: Group, short: Collection[Group]) -> Errand | None:
-        """The rounds that a group needs at least, if they are likely to end before the budget does.
+        """Return the rounds that a group needs at least, if they will probably end before the budget does.
 
-        One that was not begun comes back after its share of the budget, if it turns out to be more expensive than that:
-        others may then be finished sooner.
+        A group that wasn't started returns after its share of the budget, if it turns out to be more expensive than
+        that:
+        other groups may then be finished sooner.
         """
         spent, left = self._spent(group), self._left
         # a run without a number is worth nothing
@@ -104,7 +106,7 @@ class Spending:
         return Errand(group, self._target(group), allowed)
 
     def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
-        """Whether a group was begun, and what it needs is within its share: what it has is not left for a guess."""
+        """Return whether a group was started, and needs at most its share: its results aren't abandoned for a guess."""
         return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
@@ -117,7 +119,7 @@ class Spending:
         return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
 
     def _price(self, group: Group) -> float:
-        """What the rounds up to the group's target are likely to take, in seconds."""
+        """Return the expected seconds of the rounds up to the group's target."""
         rounds = self._target(group) - self._rounds(group)
         return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
 
@@ -133,7 +135,7 @@ class Spending:
         return self._rounds_to_go(group) * self._last(group)
 
     def _rounds_to_go(self, group: Group) -> int:
-        """How many rounds a group is likely to need until it is known as well as its claims need; at least one."""
+        """Return the expected number of rounds until the group's claims are settled; at least one."""
         rounds, ledger = self._rounds(group), self.ledgers[group.name]
         width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
         # an interval's width goes with the root of the number of rounds
@@ -155,7 +157,7 @@ class Spending:
         return self.ledgers[group.name].rounds(group)
 
     def _last(self, group: Group) -> float:
-        """What the group's last round took in seconds, its repetitions with it."""
+        """Return the seconds of the group's last round, including its repetitions."""
         ledger = self.ledgers[group.name]
         return ledger.seconds(self._rounds(group), [group])
 

@@ -10,7 +10,7 @@ from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import Ledger
 
 #: By group, half the width of its widest interval on the log scale, 0 where every verdict is settled; in a run of
-#: claims without a precision in terms of what they need; infinite before it may be looked at.
+#: relative to what the claims need, for claims without a precision; infinite before the first look.
 Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
@@ -39,15 +39,15 @@ def _stop(plan: Plan, group: Group, ledger: Ledger, precise: frozenset[str], *, 
 
 
 def _observes(group: Group, ledger: Ledger) -> bool:
-    """Whether some cell of the group had nothing to time and has told what it observed."""
+    """Return whether a cell of the group had nothing to time, and recorded its observations."""
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
 def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
-    """The groups that are known well enough, by what there was of all groups when they had their last round.
+    """Return the groups whose intervals are narrow enough, by the launches up to their own last round.
 
-    So an end is final: what other groups measure later moves a group's intervals too, and who goes on where they have
-    become wider, and stops where narrower, has intervals that cover less than they say.
+    So a group never restarts: later rounds of other groups change its intervals too. Continuing where intervals have
+    become wider and stopping where they have become narrower would reduce their coverage.
     """
     if not plan.ends_early:
         return frozenset()
@@ -62,9 +62,9 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
 
 
 def rounds_needed(plan: Plan, group: Group, ledger: Ledger) -> int:
-    """Return after how many rounds a group is expected to end: an interval's width falls with the root of the rounds.
+    """Return after how many rounds a group is expected to end: the width falls with the square root of rounds.
 
-    Before they may be looked at, that is the round of the first look at verdicts, and after it that at widths.
+    That is never before the first look at verdicts, and after it never before the first look at widths.
     """
     rounds = ledger.rounds(group)
     width = ledger.widths.get((group.name, rounds), math.inf)

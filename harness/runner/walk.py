@@ -31,7 +31,7 @@ TURNS_PATIENCE = 2.0
 #: does meanwhile meets all cells; in one where the turns were few, as those of slow steps are.
 ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 
-#: What a launch is taken to hold of memory where no pilot has told, in bytes.
+#: Assumed memory of a launch, in bytes, if no pilot has measured it.
 USUAL_MEMORY = 2.0**30
 
 
@@ -39,33 +39,35 @@ class WalkListener(Protocol):
     """Hears what a walk does, to show it."""
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch of round `number` begins."""
+        """A launch of round `number` starts."""
 
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
 
     def skip(self, launches: int) -> None:
-        """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
+        """Launches won't run: they are stored already, aren't needed, or their cells failed for good."""
 
     def turn(self, number: int, turns: int) -> None:
-        """The launches that have begun and not ended take turn `number` of so many."""
+        """The waiting launches take turn `number` of `of`."""
 
     def again(self, number: int, launches: int) -> None:
-        """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
+        """Round `number` of a group had interference from other processes and is repeated, with more launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes, as the pilots tell, and again after each round."""
+        """The run has an estimate of its duration, after its pilots and after each round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One walk over a plan: what it needs, given once; `run` measures, and `profile` profiles.
+    """Executes a plan; `run` measures it, and `profile` profiles its cells.
 
-    `requirements` are by environment; `widths` tells how wide each group's intervals are, asked only where groups end
-    by that, and `looks` after which round first, by group; `watch`, where there is one, watches each launch from
-    outside. Launches that take turns hold at most `memory` bytes together, as far as their pilots tell. `pairs` are
-    compared: if a budget does not hold all of them, the first ones are measured. As many launches start at the same
-    time as there are CPUs in `starts` (see `machine.cpus.starting`), one on each. `clock` gives seconds.
+    `requirements` are by environment. `widths` returns the widths of each group's intervals, if groups end by width,
+    and
+    `looks` the first round at which to look, by group. `watch`, if given, monitors each launch from outside.
+    Interleaved
+    launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a budget doesn't
+    hold all of them, the first ones are measured. As many launches start at the same time as `starts` has CPUs (see
+    `machine.cpus.starting`), one on each. `clock` returns seconds.
     """
 
     plan: Plan
@@ -83,10 +85,10 @@ class Walk:
     clock: Callable[[], float] = time.monotonic
 
     def run(self, finished: list[Launch]) -> list[Launch]:
-        """Launch what `finished` does not hold yet; returns all launches, old and new.
+        """Launch what `finished` doesn't have yet, and return all launches, old and new.
 
-        What comes next is decided by runner/schedule.py; the budget of claims is spent on one group after the other. A
-        round that was interrupted is done again whole: its cells are compared with one another.
+        runner/schedule.py decides what comes next. The budget of claims is spent on one group after the other. A round
+        that was interrupted is repeated as a whole, because its cells are compared with each other.
         """
         if self.plan.is_spent_by_group:
             return self._by_group(finished)
@@ -119,7 +121,7 @@ class Walk:
         return ledger.launches
 
     def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
-        """Tell the listener of the launches of rounds that are there already, or that will not be made."""
+        """Notify the listener of launches whose rounds are complete, or won't be made."""
         numbers = range(1, self.plan.rounds + 1)
         self.listener.skip(
             sum(
@@ -131,7 +133,7 @@ class Walk:
         )
 
     def _estimate(self, plan: Plan, ledger: Ledger, schedule: Schedule) -> None:
-        """Tell the listener how long the run takes, once something has told."""
+        """Notify the listener of the estimated duration, if there is one."""
         estimate = schedule.estimate()
         kept = {*plan.cells}
         left_out = [cell for cell in self.plan.cells if cell not in kept]
@@ -144,14 +146,14 @@ class Walk:
     def _measure(
         self, group: Group, number: int, ledger: Ledger, sampling: Sampling, spent: Callable[[], float]
     ) -> None:
-        """Measure a round of a group, and once more if other processes disturbed it."""
+        """Measure a round of a group, and repeat it once if it had interference."""
         self._round(group, number, ledger, sampling)
         if ledger.is_to_repeat(group, number) and self._can_repeat(group, number, ledger, spent()):
             self.listener.again(number, len(group.slots))
             self._round(group, number, ledger, sampling)
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
-        """Spend the budget as runner/spending.py says; the listener hears at the end of what was not needed."""
+        """Spend the budget as runner/spending.py decides, and notify the listener of what wasn't needed."""
         launches = list(finished)
         spending = Spending(self.plan, self.widths, self.looks, finished)
         self.listener.skip(spending.rounds_done())
@@ -177,7 +179,7 @@ class Walk:
             walk._measure(group, number, ledger, sampling, ledger.seconds)
 
     def _can_repeat(self, group: Group, number: int, ledger: Ledger, spent: float) -> bool:
-        """Whether a repetition of the round takes no later round of all groups from the budget."""
+        """Return whether the budget allows to repeat the round without losing a later round of all groups."""
         if self.plan.budget_seconds is None:
             return True
         whole = max(ledger.seconds(each, self.plan.groups) for each in (number - 1, number))
@@ -210,7 +212,7 @@ class Walk:
             starts = self._starts(group, len(needed))
             for cell, role in needed:
                 sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
-                # launches one after the other are alive with none: the control's place is that of its like
+                # launches that run one after the other form one block each; the control is next to its twin
                 slot = Slot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
                 first = ledger.is_first(cell)
                 begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
@@ -230,10 +232,11 @@ class Walk:
     def _blocks(
         self, group: Group, number: int, ledger: Ledger, slots: Sequence[tuple[Cell, Role]]
     ) -> list[list[tuple[Cell, Role]]]:
-        """The launches of a round in the order in which they begin, those that are alive together in one list.
+        """Return the launches of a round in starting order; launches that are alive together are in one list.
 
-        Where a group's launches hold more than there is, each block has the group's control cell in it, so that what it
-        shows of the others does not depend on the block.
+        If the launches of a group need more memory than is available, each block has the group's control cell, so that
+        its
+        ratios don't depend on the block.
         """
         ordered = order(self.plan.seed, group.name, number, slots)
         if not number:
@@ -254,10 +257,11 @@ class Walk:
     def _pilots(
         self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: Ledger
     ) -> list[list[tuple[Cell, Role]]]:
-        """The pilots in this order, those that start at the same time in one list: one launch of each environment.
+        """Return the pilots in this order; pilots that start together are in one list, one of each environment.
 
-        These are needed whatever comes of the others. What their environments' next launches hold is not known, so
-        that as many start as there are CPUs for, and as there is memory for if they hold what is usual.
+        These are needed in any case. How much memory they use isn't known yet, so as many start as there are CPUs for,
+        and
+        as there is memory for if they use the usual amount.
         """
         first: dict[str, tuple[Cell, Role]] = {}
         later: list[list[tuple[Cell, Role]]] = []
@@ -271,7 +275,7 @@ class Walk:
         return [*(beside[at : at + most] for at in range(0, len(beside), most)), *later]
 
     def _starts(self, group: Group, launches: int) -> Sequence[int]:
-        """The CPUs on which so many launches of the group start at the same time; none if they start one by one.
+        """Return the CPUs on which launches of the group start at the same time; none if they start one by one.
 
         A launch whose phases or peak memory are compared starts alone.
         """
@@ -296,7 +300,8 @@ class Walk:
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
         measured = job.limits.cpus or ()
         if starts:
-            # as `_start` goes on: the first one where it is measured, and each other one where one was moved away
+            # as in `_start`: the first starts on the measured CPU, and each other one on the CPU that it is moved away
+            # from
             own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
             job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
         hold = partial(self.backend.hold, self.requirements[cell.environment], job)
@@ -310,10 +315,11 @@ class Walk:
         longest: float = 0.0,
         at_once: int = 1,
     ) -> list[Launch]:
-        """Start launches, let them take turns, and end them; each is stored as it ends.
+        """Start launches, interleave them, and end them; each is stored when it ends.
 
-        So many start `at_once`, and then warm up one after the other. A turn names the launches in its order; turns end
-        where the slowest launch's took `longest` seconds. A launch that breaks off ends alone: the others go on.
+        `at_once` launches start at the same time, and then warm up one after the other. A turn has the indexes of
+        launches
+        in order. Turns end when the slowest launch has taken `longest` seconds. If a launch fails, the others continue.
         """
         with ExitStack() as stack:
             left: list[Launching] = []
@@ -353,7 +359,7 @@ class Walk:
         longest: float,
         end: Callable[[Launching], None],
     ) -> int:
-        """Let launches take turns; returns how many there were."""
+        """Interleave launches, and return the number of turns."""
         for number, turn in enumerate(turns):
             waiting = [asked[at] for at in turn if asked[at].waits]
             slowest = max((each.turn_seconds for each in waiting), default=math.inf)
@@ -367,7 +373,7 @@ class Walk:
         return len(turns)
 
     def _samplings(self, number: int, ledger: Ledger) -> dict[str, Sampling]:
-        """By group, the pilot's own sampling in round 0, then the plan's, with what it leaves open set by the pilot."""
+        """Return the sampling by group: that of pilots in round 0, then the plan's, completed by the pilots."""
         names = [group.name for group in self.plan.groups]
         if number == 0:
             return dict.fromkeys(names, self.plan.sampling.of_pilots)
@@ -380,17 +386,17 @@ def _start(
     begin: Callable[[Launching], None],
     end: Callable[[Launching], None],
 ) -> None:
-    """Start launches, so many `at_once`, until each has warmed up and waits, or has ended.
+    """Start launches, up to `at_once` at the same time, until each has warmed up and waits, or has ended.
 
-    They start by themselves, and are followed one after the other: so all of it is in this thread, as an interruption
-    is. The one that is followed is on the measured CPU, wherever it began: that does as much as without the other CPUs,
-    which only take work from it, however busy they are. Warm-ups follow when all have started, one at a time, because
-    they are a part of what is measured.
+    The backend starts them, and this thread follows one after the other, so that interruptions stay in one thread. The
+    launch that is followed is on the measured CPU, wherever it started: so the other CPUs can only help, however busy
+    they
+    are. Warm-ups follow after all have started, one at a time, because they affect what is measured.
     """
     for place, each in enumerate(asked):
         if place and at_once > 1:
             each.move()
-        # those before this one have begun, and with the others that start beside it
+        # the launches before this one have started, and so have those that start together with it
         for later in asked[place + at_once - 1 if place else 0 : place + at_once]:
             begin(later)
             if at_once > 1:
@@ -408,6 +414,6 @@ def _start(
 
 
 def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:
-    """How a launch of the cell samples in round `number`: with nobody to take turns with, it measures in one go."""
+    """Return how a launch of the cell samples in round `number`; alone, it takes all samples without a break."""
     sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
     return replace(sized, turns=None) if alone else sized

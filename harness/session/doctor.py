@@ -1,4 +1,4 @@
-"""What disturbs measuring on this machine, and what it has for containers and GPUs, as JSON values."""
+"""Checks of this machine for measurement, containers and GPUs, as JSON values."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from harness.session.request import names, read_seconds
 
 
 def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """What listening to the CPUs tells, in words and in numbers. Nothing else may measure meanwhile."""
+    """Measure the noise of the CPUs, and return it in words and in numbers. Nothing else may measure meanwhile."""
     require_linux()
     long, allowed, known = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     pinned = choose(cpus, allowed, known)
@@ -46,10 +46,11 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
 
 
 def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
-    """What this machine has for containers and, where they are wanted, for GPUs: checks, cards and environments.
+    """Return checks for containers and, if requested, for GPUs: checks, GPUs and environments.
 
-    `typed` are the environments that are asked about, or globs; all of the catalogue where there are none. With a card,
-    a row an environment says how it runs on the cards.
+    `typed` are names or globs of environments, by default the whole catalogue. With a GPU, each environment has a row
+    that
+    says how it runs on the GPUs.
     """
     wanted = chosen.wish(gpu, gpus)
     project = Project.find()
@@ -71,7 +72,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     except CannotRunHereError as error:  # one finding among the others
         cards, refused = [], [around.gpus_asked(error.message, error.advice)]
     checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted)]
-    # what an engine elsewhere has, only a launch can tell
+    # only a launch can find out what a remote engine has
     checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
     # how they are set matters to those who measure on them
     checks += [check for card in host.chosen(wanted) for check in around.gpu_settings(card)]

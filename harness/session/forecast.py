@@ -16,23 +16,24 @@ from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
 
-#: What a launch takes that is not known yet, in seconds: until it warms up (a container or a process, the import of
-#: TensorFlow, building the model, the first call: 2 to 4 s on one core), and what pilots usually set.
+#: Assumed seconds of an unknown launch: until it warms up (a container or a process, the import of
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
-#: So many of the newest runs are looked at for what launches took.
+#: The number of newest runs that are searched for launches.
 RUNS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """About how many `seconds` of launching a plan is; what is built or installed before comes on top of that.
+    """An estimate of how many `seconds` of launches a plan takes, without builds and installations before it.
 
-    It is what launches of the same cells took in the run `basis`, where that is not empty; `unknown` cells are taken to
-    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
-    verdict needs at least, 0 if there are no claims and no budget was passed. `unprepared` are the environments for
-    which the backend `makes` something first, an image; None if this machine cannot run the plan: `unasked` says why,
-    and what to do.
+    It comes from launches of the same cells in the run `basis`, if that isn't empty; `unknown` cells are assumed to
+    need
+    `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
+    verdict
+    needs at least, 0 without claims and without a budget. `unprepared` are the environments for which the backend
+    `makes`
+    something first, such as an image; None if this machine can't run the plan: `unasked` has the reason and the advice.
     """
 
     seconds: float
@@ -47,9 +48,9 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """What launches of a cell take, in seconds: until the warm-up and after the last step, and in between.
+    """The seconds of a cell's launches: before the warm-up and after the last step, and in between.
 
-    One that only `observes` is launched once and in no round.
+    A cell that only `observes` is launched once and in no round.
     """
 
     start: float = START
@@ -76,7 +77,7 @@ class _Times:
 
 
 def outlook(planned: Planned) -> Outlook:
-    """What can be told of a plan. The backend is asked for what it has where the run would take it."""
+    """Return the estimate for a plan. It asks the backend what is available, if the run would use it."""
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
@@ -96,7 +97,7 @@ def outlook(planned: Planned) -> Outlook:
 
 
 def _slots(planned: Planned) -> int:
-    """In how many slots it is measured, as far as that was typed; a shard in one."""
+    """Return in how many slots the plan is measured, as far as the request says; a shard is measured in one."""
     asked = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
     return min(int(asked), max(1, len(planned.plan.groups))) if asked.isdecimal() else 1
 
@@ -118,7 +119,7 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
 
 
 def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
-    """What launches of the plan's cells took in the newest run that has most of them, and that run's id."""
+    """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
     best: tuple[str, dict[Cell, _Times]] = "", {}
     wanted = set(planned.cells)
     # runs are named by when they began
@@ -141,7 +142,7 @@ def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
 
 
 def _times(launches: Sequence[Launch], wanted: set[Cell]) -> dict[Cell, _Times]:
-    """What launches of the wanted cells took, pilots left out unless they are all that there is to a cell."""
+    """Return the times of the wanted cells. Pilots count only for cells without other launches."""
     found: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in launches:
         counts = launch.role is not Role.PILOT or launch.only_observed

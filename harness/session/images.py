@@ -46,10 +46,11 @@ def rows(
     ask: Callable[[Sequence[Requirement]], Sequence[KeptImage]],
     say: Callable[[str], object],
 ) -> list[dict[str, Any]]:
-    """A row for each environment, of JSON values. `ask` gives what there is of each image, as a backend's `states`.
+    """Return a row of JSON values per environment. `ask` returns the state of each image, as a backend's `states`.
 
-    `cpu` and `gpu` give an image's `state`, and `size_bytes` and `id` where the engine has it; None where there is to
-    be no such image. Where no engine answers, `say` is called with the reason.
+    `cpu` and `gpu` have an image's `state`, and its `size_bytes` and `id` if the engine has it; None if there is no
+    such
+    image. If no engine answers, `say` is called with the reason.
     """
     locks: dict[tuple[str, Device], Requirement] = {}
     for environment in environments:
@@ -92,9 +93,9 @@ def _state(image: KeptImage) -> dict[str, Any]:
 
 
 def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Requirement, bool, str]]:
-    """Resolve the locks of these environments for a device, None: for both, and write them; whether each changed.
+    """Resolve the locks of these environments for a device (None: both), and write them; return which changed.
 
-    Of an environment in which packages were moved, also what it is.
+    For an environment with package overrides, also return what it is.
     """
     project, environments = chosen(names)
     wanted = [(one, each) for one in environments for each in one.devices if device in (None, each)]

@@ -1,4 +1,4 @@
-"""What a launch is given: the files of its scenario, read once in a run, and what was asked of it."""
+"""The job of a launch: the files of its scenario, read once per run, and the settings of the request."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,9 +10,9 @@ from harness.model.scenario import Cell, Scenario
 
 
 class JobMaker:
-    """Makes the jobs of one run. Files are read once, so that an edit while the run goes on changes nothing.
+    """Makes the jobs of one run. It reads files once, so that edits during the run have no effect.
 
-    Raises UsageError for a scenario whose file is gone.
+    Raises UsageError if the file of a scenario is missing.
     """
 
     def __init__(self, project: Project, scenarios: Mapping[str, Scenario], limits: Limits) -> None:
@@ -22,7 +22,7 @@ class JobMaker:
         self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
     def sources(self) -> dict[str, str]:
-        """Scenario to a hash of its files and the kit's: what must be the same when a run is resumed."""
+        """Return a hash by scenario of its files and the kit's: it must stay the same when a run is resumed."""
         return {name: fingerprint(files) for name, files in self._files.items()}
 
     def own(self) -> dict[str, str]:
@@ -44,7 +44,7 @@ class JobMaker:
         }
 
     def __call__(self, cell: Cell, sampling: Sampling) -> Job:
-        """The job that launches a cell."""
+        """Return the job that launches a cell."""
         scenario = self._scenarios[cell.scenario]
         return Job(
             cell=cell,

@@ -1,4 +1,4 @@
-"""Pilots of the environments that are there, while the images of others are still being made."""
+"""Early pilots: they run in available environments while the images of others are being built."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -21,10 +21,11 @@ from harness.store.folder import RunFolder
 
 
 class Pilots:
-    """Launches the pilots of each environment that it is called with, and keeps them until the run has begun.
+    """Launches the pilots of each environment that it is called with, and keeps them until the run has started.
 
-    Builds disturb what runs beside them: so these are pilots alone, whose times are in no statistic, and only where
-    they set no lengths. Not on GPUs either, where a cell's first launch is the one that is profiled.
+    Builds interfere with launches beside them. So only pilots run early, whose times are in no statistic, and only if
+    they
+    set no lengths. They don't run on GPUs, where a cell's first launch is profiled.
     """
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
@@ -33,14 +34,14 @@ class Pilots:
 
     @staticmethod
     def may_begin(plan: Plan) -> bool:
-        """Whether a plan's pilots may run beside builds: not of stand-ins, which others may yet replace."""
+        """Return whether pilots may run beside builds: not those of substitutes, which may still be replaced."""
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
     def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
-        """Launch what there is to pilot in an environment, while others are made; tell the steps.
+        """Launch the pilots of an environment while others are being built, and report the steps.
 
-        Raises as launching does.
+        Raises the errors of launching.
         """
         plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
         walk = Walk(
@@ -63,7 +64,7 @@ class Pilots:
             progress(Step(environment, told, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
-        """Put what was launched into the folder of the run, which has begun; returns it."""
+        """Store the launches in the folder of the run, which has started, and return them."""
         return self._kept.store(folder)
 
 
@@ -77,7 +78,7 @@ def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
 
 
 class _Told(WalkListener):
-    """Tells of pilots as of steps that are taken in their environment."""
+    """Reports pilots as steps of the preparation of their environment."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -87,7 +88,7 @@ class _Told(WalkListener):
         self._progress(Step(cell.environment, f"pilot: {cell}"))
 
     def skip(self, launches: int) -> None:
-        """So many need not be done."""
+        """Launches aren't needed."""
 
     def turn(self, number: int, turns: int) -> None:
         """Pilots take no turns."""
@@ -99,14 +100,14 @@ class _Told(WalkListener):
         """How long the run takes is not known yet."""
 
     def end(self, launch: Launch) -> None:
-        """It has ended; that it went well need not be said."""
+        """A launch has ended. Success isn't reported."""
         if launch.status is not Status.OK:
             told = f"pilot: {launch.cell}: {launch.status.value}"
             self._progress(Step(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told))
 
 
 class _Kept:
-    """Keeps launches in memory: a run that is interrupted before it has begun leaves nothing."""
+    """Keeps launches in memory: a run that is interrupted before its start leaves nothing."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
@@ -122,7 +123,7 @@ class _Kept:
         self.launches.append(launch)
 
     def store(self, folder: RunFolder) -> list[Launch]:
-        """Put all of it into a run's folder; returns the launches as they are there."""
+        """Store everything in a run's folder, and return the launches as they are there."""
         stored = []
         for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
             stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))

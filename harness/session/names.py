@@ -38,7 +38,7 @@ def scenarios() -> list[str]:
 
 
 def issues() -> dict[str, str]:
-    """What upstream issues claim, by the issues' short names."""
+    """Return the claims of upstream issues by the issues' short names."""
     found: dict[str, str] = {}
     for table in _headers():
         for claim in _tables(table.get("claim")):
@@ -48,7 +48,7 @@ def issues() -> dict[str, str]:
 
 
 def families() -> list[str]:
-    """What scenarios with claims are tagged with beside UPSTREAM."""
+    """Return the tags of scenarios with claims, except UPSTREAM."""
     claimed = (table for table in _headers() if _tables(table.get("claim")))
     tags = (tag for table in claimed if isinstance(table.get("tags"), list) for tag in table["tags"])
     return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
@@ -73,9 +73,9 @@ def suites() -> dict[str, str]:
 
 
 def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
-    """The values of each setting, and of each axis of the selected scenarios, else the suite's, else all.
+    """Return the values of each setting and axis: of the selected scenarios, otherwise of the suite, otherwise of all.
 
-    Scenarios are selected by names, globs and files. A scenario whose file is wrong has none.
+    Scenarios are selected by names, globs and files. An invalid scenario has none.
     """
     project = Project.find()
     if not selected and suite:

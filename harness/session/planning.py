@@ -87,7 +87,7 @@ class Planned:
 
     @property
     def moved(self) -> dict[str, str]:
-        """What the environments are in which packages were moved, by name."""
+        """Return descriptions of environments with package overrides, by name."""
         told = {name: moved(self.project, requirement) for name, requirement in self.requirements.items()}
         return {name: text for name, text in told.items() if text}
 
@@ -126,7 +126,7 @@ class Planned:
 
     @property
     def aspects(self) -> dict[str, Any]:
-        """What shards of the plan have in common, by what a sentence calls it."""
+        """Return what shards of the plan must have in common, by its name in a sentence."""
         kit = kit_files(self.project)
         return shards.aspects(
             self.plan,
@@ -193,7 +193,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         scenarios = {scenario.name: scenario for scenario, _ in wanted}
         catalog = Catalog(environments=list(known), scenarios=scenarios, suites={whole.name: whole})
     cells, environments = select(selection, catalog, device) if not wanted or whole.parts else ([], others)
-    # what was typed is measured or told to be missing; a suite's question is asked of what runs
+    # a requested environment is measured or reported as missing; a suite measures the environments that can run
     asked = None if typed else suites.get(suite or DEFAULT_SUITE)
     taken: list[StandIn] = []
     if asked and asked.instead and cards:
@@ -244,10 +244,10 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
 
 
 def _part(planned: Planned, request: Request) -> Planned:
-    """The part of a plan that is measured here, with one A/A control.
+    """Return the part of a plan that is measured here, with one A/A control.
 
-    Of shards in so many slots of one machine, one has it. `--slots auto` is what each machine of a cluster is asked for
-    (fleet/ray.py), so that each of their shards has one; and in a plan for other machines, each group has one.
+    Of the shards in slots of one machine, one has the control. Each machine of a cluster gets `--slots auto`
+    (fleet/ray.py), so that each of their shards has one. In a plan for other machines, each group has one.
     """
     if request.slots.isdecimal():
         planned = planned.with_one_control()
@@ -256,7 +256,7 @@ def _part(planned: Planned, request: Request) -> Planned:
 
 
 def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
-    """The plan with others in the place of stand-ins that this machine cannot have; None where there are no others."""
+    """Return the plan with the next substitutes for those that this machine can't have; None if none is left."""
     lost = {each.role for each in planned.plan.stand_ins if each.environment in lacking}
     if not lost:
         return None
@@ -266,9 +266,9 @@ def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> 
 
 
 def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
-    """The shard that was asked for, of a plan. Groups of which this machine can run nothing are told of in each.
+    """Return the requested shard of a plan. Every shard reports groups of which this machine can run nothing.
 
-    Without --seed, all shards have one seed all the same: it is drawn from what is measured.
+    Without --seed, all shards have the same seed, which is derived from what is measured.
     """
     if request.on or request.spread:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
@@ -293,9 +293,9 @@ def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
 
 
 def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
-    """How many seconds a round of each group took in the run in a folder; None of those that it has not.
+    """Return the seconds of a round of each group in the run in a folder; None for groups that it doesn't have.
 
-    Raises UsageError where it has none of them.
+    Raises UsageError if it has none of them.
     """
     with uncollected():
         folder = RunFolder.open(path)
@@ -318,9 +318,9 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
 
 def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequence[claims.Asked]) -> Plan:
-    """How often, how long and how well: as asked, else as the suite says; of a launch's lengths, else as its pilot.
+    """Return the plan with its rounds, lengths and precision: as requested, then as the suite says, then by pilots.
 
-    Where it is asked when to end, by rounds, a precision or a budget, what the suite says of that counts no more.
+    If the request limits rounds, precision or budget, the limits of the suite don't apply.
     """
     ends = suite if not (request.rounds or request.precision or request.budget) else None
 
@@ -365,10 +365,11 @@ def _piloted(of: Group, plan: Plan) -> Group:
 
 
 def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
-    """The group as its claims need it, where it has some.
+    """Return the group as its claims need it, if it has claims.
 
-    Without a control where none need be known well and none is about memory growth: nothing hangs on what that would
-    show. Without a pilot where lengths are given and no claim is about a phase.
+    It has no control if no claim needs precision and none is about memory growth, because nothing depends on it then.
+    It
+    has no pilot if lengths are given and no claim is about a phase.
     """
     environments = {cell.environment for cell in of.cells}
     own = [
@@ -404,7 +405,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
 
 
 def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
-    """The claims that are asked for, of the selected scenarios. Raises UsageError."""
+    """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
         raise UsageError("--claim takes the cells that claims need, and --suite those of a suite.", "Type one of them.")
     names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
@@ -431,7 +432,7 @@ def _with_claimed(
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
-    """The environment that was typed, else the first that some cell can run in."""
+    """Return the requested baseline, otherwise the first environment in which some cell can run."""
     if typed and typed not in environments:
         raise UsageError(
             f"--reference {typed}: the run has the environments {', '.join(environments)}.", "Name one of these."
@@ -482,7 +483,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _spared(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """What was selected less the scenarios whose files are wrong, and these."""
+    """Return the selection without invalid scenarios, and these scenarios."""
     selection, catalog, chosen = without_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):

@@ -36,7 +36,7 @@ _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 class Gate(Enum):
-    """What a gate found. One that judged nothing is not passed: nobody knows."""
+    """The findings of a gate. A gate that judged nothing hasn't passed, because the result is unknown."""
 
     PASSED = "passed"
     SLOWER = "slower"
@@ -73,7 +73,7 @@ def is_torn(folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """What a scenario raised: the `path`, `line` and `function` of its last frame, and the error.
+    """An error of a scenario: the `path`, `line` and `function` of its last frame, and the error.
 
     `by_hand` is the command that does the launch's work on this machine; empty if it isn't known.
     """
@@ -86,7 +86,7 @@ class Raised:
 
 
 def raised(results: Results) -> list[Raised]:
-    """What scenarios of a run that was made here raised, each error once, of those whose traceback was kept."""
+    """Return the errors that scenarios of a local run raised, each once, if their traceback was saved."""
     found = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
     for missing in results.missing:
@@ -163,7 +163,7 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
     # of a run that was just made, more than the report may be missing
     again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
-    # what draws takes as long to start as launches to read
+    # the chart renderer takes as long to start as launches take to be read
     with suppress(DrawingError):
         drawer()
     results = results or read(stored.path)
@@ -193,7 +193,7 @@ def export(folder: Path | str, format: str) -> bytes:
         )
     with uncollected():
         text = render(format, results)
-    # encoded here: CSV has line ends of its own, and a terminal's encoding is no concern of a file format
+    # encoded here, because CSV has its own line endings, and file formats don't depend on the terminal's encoding
     return text.encode()
 
 

@@ -31,7 +31,7 @@ from harness.model.run import Shard
 from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.plan.selection import parse_axes
 
-#: What --balance is where no run tells how long groups take: they are placed by how many cells they have.
+#: The value of --balance if no run knows the costs of groups: groups are placed by their number of cells.
 EVENLY = Path("even")
 
 #: What --warmup and --measure are where the pilot sets them.
@@ -40,7 +40,7 @@ AUTO = "auto"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"b": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 
-#: What a suite gives as a length of time.
+#: The lengths of time that a suite can give.
 SuiteLength = Literal["budget", "warmup", "measure"]
 SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
 
@@ -64,12 +64,15 @@ class Panel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a command line calls a field.
+    """How the command line shows a field.
 
-    `flags` are `--NAME` unless they are given. `metavar` is an example of a value, or what it is (`10m`, `NAME`), for
-    help, which lists the option in `panel`. `read` makes the field's value of what was typed (a text; of a field
-    that is a list or a mapping, all its texts) and the option's name; it raises UsageError. `text` makes a text of the
-    value again. `least` is the least number, and `shown` what help shows as the default, where that is no text itself.
+    `flags` are `--NAME` by default. `metavar` is an example of a value or its kind (`10m`, `NAME`), for help, which
+    lists
+    the option in `panel`. `read` converts the text (for a list or mapping, all texts) and the option's name to the
+    value,
+    and raises UsageError; `text` converts a value back. `least` is the smallest number, and `shown` the default in
+    help, if
+    that isn't the default's text.
     """
 
     help: str
@@ -83,7 +86,7 @@ class Option:
 
 
 def names(typed: Sequence[str], option: str) -> list[str]:
-    """Names, globs and files, several in a text or one: `tf2.12,tf2.13`.
+    """Split texts at commas into names, globs and files: `tf2.12,tf2.13`.
 
     Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments, and so is
     `tf2.0+numpy>=1.18,<1.20,tf2.1`.
@@ -163,12 +166,12 @@ def _quantity(text: str, option: str, units: dict[str, float], what: str, such: 
 
 
 def read_clock(text: str, option: str) -> str:
-    """`base`, `1410` or `1410MHz`: what the GPUs' clocks are locked to. Raises UsageError."""
+    """Return the clock to which the GPUs are locked, from `base`, `1410` or `1410MHz`. Raises UsageError."""
     match = re.fullmatch(r"(?i)(\d{2,5})\s*(?:mhz)?", text.strip())
     if text.strip() == BASE_CLOCK:
         return BASE_CLOCK
     if not match or not int(match[1]):
-        raise UsageError(f"{option} {text!r} is no clock.", f"Give MHz, such as 1410, or `{BASE_CLOCK}`.")
+        raise UsageError(f"Invalid {option} {text!r}: expected a clock speed in MHz, such as 1410, or `{BASE_CLOCK}`.")
     return str(int(match[1]))
 
 
@@ -202,7 +205,7 @@ def read_slots(text: str, option: str) -> str:
 
 
 def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
-    """What a suite gives as a length of time; None where it leaves it out. Raises UsageError."""
+    """Return the seconds that a suite gives as a length of time; None if it gives none. Raises UsageError."""
     typed = getattr(suite, key)
     return read_seconds(typed, f"The {key} of the suite {suite.name},", or_none=key == "warmup") if typed else None
 
@@ -212,7 +215,7 @@ def _share(value: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """Seconds as they are typed, in the largest unit that takes no digits after the point: `90s`, `10m`, `0.2s`."""
+    """Return seconds as text in the largest unit without a fraction: `90s`, `10m`, `0.2s`."""
     return next(f"{seconds / _SECONDS[unit]:g}{unit}" for unit in "hms" if unit == "s" or not seconds % _SECONDS[unit])
 
 
@@ -222,7 +225,7 @@ class LaunchRequest:
 
     Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
     left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
-    bytes; None: TIMEOUT, and four fifths of the machine.
+    bytes; None: TIMEOUT, and 80 % of the machine's memory.
     """
 
     suite: Annotated[
@@ -231,8 +234,8 @@ class LaunchRequest:
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*; the first is the reference. Default: the suite's; with --gpu "
-            "without those that the GPU cannot run, for which others stand in.",
+            "Environments or globs, such as tf1.14,tf2.*; the first is the baseline. Default: the suite's; with --gpu, "
+            "other environments replace those that the GPU can't run.",
             ("-e", "--environment"),
             names,
             metavar="NAME,...",
@@ -250,7 +253,7 @@ class LaunchRequest:
             metavar="AXIS=VALUE,...",
         ),
     ] = field(default_factory=dict)
-    backend: Annotated[str, Option("What executes the launches.", panel=Panel.MACHINE)] = "auto"
+    backend: Annotated[str, Option("The backend that runs the launches.", panel=Panel.MACHINE)] = "auto"
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=Panel.GPU)] = False
     gpus: Annotated[
         str,
@@ -293,7 +296,7 @@ class LaunchRequest:
     memory: Annotated[
         int | None,
         Option(
-            "Memory limit of a container, such as 8g. Default: four fifths of the machine's.",
+            "Memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
             read=read_size,
             text="{}b".format,
             metavar="8g",
@@ -303,8 +306,8 @@ class LaunchRequest:
     claims: Annotated[
         Sequence[str],
         Option(
-            "Issues, such as T#40261: exactly the cells that their claims need, in the claimed environments, in the "
-            "newest and in those of -e.",
+            "Issues, such as T#40261: only the cells that their claims need, in the claimed environments, in the "
+            "newest one, and in those of -e.",
             ("--claim",),
             names,
             metavar="ISSUE,...",
@@ -338,11 +341,11 @@ class FieldOption:
 
     @property
     def flags(self) -> Sequence[str]:
-        """What is typed, the long form last."""
+        """Return the flags, the long form last."""
         return self.option.flags or (f"--{self.name}",)
 
     def words(self, value: Any) -> list[str]:
-        """What is typed for a value that is not the usual one."""
+        """Return the arguments for a value that isn't the default."""
         flag = self.flags[0]
         if value is True:
             return [flag]
@@ -440,8 +443,8 @@ class Request(LaunchRequest):
     interleave: Annotated[
         Interleave | None,
         Option(
-            "How the cells of a round are measured: in turns, all alive together, or launch after launch. Default: "
-            "in turns, where launches have one core of a CPU.",
+            "How the cells of a round are measured: interleaved in turns, or launch after launch. Default: in turns, "
+            "if launches have one CPU core.",
             panel=Panel.PRECISION,
         ),
     ] = None
@@ -480,7 +483,7 @@ class Request(LaunchRequest):
     shard: Annotated[
         Shard | None,
         Option(
-            "Measure one of so many parts of the plan, such as 2/5: the others elsewhere, and then `harness merge`.",
+            "Measure one part of the plan: 2/5 is part 2 of 5. Measure the others elsewhere, then use `harness merge`.",
             read=read_shard,
             metavar="2/5",
             panel=Panel.MACHINES,
@@ -498,8 +501,8 @@ class Request(LaunchRequest):
     on: Annotated[
         str,
         Option(
-            "Measure in shards, which free machines take: in the slots of a Ray cluster (ray://HOST:PORT, or ray for "
-            "that of RAY_ADDRESS, or for one of this machine alone), or on hosts (ssh://HOST,USER@HOST).",
+            "Measure in shards on several machines: on a Ray cluster (ray://HOST:PORT, or ray for the cluster of "
+            "RAY_ADDRESS, otherwise a local one), or on SSH hosts (ssh://HOST,USER@HOST).",
             read=read_on,
             metavar="ADDRESS",
             panel=Panel.MACHINES,
@@ -508,8 +511,8 @@ class Request(LaunchRequest):
     slots: Annotated[
         str,
         Option(
-            "Measure in so many slots of the machine at once, each with cores (and one of --gpus) of its own; auto: as "
-            "many as `harness fleet check` found safe. With --shard: measure it in one of them that is free.",
+            "Measure in several slots of the machine at once, each with its own cores (and one of --gpus); auto: as "
+            "many as `harness fleet check` found safe. With --shard: measure it in a free slot.",
             read=read_slots,
             metavar="N",
             panel=Panel.MACHINE,

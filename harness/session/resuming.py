@@ -31,9 +31,9 @@ from harness.store.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A run that was started before and may go on: its folder, what it says, and what it means on this machine now.
+    """A stored run that may continue: its folder, its record, and its meaning on this machine now.
 
-    `is_longer`: its plan is a longer one than the folder has. `over`: nothing is left to measure, in a sentence.
+    `is_longer`: its plan is longer than the stored one. `over`: a sentence that nothing is left to measure.
     """
 
     folder: RunFolder
@@ -43,14 +43,14 @@ class Earlier:
     over: str = ""
 
 
-#: How a group ended that no more rounds are for.
+#: The reason why a group without further rounds ended.
 _FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
 
 
 def slot_of(path: Path) -> Slot | None:
-    """The slot of this machine that the run in a folder was begun in; None of one that had the machine to itself.
+    """Return the slot of this machine in which a run started; None for a run that had the whole machine.
 
-    Raises UsageError where there is no run.
+    Raises UsageError if there is no run.
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
@@ -61,24 +61,24 @@ def slot_of(path: Path) -> Slot | None:
 
 
 def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
-    """The run in a folder that is to go on, with the backend that is `wished`.
+    """Return the run in a folder to continue, with the backend that is `wished`.
 
-    It goes on as planned; or until it has so many `rounds` in all, for `budget` seconds from now on. Raises UsageError
-    or CannotRunHereError where it would not be the same run, and UsageError for fewer rounds than it has.
+    It continues as planned, or until it has `rounds` in all, or for `budget` more seconds. Raises UsageError or
+    CannotRunHereError if it wouldn't be the same run, and UsageError for fewer rounds than it has.
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
     if begun.merged:
-        raise UsageError(f"{path} was merged of other runs.", "Go on with one of those, and merge them again.")
+        raise UsageError(f"{path} was merged from other runs.", "Continue one of those runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
-            f"{path} was not begun by this user on this machine, or its run.json was changed since: going on with it "
-            "would run what someone else typed.",
-            "Start a new run of your own: harness matrix. Its report can be made again: harness report "
+            f"{path} wasn't started by this user on this machine, or its run.json has changed since: continuing it "
+            "would run somebody else's commands.",
+            "Start your own run: harness matrix. To write the report of this one again: harness report "
             f"{shlex.quote(str(path))}",
         )
     if begun.plan.profile_calls:
-        raise UsageError(f"{path} holds profiles, and no measurement to go on with.", "Profile again: harness profile")
+        raise UsageError(f"{path} has profiles, and no measurement to continue.", "Profile again: harness profile")
     asks = rounds is not None or budget is not None
     ledger = Ledger(begun.plan, folder.read_launches(begun))
     longer = _longer(begun, ledger, path, rounds, budget) if asks else begun
@@ -93,13 +93,13 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     sources = JobMaker(project, scenarios, limits).sources()
     name = begun.backend.name
     if wished not in (AUTO, name):
-        raise UsageError(f"{path} was begun with the backend {name}; it cannot go on with {wished}.")
+        raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
     gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         told = "; ".join(measured.change(*each) for each in differing)
-        raise CannotRunHereError(f"{path} was begun on another machine: {told}.", "Start a new run.")
+        raise CannotRunHereError(f"{path} was started on another machine: {told}.", "Start a new run.")
     moved = [each for each, digest in sources.items() if begun.sources.get(each) != digest]
     if moved:
         raise changed(path, f"the scenario {', '.join(moved)}")
@@ -126,9 +126,10 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
 
 
 def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: float | None) -> Run:
-    """The run with the longer plan that is asked for, and what it had when that was asked; else the same.
+    """Return the run with the requested longer plan, with the launches that it had when it was requested.
 
-    What it had was looked at: so it is recorded, and its verdicts are judged by analysis/looks.py from then on.
+    The results so far were seen. So they are recorded as a look, and from then on analysis/looks.py judges the
+    verdicts.
     """
     made = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(made.values(), default=0)
@@ -150,7 +151,7 @@ def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: fl
 
 
 def _over(run: Run, ledger: Ledger, path: Path) -> str:
-    """What a user reads who continues a run that has nothing left to measure; empty where there is something."""
+    """Return a sentence if the run has nothing left to measure; otherwise empty."""
     if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
     stops = list(run.stops.values())
@@ -172,13 +173,13 @@ def _has_ended(run: Run) -> bool:
 
 
 def changed(path: Path, what: str) -> UsageError:
-    """The error that refuses to go on with a run."""
-    return UsageError(f"Since {path} was begun, {what} has changed.", "Start a new run.")
+    """Return the error that refuses to continue a run."""
+    return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
 
 def machine_facts(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
-    """What run.json tells of this machine; of its GPUs where launches get some, with the clock they are locked to."""
+    """Return the facts of this machine in run.json, with its GPUs and locked clocks if launches use GPUs."""
     of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
-    # what the launches' CPUs share with others; empty where they are not pinned
+    # resources that the launches' CPUs share with other CPUs; empty if launches aren't pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.facts(), "pinned_to": pinned, **of_gpus}

@@ -46,7 +46,7 @@ from harness.session.resuming import Earlier, changed, earlier, machine_facts, s
 from harness.session.slot_plans import in_slot
 from harness.store.folder import RunFolder
 
-#: Launches that are alive together may hold this share of the memory that is free when a run begins.
+#: The share of the free memory that interleaved launches may use.
 HELD_SHARE = 0.5
 
 
@@ -229,9 +229,9 @@ def new_id(now: datetime) -> str:
 
 
 def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
-    """A new run in a folder of its own, its environments prepared; nothing is launched yet.
+    """Start a new run in its own folder, with its environments prepared; nothing is launched yet.
 
-    What is to last until the run has ended is entered into `held`; `slots` are those of the machine that it shares.
+    `held` keeps resources until the run has ended; `slots` are those of the machine that it shares.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
@@ -302,10 +302,10 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
 def _with_what_is_there(
     planned: Planned, backend: Backend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
-    """The plan with the environments that this machine can have, which are made.
+    """Prepare the environments that this machine can have, and return the plan with them.
 
-    `early` is for those that are there while others are being made; `replan`: what comes next in the suite's list is
-    taken for a stand-in that it cannot have.
+    `early` runs in available environments while others are being prepared. `replan` returns the plan with the next
+    environment of the suite's list for a substitute that isn't available.
     """
     absent: dict[str, UnavailableError] = {}
     while True:
@@ -321,15 +321,15 @@ def _with_what_is_there(
 
 
 def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
-    """A run that was begun before; `held` as in `_begun`.
+    """Reopen a run that was started before; `held` as in `_begun`.
 
-    Raises UsageError where it would not be the same run.
+    Raises UsageError if it wouldn't be the same run.
     """
     begun, planned, path = found.run, found.planned, found.folder.path
     limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
-    # the backend is the one that the run was begun with: an untrusted script was allowed or refused then
+    # the backend of the first start is used: it decided whether an untrusted script may run
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
     backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
@@ -375,7 +375,7 @@ def to_itself(folder: RunFolder) -> Iterator[None]:
 def _launched(
     ready: _Ready, listener: Listener
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
-    """Launch what is not finished, and write how it ended; last, what ended it early."""
+    """Launch what isn't finished, record how the run ended, and return what ended it early."""
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths, pairs = partial(sizing.widths, ready.run), sizing.pairs(ready.run)
     ended = ready.run
@@ -482,7 +482,7 @@ def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Plann
 
 
 def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: str, listener: Listener) -> None:
-    """Keep the GPUs' driver up, and their clocks locked where that was asked, until `held` ends."""
+    """Keep the GPUs' driver loaded, and their clocks locked if requested, until `held` ends."""
     if limits.gpus:
         held.enter_context(kept_open(cards))
         held.enter_context(clocks.locked(cards, clock))
@@ -491,7 +491,7 @@ def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: st
 
 
 def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
-    """Which machine measures; None of another one's engine, and, with a sentence, where this one cannot keep an id."""
+    """Return the id of the measuring machine; None for a remote engine, or, with a sentence, if no id can be stored."""
     if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
         return None
     try:

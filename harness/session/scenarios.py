@@ -1,4 +1,4 @@
-"""Scenarios as files: what is wrong with them, where their cells exist, and the file that a new one begins as."""
+"""Scenario files: their errors, the environments of their cells, and the skeleton of a new one."""
 
 import json
 import keyword
@@ -72,9 +72,9 @@ def named(pattern: str) -> Found:
 
 
 def check(typed: Sequence[str]) -> int:
-    """How many scenarios were typed, all of the project's where none was: names, globs and files.
+    """Check scenarios by names, globs and files (default: all of the project), and return how many were given.
 
-    Raises FileError with what is wrong in them and in the suites that name them, UsageError for a name that does not
+    Raises FileError with the errors in them and in the suites that name them, and UsageError for a name that doesn't
     exist.
     """
     project = Project.find()
@@ -106,7 +106,7 @@ def check(typed: Sequence[str]) -> int:
 
 
 def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
-    """What the oldest Python that each file claims refuses to compile; where that is not on this machine, this one."""
+    """Return syntax errors for the oldest Python that each file claims, or for this Python if that is missing."""
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
         by_version.setdefault(oldest_python(scenario.requires_python), []).append(scenario.path)
@@ -138,13 +138,13 @@ def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]
 
 
 def _no_environment(text: str, known: Sequence[str]) -> UsageError | None:
-    """What is wrong with an environment's name, or the one that packages move in; what is asked was read before."""
+    """Return the error in the name of an environment, or of the one whose packages are overridden."""
     base = parse_move(text).base if is_move(text) else text
     return None if is_asked(base) or base in known else unknown(base, known, ENVIRONMENT)
 
 
 def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> list[Problem]:
-    """What is wrong with suites.toml; of what it says of scenarios, that of `only`, where these are given."""
+    """Return the errors in suites.toml; with `only`, those about these scenarios."""
     try:
         suites, findings = read_suites(project)
     except FileError as error:
@@ -191,11 +191,13 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
 
 
 def new(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
-    """Write the skeleton of the scenario `name`, into the project's scenarios/ or another folder.
+    """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    That of a plain script or notebook, where one is given, whose name stands for an empty one. Raises UsageError for a
-    name that cannot be one, or that a file or a scenario has already, FileError for a script that is no Python, and
-    CannotRunHereError where it cannot be written.
+    With a plain script or notebook, the skeleton runs it, and its name is the default of `name`. Raises UsageError for
+    an
+    invalid name or one that exists already, FileError for a script that isn't valid Python, and CannotRunHereError if
+    the
+    file can't be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()

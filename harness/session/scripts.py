@@ -23,12 +23,15 @@ def request(
     files: Sequence[Path] = (),
     stdin: Path | None = None,
 ) -> tuple[Request, Sequence[str]]:
-    """What runs a script, and what of a notebook is left out; a file that is a scenario already is run as that.
+    """Return the request that runs a script, and the parts of a notebook that are left out.
 
-    `arguments` are the script's own, `grep` regular expressions of numbers that it prints, `functions` those whose
-    calls are steps; `files` are brought beside it, and `stdin` is its standard input.
+    A file that is a scenario already runs as one. `arguments` are the script's own, `grep` regular expressions of
+    numbers
+    that it prints, and `functions` those whose calls are steps. `files` are copied next to it, and `stdin` is its
+    standard
+    input.
 
-    Raises UsageError where no environments are named or a file cannot be read, and FileError for what is wrong in it.
+    Raises UsageError if no environments are named or a file can't be read, and FileError for errors in a file.
     """
     if not asked.environments:
         raise UsageError(
@@ -66,7 +69,7 @@ def request(
     made = replace(
         kind(**{each.name: getattr(asked, each.name) for each in fields(Request)}),
         scenarios=[str(written)],
-        # the script says how long it takes, and each launch runs it once: nothing is left to a pilot, or taken in turns
+        # the script decides its own duration, and each launch runs it once: no pilots, no interleaving
         warmup=0.0,
         measure=1.0,
         interleave=Interleave.LAUNCHES,

@@ -36,7 +36,7 @@ def slot_cards(planned: Planned) -> Sequence[Card]:
 
 
 def in_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
-    """The plan with the CPUs, the GPU and the memory of one of so many slots."""
+    """Return the plan with the CPUs, the GPU and the memory of one slot."""
     request, limits = planned.request, planned.plan.limits
     wish = request.cpus or ("all" if slot.gpu else "1")
     limits = replace(

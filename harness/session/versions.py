@@ -16,11 +16,13 @@ from harness.session.request import Request
 
 
 def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
-    """What measures the scenarios' files of the git commit `base` against those of `head`, else those that lie here.
+    """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
-    A scenario that did not change between the two, or that only one of them has, is left out: the sentences say so.
-    Raises UsageError for no scenario, no repository or a commit that git does not know, FileError for a version that is
-    wrong, CannotRunHereError without git, and NothingSelectedError where nothing is left.
+    Scenarios that are unchanged, or that exist on one side only, are left out; the sentences name them. Raises
+    UsageError
+    for no scenario, no repository or an unknown commit, FileError for an invalid version, CannotRunHereError without
+    git,
+    and NothingSelectedError if nothing is left.
     """
     if not asked.scenarios:
         raise UsageError(
@@ -78,7 +80,7 @@ class _Repository:
 
     @classmethod
     def of(cls, path: Path) -> "_Repository":
-        """The one that the file's folder lies in. Raises UsageError where that is in none."""
+        """Return the repository of the file's folder. Raises UsageError if there is none."""
         folder = path.resolve().parent
         folder = folder if folder.is_dir() else Path.cwd()
         done = _git(folder, "rev-parse", "--show-toplevel")
@@ -87,7 +89,7 @@ class _Repository:
         return cls(Path(done.stdout.decode().rstrip("\n")))
 
     def scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
-        """The files of a scenario by their names, as `ref` has them, else as they lie here; empty where it has none."""
+        """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
         first = self._file(path, ref)
         if first is None:
             return {}

@@ -1,7 +1,7 @@
-"""Whether what a run's files say fits together: each name that they refer to is there, and each text can be read.
+"""Consistency checks of a run's files: each name that they refer to exists, and each text is readable.
 
-Types and ranges are the dataclasses' own (`harness.model`); this is what lies between their fields. All raise
-ValueError with a clause.
+The dataclasses of `harness.model` check types and ranges; this module checks relations between their fields. All
+functions raise ValueError with a clause.
 """
 
 import math
@@ -18,7 +18,7 @@ from harness.model.numbers import BYTES, DEPTH, LEAST, wrong
 from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
-#: What the name of a run, of an environment or of a scenario may be: it becomes the name of a file.
+#: The pattern of the names of runs, environments and scenarios, which become names of files.
 _NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
 
 #: The facts of a machine that are numbers.
@@ -59,7 +59,7 @@ def check_run(run: Run) -> None:
 
 
 def launch_check(run: Run) -> Callable[[Launch], None]:
-    """What checks the launches of a run, one after the other."""
+    """Return a function that checks the launches of a run, one after the other."""
     planned = {group.name: {cell.key for cell in group.cells} for group in run.plan.groups}
 
     def check(launch: Launch) -> None:
@@ -90,7 +90,7 @@ def check_launch(launch: Launch) -> None:
 
 
 def check_name(what: str, name: str) -> None:
-    """What becomes the name of a file."""
+    """Check a text that becomes the name of a file."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise ValueError(f"{what} is {name[:200]!r}, which is no name")
 
@@ -154,7 +154,7 @@ def _environment(environment: Environment) -> None:
 def _scenario(scenario: Scenario) -> None:
     axes, of = scenario.axes, f"of the scenario {scenario.name}"
     check_name(f"the file {of}", scenario.path.name)
-    # a scenario of two versions has each one's files in a folder of its own
+    # a scenario with two versions has a folder of files for each
     named = [*scenario.files, *filter(None, [scenario.script])]
     for part in (part for name in named for part in name.split("/")):
         check_name(f"a file {of}", part)

@@ -34,7 +34,7 @@ ROOM = 64 * 1024 * 1024
 RUN_MOST, LAUNCHES_MOST, PROFILE_MOST = 256 * 1024**2, 8 * 1024**3, 256 * 1024**2
 
 
-#: What a run that begins is called.
+#: The name of a new run's folder.
 _RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
 
 
@@ -102,9 +102,9 @@ class RunFolder:
 
     @staticmethod
     def is_unbegun(path: Path) -> bool:
-        """Whether it is the folder of a run that has launched nothing: it has no run.json yet, at first no file.
+        """Whether it is the folder of a run that has launched nothing: it has no run.json, and only known files.
 
-        What else lies in it is somebody's: then it is none.
+        A folder with any other file isn't.
         """
         if not path.is_dir():
             return False
@@ -119,7 +119,7 @@ class RunFolder:
         return True
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
-        """Write run.json, whole or not at all; `signed`: it was begun here, and may be gone on with here."""
+        """Write run.json, whole or not at all. If `signed`, the run started here and may continue here."""
         with self._writing("run.json") as path:
             data = codec.dump(run, indent=2) + b"\n"
             write_atomically(path, sign(data) if signed else data, synced=True)
@@ -135,7 +135,7 @@ class RunFolder:
         return run
 
     def is_from_here(self) -> bool:
-        """Whether run.json is as this user wrote it on this machine. What someone else wrote may ask for anything."""
+        """Return whether this user wrote run.json on this machine. Other run.json files are untrusted."""
         return is_from_here(self._read("run.json", RUN_MOST))
 
     def append(self, launch: Launch) -> None:
@@ -144,9 +144,9 @@ class RunFolder:
             append(Path(path.name), codec.dump(launch), within=self.path)
 
     def read_launches(self, run: Run | None = None) -> list[Launch]:
-        """Every finished launch, in the order in which they ended; a torn last line is passed over.
+        """Return every finished launch in the order in which they ended. An incomplete last line is left out.
 
-        Of a `run`, each is checked to be one. Raises UsageError for a damaged line.
+        With a `run`, each launch is checked against it. Raises UsageError for a corrupt line.
         """
         lines, check, launches = self._lines(), launch_check(run) if run else check_launch, []
         with uncollected():
@@ -228,9 +228,9 @@ class RunFolder:
         }
 
     def write_reports(self, texts: Mapping[str, str], again: str = "harness matrix --resume") -> list[Path]:
-        """Write a report's files beside the launches, charts/NAME.svg among them, and remove what an older one left.
+        """Write a report's files beside the launches, including charts/NAME.svg, and remove those of an older one.
 
-        Returns the paths of what is no chart. `again` is the command that is told where the disk refuses.
+        Returns the paths without charts. If the disk refuses, the error names `again` as the command to repeat.
         """
         charts, paths = {}, []
         for name, text in texts.items():
@@ -247,7 +247,7 @@ class RunFolder:
         return paths
 
     def _write_charts(self, charts: Mapping[str, str], again: str) -> None:
-        """Put these SVG files, by name, in the place of those in charts/; of none, no such folder is left."""
+        """Replace the files in charts/ with these, by name; without any, remove the folder."""
         with self._writing("charts", again) as path:
             for name, text in charts.items():
                 write_atomically(path / name, text)
@@ -260,9 +260,9 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str, again: str = "harness matrix --resume") -> Iterator[Path]:
-        """The path to write a file or folder of the run to. An OSError becomes a CannotRunHereError.
+        """Yield the path of a file or folder of the run, to write it. An OSError becomes a CannotRunHereError.
 
-        `again` is the command that does again, with the run's folder, what was broken off.
+        `again` is the command that repeats, with the run's folder, what was interrupted.
         """
         self._refuse_link(name)
         path = self.path / name

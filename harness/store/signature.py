@@ -1,7 +1,7 @@
-"""Whether a file was written here: a secret of this user and machine signs it.
+"""Signatures that show whether a file was written here: this user's secret on this machine signs it.
 
-Who has the folder of a run does not have the secret. What a received run.json asks for is thus never taken for what was
-typed here.
+Whoever has the folder of a run doesn't have the secret. So the requests in a received run.json are never taken for
+requests that were made here.
 """
 
 import hmac
@@ -22,9 +22,9 @@ _SIGNED_END = re.compile(rb',\n  "signature": "([0-9a-f]{64})"\n}\n\Z')
 
 
 def sign(document: bytes) -> bytes:
-    """A JSON object, in lines indented by two, with its signature as the last key: HMAC-SHA-256 of it without, as hex.
+    """Return a JSON object, indented by two, with its signature as the last key: the HMAC-SHA-256 of the rest, in hex.
 
-    The secret is made when it is first asked for; where none can be kept, the object comes back as it is.
+    The secret is created at first use. If it can't be stored, the object is returned unsigned.
     """
     try:
         signature = _signed(_secret(), document)

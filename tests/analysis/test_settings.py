@@ -96,7 +96,7 @@ def test_page_faults_that_differ_between_launches_say_which_setting_is_without_t
         "them: -a malloc=keep."
     ]
     (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
-    assert "and so in time; so do those of 1 more cell." in told
+    assert "and so in time; launches of 1 more cell differ too." in told
 
 
 def test_a_run_without_page_faults_says_what_measures_with_them() -> None:

@@ -330,7 +330,7 @@ def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFix
     progress.begin(CELLS[0], 3)
     progress.end(launch(round=3))
     said, line = capsys.readouterr().err.splitlines()
-    assert said == "Round 3 is repeated, as other processes disturbed it: 2 more launches."
+    assert said == "Round 3 had interference from other processes and is repeated: 2 more launches."
     assert line.startswith("[1/6] round 3: ")
 
 
@@ -342,7 +342,7 @@ def test_a_terminal_shows_the_time_left_and_says_why_the_total_grows(capsys: pyt
         progress.again(1, 2)
         progress.begin(CELLS[0], 1)
     told = capsys.readouterr().err
-    assert "Round 1 is repeated" in told
+    assert "Round 1 had interference" in told
 
 
 def test_launches_of_the_rounds_tell_better_than_pilots() -> None:

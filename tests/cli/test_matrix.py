@@ -326,7 +326,7 @@ def test_a_run_of_another_machine_is_not_resumed(harness: Harness) -> None:
     folder.write_run(replace(run, host={**run.host, "cores": 99}), signed=True)
     done = harness("matrix", "--resume", str(harness.run))
     assert done.returncode == 4
-    assert "begun on another machine: cores 99" in done.stderr
+    assert "started on another machine: cores 99" in done.stderr
 
 
 def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness) -> None:

@@ -17,7 +17,7 @@ def test_one_command_profiles_and_reports(harness: Harness) -> None:
     assert "profile: old: ok" in done.stderr
     assert f"{harness.run.relative_to(harness.root)}/profile.md" in done.stderr
     report = (harness.run / "profile.md").read_text()
-    assert "# Where the time goes: Ways to end" in report
+    assert "# Time by function: Ways to end" in report
     assert "**new vs old**" in report
     assert "\n old " in done.stdout
     assert "<h3>new vs old</h3>" in (harness.run / "profile.html").read_text()

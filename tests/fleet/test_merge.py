@@ -285,7 +285,7 @@ def test_a_merged_run_is_not_merged_resumed_or_compared_as_one_of_a_machine(tmp_
     folder = merged(tmp_path, run(), run("m-2")).ended.folder
     with pytest.raises(UsageError, match="was merged itself"):
         merge([folder], tmp_path / "again")
-    with pytest.raises(UsageError, match="was merged of other runs"):
+    with pytest.raises(UsageError, match="was merged from other runs"):
         resume(folder)
     with pytest.raises(UsageError, match="has the numbers of several machines"):
         compare(folder, tmp_path / "runs" / run().id)

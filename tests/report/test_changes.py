@@ -76,7 +76,7 @@ def test_a_slower_day_is_told_as_the_machines():
 def test_where_the_software_changed_too_the_machine_is_not_blamed():
     told = words(first(), second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"}))
     assert "the 6 cells that are judged" in told[3]
-    assert "machine and software cannot be told apart" in told[3]
+    assert "the effects of machine and software can't be separated" in told[3]
     assert "scenario step: its file, or the kit, has changed" in told
 
 

@@ -203,7 +203,7 @@ def test_a_received_run_is_not_gone_on_with(request_: dict, tmp_path: Path) -> N
         assert other != text
         stored.write_text(other)
         ears = Ears()
-        with pytest.raises(UsageError, match="was not begun by this user on this machine"):
+        with pytest.raises(UsageError, match="wasn't started by this user on this machine"):
             session.resume(ended.folder, ears)
         assert (ears.said, ears.ended) == ([], [])
     stored.write_text(text)

@@ -1,4 +1,4 @@
-"""Where an axis begins and ends, and what is marked on it."""
+"""The range and the ticks of an axis."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from harness.analysis.statistics import Estimate, Interval, exp
 
-#: Marks of a log axis of ratios lie at least this many pixels apart: their labels are as wide.
+#: Smallest distance in pixels of two ticks on a log axis of ratios: their labels are as wide.
 APART = 44.0
 
 #: What is marked beside 1 on an axis of ratios: the first of these that has room.
@@ -36,7 +36,7 @@ LOG_FROM = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An interval as far as its axis reaches; `caps` are those of its ends that lie on it."""
+    """The part of an interval that is on its axis; `caps` are the ends that are on it."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ def domain_of_ratios(estimates: Sequence[Estimate], margin: float) -> Interval:
 
 
 def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
-    """The part of an interval that lies on the axis, times `factor`."""
+    """Return the part of an interval that is on the axis, times `factor`."""
     ends = (interval.low, interval.high)
     low, high = (factor * min(max(end, shown.low), shown.high) for end in ends)
     return Bar(low, high, [factor * end for end in ends if end in shown])

@@ -1,4 +1,4 @@
-"""How a run went: its launches in order of time, each compared with the mean of its cell, and which were disturbed."""
+"""Run timeline: the launches in order of time, each compared with the mean of its cell, and the noisy ones."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ from harness.report.charts.picture import Picture, file_name
 #: More launches than these are not drawn.
 LAUNCHES = 200
 
-#: Pixels: the plot's height, and how far apart its marks lie at least.
+#: The plot's height, and the smallest distance of its ticks, in pixels.
 HEIGHT, APART = 150, 22.0
 
-#: For each kind of launch its shape, its colour, and that of its inside: told apart in black and white too.
+#: Shape, outline and fill of each kind of launch, which differ in black and white too.
 LOOKS = {
     "launch": ("circle", layout.BLUE, layout.BLUE),
     "A/A control": ("diamond", layout.INK, "white"),
@@ -106,6 +106,6 @@ def _kind(moment: Moment) -> str:
 
 def _samples(moment: Moment) -> Interval:
     ordered = sorted(rates(moment.launch))
-    # a timer that saw no time in a sample is no factor
+    # a sample of zero seconds has no ratio
     low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
     return Interval(low, high)

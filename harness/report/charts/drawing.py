@@ -1,7 +1,7 @@
-"""What draws charts, in a process of its own: its engine ends the process that cannot give it memory.
+"""Draws charts in a separate process: if its engine can't reserve memory, it ends the whole process.
 
 This file is also the program of that process. It reads one JSON document per line from its standard input and answers
-each with one: a Vega-Lite specification with its SVG, null with the scripts that a page draws with. Nothing is fetched
+each with one: a Vega-Lite specification with its SVG, null with the scripts that a page draws with. It fetches nothing
 from a network.
 """
 

@@ -22,8 +22,7 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Picture, file_name
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
 
-#: For each verdict its shape, the colour of its outline, and that of its inside: told apart in black and white too.
-#: Triangles point to where such a ratio lies.
+#: Shape, outline and fill of each verdict, which differ in black and white too.
 LOOKS = {
     Verdict.SLOWER.value: ("triangle-right", layout.VERMILION, layout.VERMILION),
     Verdict.FASTER.value: ("triangle-left", layout.BLUE, layout.BLUE),
@@ -55,9 +54,9 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The ratios that are drawn, at least one, in order, each by a name of its own; `margin` is a share, 0.03 for 3 %.
+    """The ratios of a chart, at least one, in order, with unique names; `margin` is a share, 0.03 for 3 %.
 
-    `control` is the A/A control's ratio, where it has an interval and is to be drawn.
+    `control` is the ratio of the A/A control, if it has an interval and is shown.
     """
 
     rows: Sequence[Ratio]
@@ -72,7 +71,7 @@ class Forest:
 
     @property
     def bars(self) -> str:
-        """What the bars and the grey band are."""
+        """The meaning of the bars and of the grey band."""
         has_intervals = any(row.takes.interval for row in self.rows)
         bars = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
         return f"{bars} Grey band: a difference of less than {format.share(self.margin)} counts as none."
@@ -125,7 +124,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
 
 
 def effects(results: Results, made: Attribution) -> Iterator[Picture]:
-    """What accounts for the differences in one scenario, on one device: the effects farthest from 1."""
+    """Return a chart of the effects in one scenario on one device that are farthest from 1."""
     scenario = made.scenario
     table = next(table for table in results.tables if table.scenario.name == scenario.name)
     device = made.device.value if table.several_devices else ""
@@ -150,7 +149,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
 
 
 def _farthest(rows: Sequence[Ratio]) -> list[Ratio]:
-    """The rows that are drawn, each by a name of its own."""
+    """Return the rows of the chart, with unique names."""
     kept = layout.farthest(rows, lambda row: abs(math.log(row.takes.value)))
     return [
         replace(row, name=name) for row, name in zip(kept, layout.distinct([row.name for row in kept]), strict=True)

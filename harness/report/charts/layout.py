@@ -1,7 +1,7 @@
-"""What all charts share: colours, letters, scales, marks, and the frame of a specification.
+"""Shared parts of all charts: colours, fonts, scales, marks, and the frame of a specification.
 
-A chart has no label beside its plot: a row's name stands above its marks, so that the plot has the whole width, on a
-telephone too. Whatever is placed from the plot's right edge is placed by Vega's `width`, not by ours.
+A chart has no label beside its plot. The name of a row is above its marks, so that the plot has the whole width, on a
+phone too. Positions relative to the right edge use Vega's `width`.
 """
 
 import textwrap
@@ -24,7 +24,7 @@ NAME_CHARACTERS, SERIES_CHARACTERS = 90, 48
 #: Pixels: how wide a picture is, and on a telephone, its border included; how high a row is; a letter's width.
 WIDTH, NARROW, ROW, LETTER = 660, 350, 34, 6.0
 
-#: Pixels: how far above its row's middle, where the marks are, a name stands.
+#: Distance in pixels of a row's name above the middle of its row, where the marks are.
 UP = 13
 
 #: Letters in a line of the notes, of the title, and of an axis's title: these fit on a telephone.
@@ -32,10 +32,10 @@ NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
 
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 
-#: What lies within the margin.
+#: The area within the margin.
 BAND = "#dddddd"
 
-#: Masataka Okabe and Kei Ito, "Color Universal Design", 2008: told apart with any colour vision.
+#: Masataka Okabe and Kei Ito, "Color Universal Design", 2008: distinct with any colour vision.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#000000",
     "#E69F00",
@@ -53,7 +53,7 @@ Specification = dict[str, Any]
 
 Row = TypeVar("Row")
 
-#: A white ground, on a dark page too; what stands in the picture is drawn as text, in the reader's own letters.
+#: The background is white, on a dark page too. Texts use the reader's own fonts.
 CONFIG: Specification = {
     "background": "white",
     "padding": 10,
@@ -108,7 +108,7 @@ def axis_title(words: Words) -> list[str]:
 
 
 def specification(words: Words, **drawn: Any) -> Specification:
-    """A chart with its words, as Vega-Lite; `drawn` is all else."""
+    """Return a chart with its texts as Vega-Lite; `drawn` has the other parts of the specification."""
     return {
         "$schema": SCHEMA,
         "description": words.alt,
@@ -159,7 +159,7 @@ def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool 
 def looks(
     field: str, known: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
 ) -> dict[str, Specification]:
-    """Channels by which the names in a field are told from one another: `known` has what each name is in each."""
+    """Return channels that distinguish the names in a field; `known` has the value of each name in each channel."""
     ranges = zip(channels, zip(*known.values(), strict=True), strict=True)
     return {
         channel: {
@@ -173,9 +173,9 @@ def looks(
 
 
 def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
-    """The vertical channel: a row for each of the names, which are all different, downwards.
+    """Return the vertical channel: one row per name, downwards. Names are unique.
 
-    `apart` is what lies between two of them, as a share of a row.
+    `apart` is the gap between two rows as a share of a row.
     """
     axis = {"title": None, "domain": False, "ticks": False, "labels": False, "grid": grid}
     scale = {"type": "band", "domain": list(names), "paddingInner": apart, "paddingOuter": 0}
@@ -227,10 +227,11 @@ def estimates(
     end: str = "at",
     cap: float = 7,
 ) -> list[Specification]:
-    """Estimates, each with what else is known of it: points, and intervals as bars with caps where these end.
+    """Return layers with points, and with intervals as bars that have caps where they end.
 
-    `at` places the number in a field, which is times `factor`; `field` is that of the points, `end` that of the caps,
-    which are `cap` pixels long.
+    `at` places the number in a field, which is times `factor`. `field` has the points and `end` the caps, which are
+    `cap`
+    pixels long.
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
@@ -260,9 +261,9 @@ def estimates(
 def headings(
     values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
 ) -> list[Specification]:
-    """The rows' names, each so many pixels `up` from the middle, cut where `free` pixels at the right edge begin.
+    """Return the names of the rows, `up` pixels above the middle, cut `free` pixels before the right edge.
 
-    They have a white border, the first of the two layers: lines that run down the plot do not strike them through.
+    The first of the two layers is a white border, so that vertical lines of the plot don't strike through the names.
     """
     mark = {"type": "text", "align": "left", "baseline": "middle", "dx": 1, "dy": -up}
     mark |= {"limit": {"expr": f"width - {free:.0f}"}}
@@ -312,7 +313,7 @@ def _short(text: str, longest: int) -> str:
 
 # Sentences that several charts have. A note is empty where there is nothing to say.
 
-#: In place of what the bars are.
+#: Used if the chart has no legend.
 NO_INTERVALS = "From one round: no intervals."
 
 

@@ -1,4 +1,4 @@
-"""Where the time goes before the steady state: the phases of each cell, one after the other."""
+"""The phases of each cell before the steady state, one after the other."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ OTHER = "#999999"
 #: Colours on which white letters are read; on all others black ones are.
 _DARK = {layout.BLUE, layout.VERMILION, layout.GREEN}
 
-#: Pixels: how high a row's bar is, and how far above the bar's middle its name stands.
+#: Height of a row's bar, and distance of its name above the middle of the bar, in pixels.
 BAR, UP = 13, 14
 
 # pixels that are left free beside a word
@@ -45,7 +45,7 @@ class Stack:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """The phases of a table's cells, those that are ready last; nothing where no launch told of any."""
+    """Return the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     told = [(each, each.used.cold) for each in measured if each.used.cold and each.used.phases]
     kept = layout.farthest(told, lambda pair: pair[1].median)

@@ -1,4 +1,4 @@
-"""What every chart is made of: its words and its specification."""
+"""A chart: its texts and its specification."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Where it lies, as seen from report.md."""
+        """The path of the file relative to report.md."""
         return f"charts/{self.name}.svg"
 
     def svg(self) -> str:
@@ -60,7 +60,7 @@ def file_names(scenarios: Iterable[str]) -> dict[str, str]:
     """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
     known = list(dict.fromkeys(scenarios))
     stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in known]
-    # file systems that do not tell upper from lower case hold all of them
+    # names differ in more than upper and lower case, which some file systems don't distinguish
     return dict(zip(known, numbered(stems, "{}-{}", str.lower), strict=True))
 
 

@@ -74,7 +74,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines that are drawn, at least one, each by a name of its own; `margin` is a share, 0.03 for 3 %.
+    """The lines of a chart, at least one, with unique names; `margin` is a share, 0.03 for 3 %.
 
     `order` has their environments by release.
     """
@@ -90,7 +90,7 @@ class Lines:
 
     @property
     def shown(self) -> Interval:
-        """From where to where the axis goes; where ratios are far from 1, up to a mark above all of them."""
+        """Return the range of the axis. If ratios are far from 1, it ends at a tick above all of them."""
         shown = axes.domain_of_ratios([*(each.takes for each in self.points), Estimate(1.0, 1)], self.margin)
         most = max(each.takes.value for each in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
@@ -221,7 +221,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
     def at(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
-    # a number stands where the only line goes up, and at its end
+    # the only line has a number at each rise, and at its end
     ups = [each.after for each in chart.changes if each.factor > 1.0]
     told = [*ups, chart.points[-1]] if len(series) == 1 else []
     return [

@@ -1,4 +1,4 @@
-"""Curves along a numeric axis: what a step takes at each size, and where two of them cross."""
+"""Curves along a numeric axis: the time per step at each size, and where two curves cross."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ PANELS, CURVES = 12, len(LOOKS)
 #: Pixels: how high a panel is that is alone, and one of several; what is left of the width for its axis, its room.
 ALONE, BESIDE, AXIS = 260, 200, 76
 
-#: So many panels stand side by side.
+#: The number of panels in a row.
 COLUMNS = 2
 
 #: Pieces of a curve from one size to the next.
@@ -40,7 +40,7 @@ ROOM = 0.04
 
 @dataclass(frozen=True, slots=True)
 class CrossingMark:
-    """A crossing of two of a panel's curves: its size, what both take there, in seconds, and the interval's sizes."""
+    """A crossover of two curves: its size, the time of both curves there in seconds, and the interval of sizes."""
 
     at: float
     seconds: float
@@ -118,7 +118,7 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
 
 
 def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Panel]:
-    """The panels of one sweep: one for each environment where curves part by something else, else one for all."""
+    """Return the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
     apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
     for environment in environments if apart else [""]:
@@ -152,19 +152,19 @@ def _marks(
 
 
 def _height(at: float, points: Sequence[Point]) -> float:
-    """What a curve takes at a size: on the straight line between its points, as it is drawn."""
+    """Return the time at a size, on the straight line between the curve's points."""
     return float(np.interp(at, [point.size for point in points], [point.estimate.value for point in points]))
 
 
 def _drawn(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
-    """What a curve takes at its sizes and between them: on logarithmic axes such lines are bent."""
+    """Return the times at the curve's sizes and between them, because such lines are bent on logarithmic axes."""
     sizes = [point.size for point in points]
     for at in finer(sizes, STEPS) if len(sizes) > 1 else sizes:
         yield float(at), _height(at, points)
 
 
 def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
-    """The channel of the sizes: a log axis unless one of them is zero, or below."""
+    """Return the channel of the sizes: a log axis unless a size is at most zero."""
     sizes = sorted({size for sweep in swept for size in sweep.sizes})
     axis, unit = swept[0].axis, swept[0].unit
     least, most = sizes[0], sizes[-1]

@@ -1,4 +1,4 @@
-"""Absolute times: what a step of each cell takes, with its interval."""
+"""Absolute times: the time per step of each cell with its interval."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.picture import Picture, file_name
 from harness.report.format import Unit
 
-#: For each series its shape and its colour; more than these have no series, and a line a cell.
+#: Shape and colour of each series. With more series than these, each cell has its own lane.
 LOOKS = (
     ("circle", layout.BLUE),
     ("square", layout.ORANGE),
@@ -37,7 +37,7 @@ CELLS = 60
 #: Pixels: how high a series is drawn in a line.
 LANE = 15
 
-# where a line's name stands among its series: no series is called so
+# the place of a lane's name among its series; no series has this name
 _NAMES = "\n"
 
 
@@ -56,7 +56,7 @@ class Time:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """The times of a table, those of the lines with the longest; nothing of fewer than two, or of what may be none."""
+    """Return the times of a table, longest rows first; nothing for fewer than 2 times, or if times can be zero."""
     found = _cells(table)
     if len(found) < 2 or table.quantity == GROWTH:
         return
@@ -98,7 +98,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 
 
 def _cells(table: ScenarioTable) -> list[Time]:
-    """Every number of the table, row by row, on a line of its row and its environment, or on one of its own."""
+    """Return every number of the table, row by row, in a lane of its row and environment, or in its own."""
     row_axes = names.varying(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})
     found = []
@@ -128,9 +128,9 @@ def _layers(
     """Below the name of each line a lane for each series."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     told = [format.time(row.estimate, unit) for row in rows]
-    # what is told of a lane stands beside it
+    # the text of a lane is beside it
     x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.room(told):.0f}"}])
-    # the names of the lines have a lane of their own, the first
+    # the names of the lanes have their own lane, the first
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
     looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series))

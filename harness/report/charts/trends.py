@@ -1,4 +1,4 @@
-"""Steps that change while they are measured: what one takes, by how many came before."""
+"""Non-stationary steps: the time per step by the number of steps before it."""
 
 from collections.abc import Iterator
 

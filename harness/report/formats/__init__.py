@@ -35,7 +35,7 @@ def _modules() -> dict[str, str]:
 
 
 def named(name: str, run: "Run") -> str:
-    """What a cell or a comparison of the run is called by tools that set equal names beside one another."""
+    """Return names of cells and comparisons that stay the same across runs, for tools that match results by name."""
     from harness.model.launch import Clock  # noqa: PLC0415
 
     return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name

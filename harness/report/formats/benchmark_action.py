@@ -27,7 +27,7 @@ def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
         "name": plain(named(result.name, run)).translate(_IN_CODE),
-        # the same for every cell and every run of a clock: the action sets numbers beside those of earlier commits
+        # the same for every cell and run with a clock: the action compares numbers with those of earlier commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),

@@ -1,4 +1,4 @@
-"""CSV as RFC 4180 has it: a line a launch, pilots and rounds that do not count included."""
+"""CSV (RFC 4180) with one row per launch, including pilots and rounds that don't count."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from harness.analysis.shape import TIMED, in_order
 from harness.model.launch import Clock, Launch
 from harness.report.escape import plain
 
-# what makes a spreadsheet take text for a formula, in the width of Latin and of East Asian letters
+# characters that make a spreadsheet read text as a formula, in Latin and in East Asian width
 _FORMULA = tuple("=+-@＝＋－＠")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 

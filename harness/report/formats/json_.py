@@ -1,6 +1,6 @@
-"""The report as JSON: the run, and what follows from it, as the types of `harness.analysis` have it.
+"""The report as JSON: the run and its analysis, in the types of `harness.analysis`.
 
-Times are seconds. A scenario is told by its name; a cell's result has a name that is the same in every run.
+Times are in seconds. Scenarios are identified by name, and results of cells by a name that is the same in every run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,9 +49,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFacts:
-    """A line of a scenario's comparisons. `comparison`, `along` and `of` are the header's, `remarks` the report's.
+    """A comparison of a scenario. `comparison`, `along` and `of` come from the header, `remarks` from the report.
 
-    Of memory growth the ratio is a difference in bytes a call: what `cell` keeps, less what `other` does.
+    For memory growth, the ratio is a difference in bytes per call: the growth of `cell` minus the growth of `other`.
     """
 
     scenario: str
@@ -65,9 +65,9 @@ class ComparisonFacts:
 
 @dataclass(frozen=True, slots=True)
 class Quantified:
-    """A cell's value of another quantity than the step: seconds, bytes, bytes a call, or a count; `name` is the cell's.
+    """The value of a quantity other than the step: seconds, bytes, bytes per call, or a count. `name` is the cell's.
 
-    It has none where `estimate` is None.
+    There is no value if `estimate` is None.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Accounted:
-    """What accounts for a scenario's times, in the report's sentence and as numbers."""
+    """The effects of a scenario's changes, as the report's sentence and as numbers."""
 
     text: str
     attribution: Attribution
@@ -113,7 +113,7 @@ class OnMachine:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A comparison that several machines have: what each says of it, and whether they agree (null: not clear)."""
+    """A comparison that several machines made: their verdicts, and whether they agree (null if unclear)."""
 
     scenario: str
     what: str

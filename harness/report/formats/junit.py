@@ -1,10 +1,10 @@
-"""JUnit XML as Jenkins reads it: a suite a scenario, in it a case for each claim, for each cell and each comparison.
+"""JUnit XML for Jenkins: one suite per scenario, with one case per claim, cell and comparison.
 
-A cell's time is its seconds per step. `error` is a launch that went wrong, `failure` one that did not do what was
-asked, and a comparison that came out slower, or takes more; `skipped` is what says nothing either way.
+The time of a cell is its seconds per step. `error` means a launch that went wrong. `failure` means a launch that didn't
+do what was requested, or a comparison with the verdict slower or more. `skipped` means that there is no result.
 
-A claim of an upstream issue is a question, and an answer to it is no failure: its case passes whatever the answer is,
-and has it as its output. It is skipped where there is none.
+A claim of an upstream issue is a question. Its case passes with any answer, which is its output; it is skipped without
+an answer.
 """
 
 from collections import Counter

@@ -5,5 +5,5 @@ from harness.report import markdown, sections
 
 
 def render(results: Results) -> str:
-    """What report.md and details.md say, without charts' files."""
+    """Return the texts of report.md and details.md, without the files of charts."""
     return markdown.full(sections.build(results))

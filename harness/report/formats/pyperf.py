@@ -36,7 +36,7 @@ def render(results: Results) -> str:
 
 
 def _suite(run: Run) -> Metadata:
-    """What all benchmarks share; pyperf compares some of these names before it adds runs to a benchmark."""
+    """Return the metadata of all benchmarks. pyperf compares some of it before it adds runs to a benchmark."""
     cores = run.host.get("cores")
     return _metadata(
         {
@@ -93,7 +93,7 @@ def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
 
 
 def _date(started: str) -> str:
-    """In UTC, as pyperf parses it; empty for what is no instant."""
+    """Return the time in UTC as pyperf parses it; empty if it isn't valid."""
     try:
         return datetime.fromisoformat(started).astimezone(UTC).isoformat(" ")
     except ValueError:

@@ -17,7 +17,7 @@ from harness.report.sections.scenarios import verdict_counts
 #: How many comparisons, and how many reasons for no number, are shown at most.
 COMPARISONS, ABSENCES = 20, 8
 
-# what somebody has to look at, the most urgent first; the others are counted
+# verdicts that need attention, the most urgent first; others are counted
 _SHOWN = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.DIFFERENT_WORK),
     *(Verdict.FASTER, Verdict.LESS, Verdict.UNCLEAR),

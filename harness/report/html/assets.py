@@ -17,7 +17,7 @@ from harness.report.templates import FOLDER
 #: Runs before the page is drawn, so that it is never drawn in the wrong colours.
 FIRST = ("theme.js",)
 
-#: Run when the page is there, as one script: what they name at their top is for one another.
+#: Scripts that run after the page has loaded, as one script, so that they share their top-level names.
 LAST = (
     "format.js",
     "table.js",
@@ -32,22 +32,22 @@ LAST = (
 
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
 
-#: Of a page without scripts.
+#: The content security policy of a page without scripts.
 PLAIN_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
 
-# what would end a script element, or begin a comment in it, stands in strings and regular expressions only
+# texts that would end a script element or start a comment in it are only in strings and regular expressions
 _ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script that may stand in a page."""
+    """A script for a page."""
 
     text: str
 
     @property
     def source(self) -> str:
-        """What a content security policy calls it: by its hash, so that no other script runs."""
+        """The source of the script in a content security policy: its hash, so that no other script runs."""
         return f"'sha256-{base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode()}'"
 
 
@@ -77,7 +77,7 @@ def style(names: Sequence[str]) -> str:
 
 
 def script(names: Sequence[str]) -> Script:
-    """Scripts of templates/html as one, in a scope of its own: a page's globals are everybody's."""
+    """Return scripts of templates/html as one, with their own scope, because a page's globals are shared."""
     return Script(_harmless(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
 
 
@@ -92,9 +92,9 @@ def policy(scripts: Sequence[Script]) -> str:
 
 @functools.cache
 def vega(cache: Path | None = None) -> Script:
-    """Vega, Vega-Lite and vega-embed as one script; it sets `vegaEmbed`.
+    """Return Vega, Vega-Lite and vega-embed as one script; it sets `vegaEmbed`.
 
-    Bundling takes a second or two, so the script is kept in the folder `cache`, where there is one that can be written.
+    Bundling takes one or two seconds, so the script is saved in the folder `cache`, if that is writable.
     """
     kept = cache / f"vega-{version('vl-convert-python')}.js" if cache else None
     if kept:

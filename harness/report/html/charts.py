@@ -42,7 +42,7 @@ def specification(picture: Picture, clock: Clock) -> Specification:
 
 
 def _interactive(part: Specification, clock: Clock) -> Specification:
-    """The specification with tooltips on all marks that have something to tell."""
+    """Return the specification with tooltips on all marks that have values to show."""
     inner: Specification = {
         key: [_interactive(each, clock) for each in part[key]] for key in ("layer", "concat") if key in part
     }

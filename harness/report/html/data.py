@@ -1,4 +1,4 @@
-"""What the page's scripts are given, as JSON: every cell with its launches and their samples, and the charts."""
+"""The data for the page's scripts as JSON: every cell with its launches and samples, and the charts."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from harness.report.blocks import Section, Table, Where
 from harness.report.escape import plain
 from harness.report.html import charts
 
-#: Of a launch with more samples than this, so many are in the page, evenly apart.
+#: The largest number of samples per launch in a page. More samples are thinned evenly.
 SAMPLES = 200
 
 #: The significant digits of a cell's median sample.
@@ -30,7 +30,7 @@ DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class ScenarioData:
-    """A scenario: the unit of its times (so many of them make a second)."""
+    """A scenario and the unit of its times, as the number of units per second."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ class ScenarioData:
 
 @dataclass(frozen=True, slots=True)
 class ToldData:
-    """What a table of one line a cell tells: the title of its section, and its headings."""
+    """A table with one row per cell: the title of its section, and its headings."""
 
     title: str
     headings: Sequence[str]
@@ -109,10 +109,11 @@ class AbsenceData:
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """All of it. `columns` are what the cells differ in, by name; `unit` is that of the cells' `time`.
+    """All data of a page. `columns` are the values that distinguish cells; `unit` is that of their `time`.
 
-    `began` is when the run's first launch did, in seconds since 1970 (None: not known); `folder` is the run's.
-    `config` is what all `charts`, Vega-Lite by name, share.
+    `began` is the start of the first launch in seconds since 1970 (None if unknown), and `folder` the folder of the
+    run.
+    All `charts` (Vega-Lite by name) share `config`.
     """
 
     folder: str
@@ -201,7 +202,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 
 
 def dumps(data: PageData) -> str:
-    """The data as JSON that may stand in a script element: there is no `<` in it."""
+    """Return the data as JSON for a script element: it has no `<`."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields)
     return text.replace("<", "\\u003c")
 
@@ -211,7 +212,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _columns(cells: Iterable[Cell]) -> list[str]:
-    """What cells differ in, by name, the axes last."""
+    """Return the names of the values that distinguish cells, axes last."""
     values: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         facts = {"scenario": cell.scenario, "device": cell.device.value, ENVIRONMENT: cell.environment, **cell.axes}
@@ -221,7 +222,7 @@ def _columns(cells: Iterable[Cell]) -> list[str]:
 
 
 def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
-    """The tables with a line a cell, each with its section."""
+    """Return the tables with one row per cell, each with its section."""
     return [
         (section, block.shown(Where.PAGE))
         for section in sections
@@ -231,7 +232,7 @@ def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
 
 
 def _told(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
-    """Of each cell its lines, without their labels, each after the place of its table."""
+    """Return the rows of each cell without their labels, each after the index of its table."""
     found: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
     for place, table in enumerate(tables):
         shown = [at for at, head in enumerate(table.heads) if not head.is_label]
@@ -277,7 +278,7 @@ def _rounded(seconds: float) -> float | None:
 
 
 def _instant(text: str) -> float | None:
-    """Seconds since 1970; None for what is no instant."""
+    """Return seconds since 1970; None if the text isn't a time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""report.html: the sections as a page that needs nothing but itself, and tells each number's launches."""
+"""report.html: the sections as one self-contained page that also shows the launches behind each number."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: A column with a longer text than this is wrapped.
 WRAPPED = 40
 
-#: What the templates tell apart, by the name of each.
+#: The kinds of blocks that templates distinguish, by name.
 BLOCKS: Sequence[type[Block]] = (
     blocks.Alert,
     blocks.Code,
@@ -37,9 +37,9 @@ BLOCKS: Sequence[type[Block]] = (
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
-    """The page of a run, which shows the sections that are for it.
+    """Return the page of a run with the sections that it shows.
 
-    `cache` is a folder for what can be made again.
+    `cache` is a folder for files that can be regenerated.
     """
     made = assets(cache=cache)
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
@@ -47,7 +47,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
     return page.render(
         run=results.run,
         sections=shown,
-        # the table of all cells begins what is not in report.md
+        # the table of all cells is the first part that isn't in report.md
         details=next((each for each in shown[1:] if not each.shown(Where.PASTE)), None),
         data=data.dumps(data.build(results, shown)),
         assets=made,
@@ -127,11 +127,11 @@ def _lines(text: str) -> str:
     return "\n".join(escape.entities(line) for line in escape.clean(text).rstrip().splitlines())
 
 
-# What a table's template asks of it.
+# The values that the template of a table uses.
 
 
 def _folded(table: Table) -> str:
-    """What stands over the table where it is folded away; empty where it is not."""
+    """Return the summary of a table that is folded; empty if it isn't."""
     return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
 

@@ -1,4 +1,4 @@
-"""What a report says, a file a section: what it takes from the results, its columns, and its sentences.
+"""The sections of a report, one file each: the data they take from the results, their columns and their sentences.
 
 The sections in the order in which they stand. A new one is a file here and a line in this list.
 """

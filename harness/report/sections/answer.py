@@ -1,4 +1,4 @@
-"""What somebody asked, answered in a few sentences, and what a reader must know to believe them."""
+"""The first screen: the answer in a few sentences, its table, and the facts that a reader needs to believe it."""
 
 import math
 import shlex
@@ -42,10 +42,10 @@ from harness.report.sentences import changed_packages, environments, in_clock, m
 #: How many sentences the answer has at most.
 SENTENCES = 3
 
-#: Rows are named where so many names are enough, else counted; and so many values of an axis in a name.
+#: The largest number of rows that a sentence names, and of values in a name. More rows are counted instead.
 NAMES, VALUES = 2, 3
 
-# in the order in which a sentence tells them: what somebody looks for first
+# The order of the clauses of a sentence: readers look for differences first.
 _ORDER = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS, Verdict.SAME),
     *(Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK),
@@ -77,7 +77,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
 
 
 def _answers(results: Results) -> list[str]:
-    """The answers in sentences. What the first one's rows share is in the small print."""
+    """Return the answers in sentences. The small print has the values that all rows of the first one share."""
     first, *others = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
     if results.answers and not scripts.sentences(results):
         first = sentence(results.run, results.answers[0], _apart(results))
@@ -112,7 +112,7 @@ def _table(results: Results) -> Iterator[Block]:
 
 
 def _alerts(results: Results) -> Iterator[Alert]:
-    """What a reader must know before believing the answer."""
+    """Return the warnings that a reader must see before believing the answer."""
     taken = stood_in(results.run.plan.stand_ins)
     told = [
         *machines.absent(results),
@@ -155,9 +155,9 @@ def _versions(known: Sequence[Environment]) -> str:
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
-    """The first answers. What one shares with the sentence before it is not said again.
+    """Return the first answers in sentences. Values that an answer shares with the one before it are left out.
 
-    Of plain scripts they say more than what is compared, and none is left to the tables.
+    For plain scripts, every answer is a sentence, and the tables add none.
     """
     if of_scripts := scripts.sentences(results):
         return of_scripts
@@ -178,7 +178,7 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 
 
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
-    """What is said of the rows of one verdict: where it begins the sentence, and where it follows another clause."""
+    """Describe the rows of one verdict: as the beginning of a sentence, and as a later clause of one."""
     subject, base = _sides(run, answer)
     rows, ends, most = _rows(answer, findings), _interval(findings), _most(answer, findings)
     said, where = _said(run, answer, kind, findings), rows.strip()
@@ -200,7 +200,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
 
 
 def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
-    """What is said of the subject: `takes 2.70× as long`, `has 3.00× as many traces`, `keeps 1,230 B more a call`."""
+    """Return the predicate of the subject: `takes 2.70× as long`, `has 3.00× as many traces`."""
     clock, quantity = run.plan.clock, answer.table.quantity
     as_much = {
         PEAK: "takes {}as much memory",
@@ -219,7 +219,7 @@ def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> s
 
 
 def _of(answer: Answer) -> str:
-    """What of the two is compared, where the verb does not say it."""
+    """Return the compared quantity, if the verb doesn't name it: ` at its peak`; otherwise empty."""
     quantity = answer.table.quantity
     if quantity == STEP or not is_time(quantity):
         printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
@@ -239,7 +239,7 @@ def _within(run: Run, answer: Answer) -> str:
 
 
 def _bytes(findings: Sequence[Finding]) -> str:
-    """`1,230 B more`, or from the least to the most: `12 to 1,230 B more`; of the least it may be less."""
+    """Return a difference or a range of differences in bytes: `1,230 B more`, `12 to 1,230 B more`."""
     values = [each.ratio.value for each in findings]
     ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
     if min(values) < 0.0 < max(values):
@@ -264,7 +264,7 @@ def _interval(findings: Sequence[Finding]) -> str:
 
 
 def _most(answer: Answer, findings: Sequence[Finding]) -> str:
-    """Which row is farthest from equal, where they differ."""
+    """Name the row whose ratio is farthest from 1; empty if all ratios are equal."""
     if len({format.number(each.ratio.value) for each in findings}) == 1:
         return ""
     farthest = max(findings, key=lambda each: each.distance)
@@ -288,9 +288,9 @@ def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
 
 
 def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
-    """Names for some of the answer's rows, empty where these would be too many.
+    """Return names for some of the answer's rows; empty if they are too many.
 
-    A box names several rows at once. Where it names but one, all are named alike, by every axis that varies.
+    A box names several rows at once. If it names only one, each row is named by every axis that varies.
     """
     boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
@@ -321,7 +321,7 @@ def _name(answer: Answer, box: Box) -> str:
 
 
 def _where(answer: Answer) -> str:
-    """The scenario's name and what all rows share; after that, what an entry that picks is called."""
+    """Return the scenario's name, the values that all rows share, and the name of a `pick` comparison."""
     scenario = answer.table.scenario
     shared: Mapping[str, str] = {**answer.context, **answer.common}
     words = ", ".join([scenario.name, *names.labels(scenario, shared)])
@@ -329,7 +329,7 @@ def _where(answer: Answer) -> str:
 
 
 def _sides(run: Run, answer: Answer) -> tuple[str, str]:
-    """What subject and base are called, with what differs beside what they are called by."""
+    """Return the names of the subject and the base, each with the other values in which they differ."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
     has, base_has = list(answer.subject_has), list(answer.base_has)
@@ -348,7 +348,7 @@ def _with(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Two environments by what they differ in: TensorFlow, else Keras, else packages; None where that is not known."""
+    """Name two environments by what distinguishes them: TensorFlow, Keras or packages; None if unknown."""
     if one is None or other is None:
         return None
     if one.base or other.base:
@@ -364,7 +364,7 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
 
 
 def no_answer(results: Results) -> str:
-    """What there is where nothing is compared."""
+    """Return the answer of a run that compares nothing."""
     cells = len(results.found.cells)
     if results.tables:
         number = len(results.found.series)
@@ -381,9 +381,9 @@ def no_answer(results: Results) -> str:
 
 
 def settle(results: Results) -> Iterator[Block]:
-    """What settles the unclear comparisons, or claims: how many rounds, how long the run takes for them, the command.
+    """Yield the number of rounds that settles the unclear comparisons or claims, its duration and its command.
 
-    The rounds are those that settle half of the ones that any number is likely to settle; remarks have each one's.
+    These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
     """
     every, noun = _settlings(results), "claim" if results.claims else "comparison"
     unclear = [(found, cell, settling) for found, cell, settling in every if settling]
@@ -408,7 +408,7 @@ def settle(results: Results) -> Iterator[Block]:
     took = f", in about {format.duration(seconds)} more for the whole run" if seconds else ""
     told = f"{told}: {rounds} rounds in all settle {which} with a probability of {format.share(POWER)} or more{took}"
     if results.machines:
-        # what was merged cannot be continued
+        # a merged run can't be continued
         yield Text(f"{told}.", where=REPORT)
         return
     yield Text(f"{told}:", where=REPORT)
@@ -454,7 +454,7 @@ def _middle(totals: Sequence[int]) -> int:
 
 
 def _settlings(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
-    """The claims, or the comparisons, with what settles each that is unclear."""
+    """Return the claims or the comparisons, each with the rounds that settle it if it is unclear."""
     if results.claims:
         return _claimed(results)
     judged = _judged(results)
@@ -485,7 +485,7 @@ _OLDER = " This run was made when verdicts had other rules, and is judged by tod
 
 
 def conditions(results: Results) -> str:
-    """How much the numbers rest on: rounds, cores, the margin, and what disturbed them."""
+    """Describe how the run was measured: rounds, cores, the margin, and interference from other processes."""
     run = results.run
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
@@ -500,9 +500,9 @@ def conditions(results: Results) -> str:
 
 
 def control(results: Results, margin: float | None = None) -> str:
-    """What the A/A control shows: whether this run calls two identical cells different, and what it could have shown.
+    """Describe the A/A control: whether two identical cells differ, and the smallest bias that would show.
 
-    `margin` is a share, the run's own unless it is given.
+    `margin` is a share, by default that of the run.
     """
     found, margin = results.control, results.run.plan.margin if margin is None else margin
     if found is None:
@@ -513,7 +513,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if found.beyond(logs):
         return (
             f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
-            "quieter machine (harness doctor says what disturbs it), and with more rounds."
+            "machine with less interference (see harness doctor), and with more rounds."
         )
     if found.estimate.interval is None or not found.is_check(logs):
         return f"{told}: too few rounds to check for a bias."

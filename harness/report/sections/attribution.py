@@ -1,4 +1,4 @@
-"""What accounts for the differences: the effect of each change, and of two together."""
+"""Attribution: the effect of each change on its own, and how pairs of changes interact."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ Line = tuple[Attribution, Effect]
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """What accounts for the differences in each table, on each device."""
+    """Return the main effects and interactions of each table, by device."""
     blocks = [block for made in results.attributions for block in _blocks(results, made)]
     if blocks:
         told = Text(legend(results, results.attributions), True)
@@ -102,7 +102,7 @@ def _depends(made: Attribution, of: Effect) -> str:
 
 
 def columns(results: Results) -> list[Column[Line]]:
-    """What is said of an effect."""
+    """Return the columns of a table of effects."""
     margin = format.share(results.run.plan.margin)
     return [
         Column("change", _name, is_label=True),
@@ -154,7 +154,7 @@ def cells(made: Attribution) -> str:
         else "",
         "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
         f"The {len(made.effects)} effects are judged together at {format.level(LEVEL)} (Holm); each interval is at "
-        f"{format.level(made.effects[0].level)}. Variances are moderated by that of the cells (Smyth 2004)."
+        f"{format.level(made.effects[0].level)}. Variances are moderated with the variance of the cells (Smyth 2004)."
         if made.judged
         else f"Each interval is at {format.level(made.effects[0].level)}."
         if made.rounds > 1
@@ -168,7 +168,7 @@ def _levels(levels: Sequence[str]) -> str:
 
 
 def legend(results: Results, made: Sequence[Attribution]) -> str:
-    """What the columns mean, once for all tables."""
+    """Explain the columns, once for all tables."""
     told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told]).legend
     varies = any(ENVIRONMENT in each.axes for each in made)
     held = "Environments differ in all that they hold: release, Python, packages and CUDA change together."

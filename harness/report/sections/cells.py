@@ -1,4 +1,4 @@
-"""A line a cell: the phases of its launches, the shape of its times, and what it used."""
+"""One row per cell: the phases of its launches, the distribution of its times, and its resources."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from harness.report.format import Unit, unit_of
 from harness.report.sections.scenarios import REMARKS
 from harness.report.sentences import remarks
 
-#: What the spreads over launches of a table are.
+#: Legend: the ranges across the launches of a table.
 SPREADS = "Each is the median over the cell's launches, with p10 to p90 in brackets."
 
 _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
-    "process is fresh; where a pilot came first, the machine has read the files before."
+    "process is fresh. If a pilot came first, the files are already in the page cache."
 )
 _BESIDE = (
-    "Launches that take turns started at the same time, each on a core of its own: their phases before the warm-up are "
-    "longer than alone, and not comparable. With --interleave launches each starts alone."
+    "Interleaved launches start at the same time, each on its own core. Their phases before the warm-up are longer "
+    "than usual and not comparable. With --interleave launches, each starts alone."
 )
-_WARM_UP = "Warm up a step: of the launches that tell how many steps their warm-up had."
-_STEADY_STATE = "Steady state: what a step takes after the warm-up."
+_WARM_UP = "Warm-up per step: over the launches that recorded how many steps their warm-up had."
+_STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Part:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Phases, shape and resources, each of all cells that have a number, as far as launches told of them."""
+    """Return the phases, distributions and resources of all cells with a number, as far as launches reported them."""
     for part in (
         _Part("Phases", "phases", phases, phases_chart.pictures, SPREADS),
         _Part("Distribution", "distribution", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
@@ -169,7 +169,7 @@ _FIXED: Mapping[Quantity, Unit] = {Quantity.SHARE: format.PERCENT, Quantity.CLOC
 
 
 def _unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:
-    """The unit of a column of these values; of times per step that of the table."""
+    """Return the unit of a column of values. Times per step have the unit of their table."""
     if quantity is Quantity.STEP:
         return unit_of(table)
     if values and quantity in _CHOSEN:

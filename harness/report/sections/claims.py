@@ -1,4 +1,4 @@
-"""What upstream issues claim, and whether it is so here: what an issue's reader looks for first."""
+"""The claims of upstream issues, and whether they hold here."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from harness.report.comparisons import settled
 from harness.report.sections import scenarios
 from harness.report.sentences import capital, pythons
 
-#: So many claims stand at the head of the report, and of each so many other environments; the table has all.
+#: The largest number of claims on the first screen, and of other environments per claim. The table has all of them.
 SENTENCES, OTHERS = 5, 3
 
 #: The outcomes in words, in the order in which they are counted.
@@ -58,7 +58,7 @@ class _Line:
 
 
 def head(results: Results) -> Iterator[Block]:
-    """What stands before all else: how many claims came out how, and the first of them."""
+    """Return the number of claims by outcome, and a sentence for each of the first claims."""
     found = results.claims
     if len(found) > 1:
         yield Text(counts(found), where=EVERYWHERE)
@@ -70,16 +70,16 @@ def head(results: Results) -> Iterator[Block]:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The claims that the head has no room for, and all in a table, in every environment."""
+    """Return the other claims, and a table of all claims in every environment."""
     found = results.claims
     if not found:
         return
     rest = [sentence(results, each) for each in found[SENTENCES:]]
     lines = [_Line(each, place) for each in found for place in each.places]
-    # what the sentences have is not told again in a terminal
+    # a terminal doesn't repeat the claims that are in the sentences
     has_more = bool(rest) or any(len(each.elsewhere) > OTHERS for each in found)
     table = tabulate(
-        "What upstream issues claim, against what was measured",
+        "Claims of upstream issues and the measured values",
         _columns(results),
         lines,
         cell=lambda line: line.place.worse,
@@ -104,10 +104,10 @@ def _columns(results: Results) -> list[Column[_Line]]:
 
 
 _TOGETHER = f"Those of one scenario's claims about one quantity hold together with {format.level(LEVEL)}."
-_CLAIMED = "Claimed and measured: how many times as much the worse side takes as the other one, or what it takes."
+_CLAIMED = "Claimed and measured: the ratio of the worse side to the other side, or the amount of the worse side."
 _OUTCOME = (
-    "Smaller and larger: the whole interval lies below, or above, what is claimed. Not seen: it is shown to be within "
-    "the margin, or far below what is claimed."
+    "Smaller and larger: the whole interval is below, or above, the claimed value. Not seen: the difference is shown "
+    "to be within the margin, or far below the claimed value."
 )
 
 
@@ -124,7 +124,7 @@ def counts(found: Sequence[ClaimResult]) -> str:
 
 
 def sentence(results: Results, result: ClaimResult) -> Words:
-    """What one claim says, whether it is so where it was made, and what is so elsewhere; its issue is a link."""
+    """Describe one claim: its outcome in the environment where it was made, and in others. Its issue is a link."""
     claim = result.claim
     outcome, rest = verdict(results, result)
     said = f" says: {claim.reported.rstrip('.')}. "
@@ -137,7 +137,7 @@ def text(results: Results, result: ClaimResult) -> str:
 
 
 def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
-    """The outcome in words, and what follows it: what was measured and claimed, and the other environments."""
+    """Describe the outcome of a claim with the claimed and measured values, and the other environments."""
     at, claim = result.at, result.claim
     parts = [f": {_told(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
     if result.fixed:
@@ -188,7 +188,7 @@ def _elsewhere(place: Place) -> str:
 
 
 def _unclear(results: Results, place: Place, claim: Claim) -> str:
-    """Why there is no outcome, what would settle it, and that it is below what is claimed, where that is shown."""
+    """Explain why a claim has no outcome and what would settle it; also if it is shown to be below the claim."""
     least = f"{claim.range[0]:,.10g}"
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
     why = place.why or settled(results.found_of(claim.of), place.worse, place.settling)
@@ -214,7 +214,7 @@ def claimed(claim: Claim) -> str:
 
 
 def measured(place: Place) -> str:
-    """What was measured, with its interval: `12.3× (11.9 to 12.8)`; empty where nothing was."""
+    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is none."""
     if place.estimate is None or place.outcome is Outcome.DIFFERENT_WORK:
         return ""
     between = format.between(place.estimate.interval)
@@ -222,7 +222,7 @@ def measured(place: Place) -> str:
 
 
 def _amount(place: Place) -> str:
-    """What was measured, with its interval: `12.3× (11.9 to 12.8)`."""
+    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "what has no estimate has no amount"
     interval = _interval(place)
     between = f" ({format.between(interval)})" if interval else ""

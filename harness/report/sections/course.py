@@ -1,4 +1,4 @@
-"""How the run went: its rounds, where its groups ended, how launches sampled, and what disturbed them."""
+"""The course of the run: rounds, where groups stopped, how launches sampled, and interference."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,17 +12,17 @@ from harness.report import format
 from harness.report.blocks import Items, Section, Text
 from harness.report.sections import machines, turns
 
-#: So many disturbed rounds are listed.
+#: The largest number of noisy rounds in the list.
 LISTED = 10
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The rounds that were disturbed, where any was."""
+    """Return the noisy rounds, if there are any."""
     found = results.disturbance.disturbed
     if found:
         more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
         items = [*map(_disturbed, found[:LISTED]), *more]
-        judged = "A round is judged by what else the machine did while steps were timed, without looking at the times."
+        judged = "A round is noisy if other processes were active while its steps were timed. The times don't matter."
         told = [Text(each) for each in machines.told(results, lambda each: [disturbance(each.disturbance)])]
         yield Section("Noisy rounds", "disturbed", [*told, Items(items), Text(judged, True)])
 
@@ -32,28 +32,28 @@ def _disturbed(each: DisturbedRound) -> str:
 
 
 def disturbance(found: Disturbance) -> str:
-    """How many rounds were disturbed by other processes, and what became of them."""
+    """Return how many rounds had interference from other processes, and how they were handled."""
     count, taken = len(found.disturbed), _taken(found)
     if not count:
         if found.rounds and not found.told:
-            return "Whether other processes disturbed a round is not known: no launch recorded what they did."
-        return f"No round was disturbed by other processes.{taken}" if found.rounds else ""
-    told = f"{count} of {counted(found.rounds, 'round')} {'was' if count == 1 else 'were'} disturbed by other processes"
+            return "Interference is unknown: no launch recorded the activity of other processes."
+        return f"No round had interference from other processes.{taken}" if found.rounds else ""
+    told = f"{count} of {counted(found.rounds, 'round')} had interference from other processes"
     left = count - found.repeated
     if not left:
-        return f"{told}, and repeated: the repetition counts.{taken}"
+        return f"{told} and {'was' if count == 1 else 'were'} repeated: the repetition counts.{taken}"
     if not found.repeated:
         return f"{told}; not repeated.{taken}"
-    return f"{told}; {found.repeated} repeated, {left} of them {'is' if left == 1 else 'are'} in the numbers.{taken}"
+    return f"{told}: {found.repeated} repeated, and {left} in the numbers.{taken}"
 
 
 def _taken(found: Disturbance) -> str:
-    """How much of the time others had the CPU, or a quota stopped the launches, which was taken off."""
+    """Return the share of time that other processes or a CPU quota took, which is subtracted."""
     contended, stopped = _shares(found.taken, found.launches), _shares(found.stopped, found.launches)
     return "".join(
         (
-            f" The time for which others had the CPU is taken off: {contended}." if contended else "",
-            f" The time for which a CPU quota stopped launches is taken off: {stopped}." if stopped else "",
+            f" The CPU time of other processes is subtracted: {contended}." if contended else "",
+            f" The time for which a CPU quota stopped launches is subtracted: {stopped}." if stopped else "",
         )
     )
 
@@ -65,13 +65,13 @@ def _shares(shares: Sequence[float], launches: int) -> str:
 
 
 def rounds(results: Results) -> str:
-    """How many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; what was planned where there are none."""
+    """Return how many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; the planned rounds if none ended."""
     numbers = sorted({table.rounds for table in results.tables})
     return _span(numbers) if numbers else planned(results.run.plan)
 
 
 def planned(plan: Plan) -> str:
-    """How many rounds were asked for: `5 rounds`, `at most 100 rounds`."""
+    """Return how many rounds were requested: `5 rounds`, `at most 100 rounds`."""
     most = "at most " if plan.ends_early or plan.budget_seconds else ""
     return f"{most}{counted(plan.rounds, 'round')}"
 
@@ -104,7 +104,7 @@ def told(results: Results) -> str:
 
 
 def stopped(ended: Endings, plan: Plan) -> str:
-    """Where the groups ended: `5 rounds in every group, as planned`."""
+    """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
     reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
     going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
     return "; ".join([*reasons, *going])

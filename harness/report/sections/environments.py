@@ -1,4 +1,4 @@
-"""What differs between the environments that a run compares, and what is the same in all."""
+"""The differences between the environments of a run, and the packages that are the same in all."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,18 +9,18 @@ from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
 from harness.report.sentences import SIDE_BY_SIDE, moved
 
-#: So many packages have a column of their own where it is these in which environments of one TensorFlow differ.
+#: The largest number of packages with a column of their own, if environments of the same TensorFlow differ in them.
 PACKAGES = 6
 
 #: Before the name of a package that the line above has, and this one has not.
 GONE = "-"
 
-# what has a column only where it differs
+# columns that are shown only if the environments differ in them
 _BESIDE = "TensorFlow's package"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """What leads, a line an environment; the other packages are folded."""
+    """Return a table with one row per environment. Less important packages are folded."""
     known = results.run.environments
     if known:
         title = "Environments" if len(known) > 1 else "Environment"
@@ -46,14 +46,14 @@ def _blocks(results: Results) -> Iterator[Block]:
             "The first line names every version that differs anywhere, and each further line what is other than in the "
             f"line above. A {GONE} before a package: it is not there any more."
         )
-        yield Folded("The other packages, where they change", [changes(run, others), Text(note, True)])
+        yield Folded("Other packages that change", [changes(run, others), Text(note, True)])
     elif others:
         empty = "Empty: the environment does not have the package."
         gaps = [Text(empty, True)] if any("" in each.versions for each in others) else []
         yield Folded("The other packages that differ", [packages(run, others), *gaps])
     yield from _same(run, told)
     if run.images:
-        yield Folded("What ran, by its hash", [Text(ran(run))])
+        yield Folded("Hashes of images and interpreters", [Text(ran(run))])
 
 
 def _point(run: Run, told: Sequence[Software]) -> tuple[list[Software], int]:
@@ -67,7 +67,7 @@ def _point(run: Run, told: Sequence[Software]) -> tuple[list[Software], int]:
 
 
 def overview(run: Run, shown: Sequence[Software]) -> Table:
-    """A line an environment, in which what is other than in the line above stands out."""
+    """Return one row per environment. Values that differ from the row above stand out."""
 
     def column(of: Software) -> Column[int]:
         def version(at: int) -> Entry:
@@ -102,10 +102,10 @@ def packages(run: Run, others: Sequence[Software]) -> Table:
 
 
 def changes(run: Run, others: Sequence[Software]) -> Table:
-    """A line an environment: the versions that are not those of the environment before it; of the first one all."""
+    """Return one row per environment with the versions that differ from the row above; the first row has all."""
     columns = [_environment(run), Column("packages", lambda at: _changed(others, at))]
     rows = range(len(run.environments))
-    return tabulate("The other packages, where they change", columns, rows, noun="environment")
+    return tabulate("Other packages that change", columns, rows, noun="environment")
 
 
 def _changed(others: Sequence[Software], at: int) -> str:
@@ -126,7 +126,7 @@ def _same(run: Run, told: Sequence[Software]) -> Iterator[Folded]:
 
 
 def ran(run: Run) -> str:
-    """What a launch of each environment ran in."""
+    """Return the image or interpreter in which launches of each environment ran."""
     known = [f"{each.name} {_short(image)}" for each in run.environments if (image := run.images.get(each.name))]
     return f"Images, or locks of local environments: {', '.join(known)}."
 

@@ -1,6 +1,7 @@
-"""The table of the first screen: what each scenario's header asks for first, the largest difference first.
+"""The table of the first screen: the first comparison of each scenario's header, largest difference first.
 
-It has no more than LINES lines. Of more comparisons it shows those with a difference, and counts the others.
+The table has at most LINES lines. If there are more comparisons, it shows those with a difference, and a sentence
+counts the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ class _Line:
 
     @property
     def cells(self) -> tuple[Cell, Cell]:
-        """The cell of the subject, and that of the base."""
+        """The cells of the subject and of the base."""
         compared = self.finding.compared
         both = (compared.cell, compared.other)
         return both if describes_cell(self.answer.comparison) else (both[1], both[0])
@@ -115,7 +116,7 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
 
 
 def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_Line]]:
-    """The columns with what the base and the subject take, under these names."""
+    """Yield the columns with the times of the base and of the subject."""
     unit, cells = unit_of(table), table.cells()
     symbol = f", {unit.symbol}" if unit.symbol else ""
 

@@ -1,4 +1,4 @@
-"""What launches left as artifacts and was not kept, and why."""
+"""Artifacts of launches that weren't saved, with the reason."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from harness.model.launch import Launch
 from harness.model.texts import counted
 from harness.report.blocks import Column, Section, Text, Where, tabulate
 
-#: So many launches have a line.
+#: The largest number of launches in the list.
 LAUNCHES = 50
 
 

@@ -1,4 +1,4 @@
-"""The machines of a merged run: what each measured by itself, and whether those agree that measured the same."""
+"""The machines of a merged run: the results of each machine, and whether machines that ran the same cells agree."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from harness.report import names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Column, Items, Section, Text, tabulate
 from harness.report.comparisons import NO_VERDICT
 
-#: So many comparisons on which machines differ are told.
+#: The largest number of such comparisons in the list.
 LISTED = 10
 
 
 def told(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
-    """What is said of a run; of a merged one, of each of its machines, which the sentences then begin with."""
+    """Return sentences about the run; for a merged run, those of each machine, beginning with the machine's name."""
     return [
         f"{machine}: {sentence}" if machine else sentence
         for machine, each in results.each_machine.items()
@@ -100,6 +100,6 @@ def what(each: Agreement) -> str:
 
 
 def difference(each: Agreement) -> str:
-    """What each machine says of a comparison on which they differ."""
+    """Return the result of each machine for a comparison on which they differ."""
     said = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in each.verdicts.items()]
     return f"{names.title(each.table)}: {what(each)} is {joined(said)}."

@@ -1,4 +1,4 @@
-"""What was measured, how, and on what machine."""
+"""Run details: the configuration of the measurement, and the machine."""
 
 import hashlib
 import json
@@ -179,12 +179,12 @@ def used_gpus(results: Results) -> str:
 
 
 def clock(locked: str) -> str:
-    """What clocks are locked to."""
+    """Return the clock speeds that the GPUs are locked to."""
     return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
 
 
 def locked_clocks(results: Results) -> str:
-    """What the run locked the GPUs' clocks to, and what was read of them; empty where it did not."""
+    """Describe the clock speeds that the run locked and the speeds that were read; empty if it locked none."""
     locked = results.run.plan.lock_clocks
     steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
     names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
@@ -210,7 +210,7 @@ def _card(told: Mapping[str, Any]) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
-    """All that was recorded of the machine and of the backend: of which of them, what it is called, and as text."""
+    """Return the recorded facts of the machine and the backend: their source, label and value as text."""
     of = {"machine": run.host, "backend": run.backend.told()}
     if run.machines:
         of = {
@@ -231,12 +231,12 @@ def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:
 _LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}
 #: Words of a key that are written otherwise.
 _WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
-#: How a number is shown whose key ends so; the ending is no part of what it is called.
+#: The format of numbers by the ending of their key. The label omits the ending.
 _UNITS: Mapping[str, Callable[[float], str]] = {"_bytes": bytes_, "_watts": "{:g} W".format, "_mhz": "{:g} MHz".format}
 
 
 def label(key: str) -> str:
-    """What a fact is called; a key that nobody foresaw is shown by its name."""
+    """Return the label of a fact; a key without a label is its own label."""
     for ending in _UNITS:
         key = key.removesuffix(ending)
     words = key.replace("_", " ")

@@ -12,12 +12,12 @@ from harness.model.texts import counted
 from harness.report.blocks import FILES, REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
 from harness.report.sections import scripts
 
-#: So many reasons are in the report that is pasted, and so many ends of error output in the details.
+#: The largest number of reasons in report.md, and of error outputs in details.md.
 REASONS, OUTPUTS = 10, 10
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The reasons, where a cell lacks a number."""
+    """Return the reasons why cells have no result."""
     if results.missing:
         yield Section("No result", "missing", list(_blocks(results)))
 
@@ -31,7 +31,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         Column("what to do", lambda each: advice(results.run, each), is_optional=True),
     ]
     first, others = found[:REASONS], found[REASONS:]
-    # an error is told once, where the answer has it
+    # an error that is in the answer isn't repeated
     where = FILES if scripts.are_told(results, found) else REPORT
     yield tabulate("No result", columns, first, where=where, noun="reason")
     if others:
@@ -42,7 +42,7 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def _outputs(results: Results) -> Iterator[Block]:
-    """The ends of what launches wrote to standard error."""
+    """Return the last lines that launches wrote to standard error."""
     told = [each for each in results.missing if each.stderr]
     if told:
         yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)

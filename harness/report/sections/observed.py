@@ -1,4 +1,4 @@
-"""What cells observed that is no time, experiment by experiment; long values are whole below their table."""
+"""Observations that aren't times, by experiment. Long values are printed in full below their table."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,16 +30,19 @@ from harness.report.escape import shortened
 from harness.report.format import unit_of
 from harness.report.sentences import SIDE_BY_SIDE, headed
 
-#: A value is cut from here on, and told in full below its table: so much of it, and so many values.
+#: Longer values are cut to this many characters in a table, and printed in full below it, up to this many values.
 CHARACTERS = 60
 FULL_CHARACTERS, FULL = 4000, 20
 
-#: In place of a value that is the same as in the environment before.
+#: Shown instead of a value that is the same as in the previous environment.
 SAME = "="
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """What the cells observed. Where nothing is timed this is the answer; beside times it is in the details."""
+    """Return the tables of observations.
+
+    If nothing is timed, they are the answer; otherwise they are in the details.
+    """
     found = results.behaviours
     if found:
         blocks = [block for made in found for block in _blocks(results, made)]
@@ -119,7 +122,7 @@ def _value(said: Said) -> "SeenValue":
 
 @dataclass(frozen=True, slots=True)
 class SeenValue:
-    """What one place of a table tells, whole; without `is_observed` it is the reason why nothing was observed."""
+    """The observation in one place of a table; without `is_observed`, the reason why there is none."""
 
     text: str
     is_observed: bool = True
@@ -128,9 +131,9 @@ class SeenValue:
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:
-    """A row before it is laid out: its labels, and a value for each column; None where there is no such cell.
+    """A row before layout: its labels, and a value per column; None if that cell doesn't exist.
 
-    `name` is what it is called where it stands alone; `cell` is the one that all of it is about.
+    `name` is the name of the row on its own, and `cell` the cell that the whole row is about.
     """
 
     name: str
@@ -140,12 +143,12 @@ class SeenLine:
 
 
 def text(value: Any) -> str:
-    """A value as people write it: strings as they are, all else as JSON."""
+    """Return a value as people write it: strings unquoted, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def seen(observed: Observed) -> str:
-    """What was observed; all of it where launches disagree."""
+    """Return the observation of a cell; every value if its launches disagree."""
     return "; ".join(map(text, observed.values))
 
 
@@ -158,9 +161,9 @@ def by_environment(
     changes: bool = False,
     where: Where = REST,
 ) -> Table:
-    """Environments as columns, or as lines where these would be too many.
+    """Return a table with environments as columns; as rows, if there are too many.
 
-    With `changes`, a value stands out where it is other than in the environment before, and is `SAME` where it is not.
+    With `changes`, a value stands out if it differs from the previous environment, and otherwise it is `SAME`.
     """
     heads = [Head(label, is_label=True) for label in labels]
     if len(environments) > SIDE_BY_SIDE:
@@ -203,7 +206,7 @@ def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
 
 
 def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
-    """A row for each run of environments, one after the other, that tell the same; the labels stand in the first."""
+    """Return a row for each group of successive environments with equal values. The labels are in the first row."""
     known = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
     for number, (value, members) in enumerate(groupby(known, key=lambda pair: pair[1])):
         span = [name for name, _ in members]

@@ -15,18 +15,18 @@ from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, ta
 from harness.report.comparisons import lines
 from harness.report.sentences import headed, listed
 
-#: So many cells are named in a sentence; more are counted.
+#: The largest number of cells that a sentence names. More cells are counted instead.
 NAMED = 2
 
-#: What is told of a ratio of launch-bound cells.
+#: The remark on a ratio of launch-bound cells.
 _SO = "ratios of such cells are of the CPU's work, launching kernels, rather than of the GPU's speed"
 
-#: What a comparison's remark of that word means.
+#: The explanation of that remark.
 LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_SO}."
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """What ran on the GPU in a step of each cell, and of which cells that is not known."""
+    """Return what ran on the GPU in a step of each cell, and the cells for which that is unknown."""
     blocks = [block for table in results.tables for block in _blocks(results, table)]
     if results.on_device:
         legend = tabulate("", _columns(), list(results.on_device.values())).legend
@@ -36,8 +36,8 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 _HOW = (
-    "From some untimed calls under TensorFlow's profiler, in each cell's first launch. It slows a step down between "
-    "kernels, so the shares are those of a step under it."
+    "From some untimed calls under TensorFlow's profiler, in each cell's first launch. The profiler adds time between "
+    "kernels, so the shares apply to profiled steps."
 )
 
 
@@ -63,7 +63,7 @@ def _of_cell(results: Results, column: Column[OnDevice]) -> Column[Measured]:
 
 
 def _columns() -> Sequence[Column[OnDevice]]:
-    """What is said of a cell: shares of a step, which add up to 100 %, and what was counted in one."""
+    """Return the columns of a cell: shares of a step, which add up to 100 %, and counts per step."""
 
     def column(
         name: str, of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
@@ -125,7 +125,7 @@ def remark(results: Results, compared: Compared) -> str:
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """What a reader must know of compared cells that are launch-bound."""
+    """Return warnings about compared cells that are launch-bound."""
     compared = {
         cell: table
         for table in results.tables

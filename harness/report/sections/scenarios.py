@@ -30,25 +30,25 @@ COLUMNS = 8
 #: The heading over what is remarked of a line.
 REMARKS = "remarks"
 
-#: The heading over a ratio as a percentage, where the source has such.
+#: The heading of the percent difference as the source computes it, if the source has one.
 AS_THE_SOURCE = "as the source counts"
 
 #: Why the intervals of so few rounds are not enough for a verdict.
 ALIKE = "Intervals of less than {} rounds suppose that launches are alike: they give a verdict only beyond 1.5×."
 
-#: Why a cell's interval is wider than those of its ratios.
-BETWEEN_ROUNDS = "What slows a whole round is in these intervals, and not in those of the ratios."
+#: The reason why a cell's interval is wider than the intervals of its ratios.
+BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels in the ratios."
 
 #: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
-NOT_COMPARABLE = "what a step takes changes, and the two have too few steps in common"
+NOT_COMPARABLE = "the time per step changes, and the two have too few steps in common"
 
 Labelled = TypeVar("Labelled")
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """A section for each table: each scenario that has a number, and each of its other quantities.
+    """Return a section for each table: each scenario with a number, and each of its other quantities.
 
-    What the tables of a quantity share is said in the first.
+    The first section explains what all tables of a quantity share.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
@@ -68,7 +68,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     """The table of comparisons, its chart, and how many of each verdict there are."""
     few = too_few_rounds(line.compared for line in compared)
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
-    # what is a line over releases is no list of ratios as well
+    # a line chart over releases replaces the chart of ratios
     drawn = releases.drawn_pairs(results, table, compared)
     others = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
     yield from (Figure(picture, where=FILES) for picture in releases.pictures(results, table, compared))
@@ -87,7 +87,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
 
 
 def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
-    """What tells a table's rows apart: the device where there are several, and the axes in which rows differ."""
+    """Yield the columns that distinguish rows: the device, if there are several, and the axes in which rows differ."""
 
     def label(name: str) -> Column[Labelled]:
         return Column(name, lambda line: {"device": row(line).device.value, **row(line).axes}[name], is_label=True)
@@ -98,7 +98,7 @@ def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[
 def columns(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], few: bool
 ) -> list[Column[ComparisonLine]]:
-    """What is said of each of the comparisons."""
+    """Yield the columns of the comparisons."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
         *(_differences(table) if table.quantity == GROWTH else _ratios(results, table, compared)),
@@ -151,9 +151,9 @@ def _percent(line: ComparisonLine) -> str:
 
 
 def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
-    """What is to be said of one comparison; `few`: that there were too few rounds is said of all of them.
+    """Return the remark of one comparison. With `few`, all comparisons have too few rounds, which is said elsewhere.
 
-    `of` is what is compared: the time per step alone is told of a GPU's work.
+    `of` is the compared quantity: only the time per step has remarks on the work of a GPU.
     """
     return remarks(
         [
@@ -175,7 +175,7 @@ def contention(compared: Compared, margin: float) -> str:
         return ""
     share = format.share(float(f"{math.expm1(compared.contention):.2g}"))
     off = f"the correction for CPU contention may be off by {share}"
-    advice = "use a quieter machine, or --clock cpu"
+    advice = "use a machine with less interference, or --clock cpu"
     return f"{off}: {advice}" if compared.withheld is Withheld.CONTENTION else off
 
 
@@ -204,7 +204,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
 def legends(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
 ) -> Iterator[Text]:
-    """What ratios and verdicts mean, in the `first` of the report's tables; in each, what its verdicts share."""
+    """Explain ratios and verdicts in the `first` table, and in each table what all of its verdicts share."""
     if first:
         yield Text(_meaning(results, table), True, where=FILES)
         yield from _looked(results, compared)
@@ -226,15 +226,15 @@ def legends(
 
 
 def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
-    """What it costs that verdicts were looked at more than once."""
+    """Describe the cost of testing the verdicts more than once during the run."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
     before = [after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})
     if before and shares[0] < 1.0:
         levels = " to ".join(dict.fromkeys(format.share(ALPHA * share) for share in (shares[0], shares[-1])))
         yield Text(
-            f"This run was reported {joined(before)}, and then continued. Its verdicts are now judged at {levels} in "
-            f"place of {format.share(ALPHA)}: so all of its reports together show a wrong verdict in at most "
+            f"This run was reported {joined(before)}, and then continued. Its verdicts now use a level of {levels} "
+            f"instead of {format.share(ALPHA)}, so that all of its reports together have a wrong verdict in at most "
             f"{format.share(ALPHA)} of runs.",
             True,
             where=FILES,
@@ -249,7 +249,7 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
 
 
 def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
-    """How sure intervals of ratios are that are shown together, and what those of less than `fewest` rounds suppose."""
+    """Describe the confidence of intervals that are shown together, and the assumption behind those of few rounds."""
     sure = sorted(each.level for each in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
     told = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
@@ -264,7 +264,7 @@ def _together(shown: Sequence[Compared | Judgement]) -> str:
 
 
 def _meaning(results: Results, table: ScenarioTable) -> str:
-    """What the table's ratios or differences are, and what its verdicts mean."""
+    """Explain the table's ratios or differences, and its verdicts."""
     margin, measure = format.share(results.run.plan.margin), names.measure(table)
     if table.quantity == GROWTH:
         return (
@@ -280,7 +280,7 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
     )
 
 
-# What a step takes.
+# the time per step
 
 
 def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
@@ -297,9 +297,9 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
 
 
 def times_table(table: ScenarioTable) -> Table:
-    """Return a line a row, and a column for each environment and each value of the compared axes.
+    """Return a table with a row per combination of axes and a column per environment and compared value.
 
-    Where these would be too many columns, a line for each environment of a row.
+    If these are too many columns, it has a row for each environment of a row.
     """
     unit = unit_of(table)
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
@@ -339,7 +339,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
 
 
 def intervals(table: ScenarioTable, unit: Unit) -> str:
-    """What stands beside the times."""
+    """Explain the intervals beside the times."""
     rounds, step = table.rounds, capital(names.per(table))
     step += f" in {unit.symbol}" if unit.symbol else ""
     if rounds == 1:
@@ -361,7 +361,7 @@ def _symbol(table: ScenarioTable, unit: Unit) -> str:
 
 
 def marked(table: ScenarioTable) -> list[str]:
-    """What the marks mean, a sentence each, with the numbers that have them."""
+    """Explain the marks beside numbers, one sentence each, with the numbers that have them."""
     axes = names.varying(table)
     found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
@@ -369,15 +369,15 @@ def marked(table: ScenarioTable) -> list[str]:
             found[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
-        OUTLYING: "Outliers: some launches of this cell lie far from the others; all are in the mean. Launches:",
+        OUTLYING: "Outliers: some launches of this cell are far from the others. The mean includes them. Launches:",
         UNDONE: "The framework counted other steps than the launch took, so this is not the time of one step:",
-        CHANGING: f"{capital(table.clock.time)} per step depends on how many came before, so the mean is that of the "
-        "steps that were measured, and cells are compared at the same numbers of steps only:",
+        CHANGING: f"{capital(table.clock.time)} per step depends on the number of steps before it. The mean is over "
+        "the measured steps, and cells are compared at equal numbers of steps only:",
     }
     return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in found.items() if members]
 
 
 def _curve(value: Value, mark: str) -> str:
-    """The time per step over the steps of a launch, in characters, where that is what the mark is about."""
+    """Plot the time per step over the steps of a launch in characters, if the mark is about that."""
     changing = value.shape and value.shape.trend
     return f" {plots.curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""

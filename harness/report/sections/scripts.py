@@ -1,4 +1,4 @@
-"""What somebody who ran a plain script is told first: how long it takes, what it prints, and where it fails."""
+"""The answer for plain scripts: how long they take, what they print, and where they fail."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ IMPORT, FIRST_CALL = "import", "first call"
 #: So much of a line of output is shown, and so much of it before the first difference.
 CHARACTERS, BEFORE = 80, 20
 
-#: How the statuses of a launch that gave nothing are said of a script.
+#: Descriptions of the statuses of launches without a result.
 _ENDS = {
     Status.FAILED: "fails",
     Status.TIMEOUT: "did not end",
@@ -31,7 +31,7 @@ _ENDS = {
 
 
 def sentences(results: Results) -> list[str]:
-    """What is said of the run's plain scripts, the first sentence first; nothing where it has other scenarios."""
+    """Return sentences about the run's plain scripts, the most important first; empty if it has other scenarios."""
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
@@ -122,7 +122,7 @@ def _undecided(results: Results, answer: Answer) -> str:
         again = f"run it again when nothing else runs here, with --rounds {2 * found.ratio.rounds}"
         return f"; no verdict, as {itself}: {again}"
     few = found.ratio.rounds < FEWEST_ROUNDS
-    return f"; {why_withheld([found])}{f': type --rounds {FEWEST_ROUNDS} or more' if few else ''}"
+    return f"; {why_withheld([found])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
 def _short(results: Results, answer: Answer) -> str:
@@ -169,13 +169,13 @@ def _output(made: OutputComparison) -> str:
                 f"{second}."
             )
         case Likeness.LATER:
-            return f"The output is the same up to line {made.line - 1}; what follows differs."
+            return f"The output is the same up to line {made.line - 1} and differs after it."
     ours, theirs = _apart(*made.texts)
     return f"The output differs at line {made.line}: {ours} in {one}, {theirs} in {other}."
 
 
 def _apart(one: str | None, other: str | None) -> tuple[str, str]:
-    """Two lines of output, quoted; of long ones what stands around the first difference."""
+    """Quote two lines of output; long lines are cut to the part around the first difference."""
     plain = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
     pairs = zip(plain[0] or "", plain[1] or "", strict=False)
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,4 +1,4 @@
-"""What of TensorFlow's settings differs between compared cells though nobody asked for it, and which one would help."""
+"""Settings of TensorFlow that differ between compared cells although nobody asked for it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import names
 
-#: So many functions are named that XLA compiles.
+#: The largest number of XLA-compiled functions in a sentence.
 FUNCTIONS = 3
 
-#: What Keras has XLA compile by itself, by the function's name.
+#: Functions that Keras compiles with XLA on its own.
 _OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
 
-#: Page faults are told where launches differ by more than this share of a step for them.
+#: Page faults are reported if launches differ by more than this share of a step because of them.
 SHARE = 0.01
 
 #: The setting without them, and what it comes to.
@@ -26,7 +26,7 @@ KEPT = (
     "release comes, with them: -a malloc=default."
 )
 
-#: How a sentence on a setting begins, and the value that every release and GPU can have.
+#: The beginning of the sentence on a setting, and the value that every release and GPU supports.
 _SUBJECTS = {
     "tf32": ("TF32 is", "off"),
     "xla": ("XLA compiles", "off"),
@@ -43,9 +43,9 @@ def sentences(results: Results) -> list[str]:
 
 
 def page_faults(results: Results) -> list[str]:
-    """A sentence where launches of a cell differ by page faults, of the worst cell, and the setting without them.
+    """Return a sentence about page faults that make launches of a cell differ, with the setting that avoids them.
 
-    Where all cells have that setting, what it does, and what measures without it.
+    If all cells have that setting, the sentence explains it and names the value that measures without it.
     """
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
@@ -55,7 +55,7 @@ def page_faults(results: Results) -> list[str]:
         return []
     _, table, cell = max(found, key=lambda each: each[0])
     faults = cell.used.resources[FAULTS]
-    others = f"; so do those of {counted(len(found) - 1, 'more cell')}" if len(found) > 1 else ""
+    others = f"; launches of {counted(len(found) - 1, 'more cell')} differ too" if len(found) > 1 else ""
     return [
         f"Launches of {names.measured(table, cell)} differ by their page faults, {faults.low:,.0f} to "
         f"{faults.high:,.0f} a step, and so in time{others}. To measure without them: -a malloc=keep."
@@ -78,7 +78,7 @@ def _value(setting: str, value: Any) -> str:
 
 
 def _places(of: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
-    """Where a value was seen: in environments, or with values of axes."""
+    """Name the environments or axis values with which a value was observed."""
     if ENVIRONMENT in places[0]:
         return f"in {joined([place.get(ENVIRONMENT, '') for place in places])}"
     told = [" ".join(names.label(of.scenario, *pair) for pair in place.items()) for place in places]

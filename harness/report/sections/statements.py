@@ -1,4 +1,4 @@
-"""What the sources state, and what was observed."""
+"""Statements of the sources, checked against the observations."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from harness.report.sentences import headed, listed
 #: The headings before the environments.
 LABELS = ("observation", "where", "stated")
 
-# what a device is called among the axes
+# the label of the device in the list of axes
 _DEVICE = "device"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """How the sources' statements stand, scenario by scenario."""
+    """Return the results of the checks, by scenario."""
     found = results.statements
     if not found:
         return
@@ -39,14 +39,14 @@ def sections(results: Results) -> Iterator[Section]:
         if odd:
             tables.append(by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
             otherwise += [_name(line, environments) for line in odd]
-    # without any time it is the answer, and stands at the head
+    # without any time this section is the answer, and comes first
     told = EVERYWHERE if results.tables else Where.DETAILS
     more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
     yield Section("Claims checked against the source", "statements", [Text(counts(found), where=told), *more, *tables])
 
 
 def counts(found: Sequence[Statement]) -> str:
-    """How the statements stand, each counted in every cell that it is about."""
+    """Count the statements by result, once per cell to which they apply."""
     standings = Counter(check.standing for statement in found for check in statement.checks)
     told = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
     total = counted(sum(standings.values()), "statement")
@@ -54,19 +54,19 @@ def counts(found: Sequence[Statement]) -> str:
 
 
 def _name(line: SeenLine, environments: Sequence[str]) -> str:
-    """A line that does not stand as stated, and where: `traces, retracing (tf2.0, tf2.1)`."""
+    """Name a statement that doesn't hold, and where: `traces, retracing (tf2.0, tf2.1)`."""
     named = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
     return f"{line.name} ({', '.join(named)})"
 
 
 def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
-    """A line for the statement, or several where it does not stand alike in all cells of an environment."""
+    """Return a row for the statement; several rows if its result differs between cells of an environment."""
     scenario, expectation = statement.scenario, statement.expectation
     cells = [check.cell for check in statement.checks]
     axes = [
         axis for axis in scenario.axes if axis not in expectation.when and len({cell.axes[axis] for cell in cells}) > 1
     ]
-    # a device is told apart like an axis, after the header's own
+    # the device is listed after the header's own axes
     said = {
         ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
         for check in statement.checks

@@ -17,7 +17,7 @@ from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Item
 from harness.report.charts import sweeps as sweeps_chart
 from harness.report.sentences import headed, remarks
 
-#: So many sentences are told of a sweep where there is a table too.
+#: The largest number of sentences about a sweep that also has a table.
 SENTENCES = 4
 
 
@@ -67,7 +67,7 @@ def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
 
 
 def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
-    """What is told of the comparisons along a sweep, each with how many it is of: what crosses first."""
+    """Return a sentence for each comparison along a sweep, crossovers first."""
     told: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
         told.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
@@ -108,7 +108,7 @@ def amount(size: float, sweep: MeasuredSweep) -> str:
 
 
 def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
-    """The interval of a crossing; where it is open at one end, only the other is told."""
+    """Return the interval of a crossover. If it is open at one end, only the other end is given."""
     if crossing.interval is None:
         return ""
     low, high = _ends(crossing.interval, sweep)
@@ -125,7 +125,7 @@ def _ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 
 
 def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
-    """What is said of a comparison along a sweep; sizes are counted in the sweep's unit, or else its axis."""
+    """Return the columns of a comparison along a sweep. Sizes have the sweep's unit, or the name of its axis."""
     return [
         Column("comparison", lambda line: names.what(line.table, line.race.column), is_label=True),
         Column(f"less {table.clock.time} before", lambda line: _ahead(line, before=True), is_optional=True),
@@ -161,7 +161,7 @@ def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
 
 
 def _ahead(line: SweepLine, *, before: bool) -> str:
-    """What takes less time before the crossing, or after it, as far as that is shown within the sweep."""
+    """Name the side that takes less time before or after the crossover, if that is shown within the sweep."""
     race, crossing = line.race, line.crossing
     subject, base, _ = names.sides(line.table, race.column)
     if crossing is None:

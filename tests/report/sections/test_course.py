@@ -130,17 +130,20 @@ def disturbed(*repeated):
 @pytest.mark.parametrize(
     ("rounds_", "sentence"),
     [
-        ([], "No round was disturbed by other processes."),
-        (disturbed(True), "1 of 9 rounds was disturbed by other processes, and repeated: the repetition counts."),
+        ([], "No round had interference from other processes."),
+        (
+            disturbed(True),
+            "1 of 9 rounds had interference from other processes and was repeated: the repetition counts.",
+        ),
         (
             disturbed(True, True),
-            "2 of 9 rounds were disturbed by other processes, and repeated: the repetition counts.",
+            "2 of 9 rounds had interference from other processes and were repeated: the repetition counts.",
         ),
         (
             disturbed(True, False),
-            "2 of 9 rounds were disturbed by other processes; 1 repeated, 1 of them is in the numbers.",
+            "2 of 9 rounds had interference from other processes: 1 repeated, and 1 in the numbers.",
         ),
-        (disturbed(False, False), "2 of 9 rounds were disturbed by other processes; not repeated."),
+        (disturbed(False, False), "2 of 9 rounds had interference from other processes; not repeated."),
     ],
 )
 def test_what_disturbed_rounds(rounds_, sentence):
@@ -172,7 +175,7 @@ def test_where_nothing_was_watched_it_is_not_known():
 def test_ten_disturbed_rounds_are_named_in_the_details():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     (found,) = course.sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
-    assert texts(found)[0] == "12 of 12 rounds were disturbed by other processes; not repeated."
+    assert texts(found)[0] == "12 of 12 rounds had interference from other processes; not repeated."
     (named,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(named[9]).startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
     assert named[10:] == ["and 2 more"]
@@ -194,7 +197,7 @@ def test_what_is_taken_off_is_told_with_the_rounds():
     shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
     (found,) = course.sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
     assert texts(found)[0].endswith(
-        "not repeated. The time for which others had the CPU is taken off: 20 % in 8 of 8 launches."
+        "not repeated. The CPU time of other processes is subtracted: 20 % in 8 of 8 launches."
     )
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (taken off its time)")

@@ -226,7 +226,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         (compared(Verdict.UNCLEAR), ""),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds (5 of 3) for a verdict"),
         (compared(None, Withheld.CONTROL), ""),
-        (compared(None, Withheld.TREND), "what a step takes changes, and the two have too few steps in common"),
+        (compared(None, Withheld.TREND), "the time per step changes, and the two have too few steps in common"),
         (replace(compared(), steps=Interval(10.0, 1240.0)), "at the same number of steps: 11 to 1,240"),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
@@ -302,10 +302,10 @@ def test_a_step_that_changes_is_marked_with_its_curve():
     steady = rounds({cell("tf2.0"): 0.01})
     tables, words = made(run(cells(modes=["graph"])), [*growing(cell()), *steady])
     assert texts(tables["Time per step"])[1][0][0].endswith(" §")
-    assert words[-1].startswith("§ Time per step depends on how many came before, so ")
+    assert words[-1].startswith("§ Time per step depends on the number of steps before it. ")
     assert words[-1].endswith("tf1.14 graph: 10.5 ms at the 61st step, 29.5 ms at the 241st ▁▂▃▃▄▅▆▆▇█.")
     (line,) = texts(tables["Comparisons"])[1]
-    assert line[-1].endswith("; what a step takes changes, and the two have too few steps in common")
+    assert line[-1].endswith("; the time per step changes, and the two have too few steps in common")
     uncounted = growing(cell(), resources={})
     assert "10.5 ms at first, 29.5 ms 180 steps later" in made(run([cell()]), uncounted)[1][-1]
 
